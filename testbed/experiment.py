@@ -1,0 +1,54 @@
+"""An experiment: a resolved scenario, ready for an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from topologies.fabric import Fabric
+from workloads.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How the emulation is shrunk: link rates and messages / ``bandwidth``; pauses and messages x ``time``."""
+
+    bandwidth: float
+    time: float
+    mtu: int = 9000
+
+    def rate(self, bits_per_second: float) -> float:
+        """Emulated rate in bit/s of a link of the scenario."""
+        return bits_per_second / self.bandwidth
+
+    def size(self, size: float) -> float:
+        """Emulated bytes of a message of the scenario."""
+        return size / self.bandwidth * self.time
+
+    def unscale_size(self, size: float) -> float:
+        """Bytes in the scenario's units of ``size`` emulated bytes."""
+        return size * self.bandwidth / self.time
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How long to measure: ``iterations`` per job after ``warmup`` iterations, in at most ``limit_s`` undilated seconds."""
+
+    iterations: int
+    warmup: int
+    limit_s: float
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything an engine needs for one scheduler's run; pure value."""
+
+    name: str
+    fabric: Fabric
+    jobs: tuple[Job, ...]
+    scheduler: str
+    scheduler_options: Mapping[str, object]
+    measure: Measure
+    scale: Scale
+    levels: int
+    seed: int

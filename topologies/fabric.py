@@ -1,0 +1,172 @@
+"""The fabric as a value: GPUs, PCIe switches, NICs, ports, switches and the links between them.
+
+A fabric is immutable. Every link is one direction of a cable: a cable is two links that name
+each other in ``reverse``. Parallel cables are separate links. Nodes are named by strings:
+
+====================  ==========================================
+``h3``                host 3
+``h3g5``              GPU 5 of host 3
+``h3s1``              PCIe switch 1 of host 3
+``h3n1``              NIC 1 of host 3
+``h3n1p0``            port 0 of that NIC: an interface with an address of its own
+``tor2 agg7 core0``   switches
+====================  ==========================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+LinkKind = Literal["nvlink", "pcie", "host-tor", "tor-agg", "agg-core"]
+Tier = Literal["tor", "agg", "core"]
+
+NETWORK_KINDS: frozenset[LinkKind] = frozenset({"host-tor", "tor-agg", "agg-core"})
+
+Path = tuple[str, ...]
+"""Names of the network links from a source port to a target port, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One direction of a cable: ``capacity`` bit/s of payload from node ``source`` to node ``target``."""
+
+    name: str
+    source: str
+    target: str
+    kind: LinkKind
+    capacity: float
+    reverse: str
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An interface of a NIC, cabled to the ToR ``switch``."""
+
+    name: str
+    host: str
+    nic: str
+    switch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A NIC: its ports, the PCIe switch it hangs on, and the GPUs (node names) nearest to it."""
+
+    name: str
+    host: str
+    index: int
+    pcie_switch: str
+    ports: tuple[str, ...]
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A server: its GPUs and NICs by node name."""
+
+    name: str
+    index: int
+    gpus: tuple[str, ...]
+    nics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A network switch; ``index`` counts within its tier."""
+
+    name: str
+    tier: Tier
+    index: int
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """An immutable graph; built by the generators of :mod:`topologies.clos` and :mod:`topologies.double_sided`."""
+
+    name: str
+    hosts: Mapping[str, Host]
+    nics: Mapping[str, Nic]
+    ports: Mapping[str, Port]
+    switches: Mapping[str, Switch]
+    links: Mapping[str, Link]
+    description: str = ""
+    _paths: dict[tuple[str, str], tuple[Path, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("hosts", "nics", "ports", "switches", "links"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @cached_property
+    def gpus(self) -> tuple[str, ...]:
+        """Every GPU, host by host."""
+        return tuple(gpu for host in self.hosts.values() for gpu in host.gpus)
+
+    @cached_property
+    def host_of_gpu(self) -> Mapping[str, str]:
+        """GPU name -> host name."""
+        return {gpu: host.name for host in self.hosts.values() for gpu in host.gpus}
+
+    @cached_property
+    def nic_of_gpu(self) -> Mapping[str, str]:
+        """GPU name -> name of its nearest NIC."""
+        return {gpu: nic.name for nic in self.nics.values() for gpu in nic.gpus}
+
+    @cached_property
+    def links_from(self) -> Mapping[str, tuple[Link, ...]]:
+        """Node name -> its outgoing network links, in order of name as generated."""
+        out: dict[str, list[Link]] = {}
+        for link in self.links.values():
+            if link.kind in NETWORK_KINDS:
+                out.setdefault(link.source, []).append(link)
+        return {node: tuple(links) for node, links in out.items()}
+
+    @cached_property
+    def network_links(self) -> tuple[Link, ...]:
+        """The links that carry packets: host to ToR, ToR to aggregation, aggregation to core, both directions."""
+        return tuple(link for link in self.links.values() if link.kind in NETWORK_KINDS)
+
+    def uplink(self, port: str) -> Link:
+        """The link from a NIC port to its ToR."""
+        return self.links_from[port][0]
+
+    def candidate_paths(self, source: str, target: str) -> tuple[Path, ...]:
+        """All shortest paths from port ``source`` to port ``target``, in a fixed order.
+
+        Raises ``KeyError`` for an unknown port and ``ValueError`` if no path joins the two.
+        """
+        key = (source, target)
+        if key not in self._paths:
+            self._paths[key] = _shortest_paths(self, source, target)
+        return self._paths[key]
+
+
+def _shortest_paths(fabric: Fabric, source: str, target: str) -> tuple[Path, ...]:
+    """Breadth-first from ``source``, one layer at a time, keeping every way to reach a node.
+
+    Only switches forward: a path never passes through another host's port.
+    """
+    if source == target or source not in fabric.ports or target not in fabric.ports:
+        missing = next((name for name in (source, target) if name not in fabric.ports), None)
+        if missing is not None:
+            raise KeyError(f"no port named '{missing}' in fabric {fabric.name}")
+        raise ValueError(f"source and target of a path are the same port '{source}'")
+    frontier: dict[str, list[Path]] = {source: [()]}
+    seen = {source}
+    while frontier:
+        if target in frontier:
+            return tuple(frontier[target])
+        reached: dict[str, list[Path]] = {}
+        for node, prefixes in frontier.items():
+            for link in fabric.links_from.get(node, ()):
+                if link.target in seen or (link.target in fabric.ports and link.target != target):
+                    continue
+                reached.setdefault(link.target, []).extend((*prefix, link.name) for prefix in prefixes)
+        seen.update(reached)
+        frontier = reached
+    raise ValueError(f"no path from port '{source}' to port '{target}' in fabric {fabric.name}")
