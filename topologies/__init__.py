@@ -1,0 +1,1 @@
+"""Fabrics as values: generators, addressing, queues. Pure: no kernel, no sockets."""

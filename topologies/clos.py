@@ -1,0 +1,130 @@
+"""Clos fabrics of two and three layers, and the testbed of the Crux paper (section 6.1, figure 18).
+
+Hosts go to ToRs in order: with two hosts per ToR, h0 and h1 hang on tor0, h2 and h3 on tor1.
+Adjacent layers are fully meshed (in three layers: ToRs and aggregation switches within a pod,
+aggregation switches of all pods with all cores). Rates are bit/s of payload per direction.
+"""
+
+from __future__ import annotations
+
+from topologies.fabric import Fabric
+from topologies.hosts import (
+    NVLINK_RATE,
+    PCIE_RATE,
+    FabricBuilder,
+    HostShape,
+    require_counts,
+    require_multiple,
+    require_rates,
+)
+
+
+def clos(
+    *,
+    hosts: int,
+    gpus_per_host: int,
+    nics_per_host: int,
+    tors: int,
+    aggregations: int,
+    port_rate: float,
+    fabric_rate: float,
+    ports_per_nic: int = 1,
+    parallel_links: int = 1,
+    bonded: bool = False,
+    pcie_rate: float = PCIE_RATE,
+    nvlink_rate: float = NVLINK_RATE,
+) -> Fabric:
+    """Return a two-layer Clos: ``parallel_links`` cables of ``fabric_rate`` between each ToR and aggregation switch.
+
+    ``bonded`` makes the ports of a NIC one port, and parallel cables one cable, of the summed rate.
+    Raises ``ValueError`` naming the parameter that makes the fabric impossible.
+    """
+    require_counts(tors=tors, aggregations=aggregations, parallel_links=parallel_links)
+    require_rates(fabric_rate=fabric_rate)
+    shape = _shape(
+        HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, port_rate, pcie_rate, nvlink_rate), bonded
+    )
+    require_multiple("hosts", hosts, tors, "ToRs")
+    builder = FabricBuilder()
+    tor_names = builder.add_switches("tor", tors)
+    aggregation_names = builder.add_switches("agg", aggregations)
+    _attach(builder, shape, tor_names)
+    cables, rate = (1, fabric_rate * parallel_links) if bonded else (parallel_links, fabric_rate)
+    builder.mesh(tor_names, aggregation_names, "tor-agg", rate, cables)
+    return builder.build("clos", f"{hosts} hosts x {gpus_per_host} GPUs, {tors} ToRs, {aggregations} aggregation")
+
+
+def clos3(
+    *,
+    pods: int,
+    hosts: int,
+    gpus_per_host: int,
+    nics_per_host: int,
+    tors_per_pod: int,
+    aggregations_per_pod: int,
+    cores: int,
+    port_rate: float,
+    fabric_rate: float,
+    core_rate: float | None = None,
+    ports_per_nic: int = 1,
+    parallel_links: int = 1,
+    bonded: bool = False,
+    pcie_rate: float = PCIE_RATE,
+    nvlink_rate: float = NVLINK_RATE,
+) -> Fabric:
+    """Return a three-layer Clos of ``pods`` pods; ``hosts`` counts all pods together.
+
+    ``fabric_rate`` is that of a ToR-aggregation cable, ``core_rate`` (default: the same) that of an
+    aggregation-core cable; ``parallel_links`` and ``bonded`` hold for both.
+    Raises ``ValueError`` naming the parameter that makes the fabric impossible.
+    """
+    require_counts(pods=pods, tors_per_pod=tors_per_pod, aggregations_per_pod=aggregations_per_pod, cores=cores)
+    require_counts(parallel_links=parallel_links)
+    above = fabric_rate if core_rate is None else core_rate
+    require_rates(fabric_rate=fabric_rate, core_rate=above)
+    shape = _shape(
+        HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, port_rate, pcie_rate, nvlink_rate), bonded
+    )
+    require_multiple("hosts", hosts, pods * tors_per_pod, "ToRs of all pods")
+    builder = FabricBuilder()
+    tor_names = builder.add_switches("tor", pods * tors_per_pod)
+    aggregation_names = builder.add_switches("agg", pods * aggregations_per_pod)
+    core_names = builder.add_switches("core", cores)
+    _attach(builder, shape, tor_names)
+    cables, factor = (1, parallel_links) if bonded else (parallel_links, 1)
+    for pod in range(pods):
+        pod_tors = tor_names[pod * tors_per_pod : (pod + 1) * tors_per_pod]
+        pod_aggregations = aggregation_names[pod * aggregations_per_pod : (pod + 1) * aggregations_per_pod]
+        builder.mesh(pod_tors, pod_aggregations, "tor-agg", fabric_rate * factor, cables)
+    builder.mesh(aggregation_names, core_names, "agg-core", above * factor, cables)
+    size = f"{len(tor_names)} ToRs, {len(aggregation_names)} aggregation, {cores} core"
+    return builder.build("clos3", f"{hosts} hosts x {gpus_per_host} GPUs in {pods} pods, {size}")
+
+
+def clos96(bonded: bool = True) -> Fabric:
+    """Return the Crux testbed: 96 GPUs, 12 hosts of 4 NICs x 2 x 100 Gb/s, 6 ToRs, 8 aggregation switches, 1:1."""
+    return clos(
+        hosts=12,
+        gpus_per_host=8,
+        nics_per_host=4,
+        ports_per_nic=2,
+        tors=6,
+        aggregations=8,
+        port_rate=100e9,
+        fabric_rate=100e9,
+        parallel_links=2,
+        bonded=bonded,
+    )
+
+
+def _shape(shape: HostShape, bonded: bool) -> HostShape:
+    if not bonded:
+        return shape
+    rate = shape.port_rate * shape.ports_per_nic
+    return HostShape(shape.hosts, shape.gpus, shape.nics, 1, rate, shape.pcie_rate, shape.nvlink_rate)
+
+
+def _attach(builder: FabricBuilder, shape: HostShape, tors: tuple[str, ...]) -> None:
+    per_tor = shape.hosts // len(tors)
+    for index in range(shape.hosts):
+        builder.add_host(shape, index, (tors[index // per_tor],) * shape.ports_per_nic)

@@ -1,0 +1,75 @@
+"""The double-sided fabric of Crux section 6.1: dual-homed hosts under three layers of switches.
+
+The paper gives the counts (6 ToRs, 12 aggregation, 32 core switches, eight links per host to two
+ToRs) and no wiring. Here ToRs come in pairs (tor0 and tor1, tor2 and tor3, ...), half the ports
+of every NIC go to each ToR of the host's pair, and adjacent layers are fully meshed. With that
+mesh every shortest path between ToRs turns at an aggregation switch, and cores carry no job.
+"""
+
+from __future__ import annotations
+
+from topologies.fabric import Fabric
+from topologies.hosts import (
+    NVLINK_RATE,
+    PCIE_RATE,
+    FabricBuilder,
+    HostShape,
+    require_counts,
+    require_multiple,
+    require_rates,
+)
+
+
+def double_sided(
+    *,
+    hosts: int = 252,
+    gpus_per_host: int = 8,
+    nics_per_host: int = 4,
+    ports_per_nic: int = 2,
+    tors: int = 6,
+    aggregations: int = 12,
+    cores: int = 32,
+    port_rate: float = 100e9,
+    fabric_rate: float = 100e9,
+    core_rate: float | None = None,
+    parallel_links: int = 1,
+    bonded: bool = False,
+    pcie_rate: float = PCIE_RATE,
+    nvlink_rate: float = NVLINK_RATE,
+) -> Fabric:
+    """Return a double-sided fabric; hosts go to ToR pairs in order.
+
+    ``bonded`` makes the ports of a NIC that go to one ToR one port, and parallel cables one cable,
+    of the summed rate. Raises ``ValueError`` naming the parameter that makes the fabric impossible.
+    """
+    require_counts(tors=tors, aggregations=aggregations, cores=cores, parallel_links=parallel_links)
+    above = fabric_rate if core_rate is None else core_rate
+    require_rates(fabric_rate=fabric_rate, core_rate=above)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, port_rate, pcie_rate, nvlink_rate)
+    require_multiple("ports_per_nic", ports_per_nic, 2, "ToRs of a pair")
+    require_multiple("tors", tors, 2, "sides of a pair")
+    require_multiple("hosts", hosts, tors // 2, "ToR pairs")
+    shape = _bond(given) if bonded else given
+    builder = FabricBuilder()
+    tor_names = builder.add_switches("tor", tors)
+    aggregation_names = builder.add_switches("agg", aggregations)
+    core_names = builder.add_switches("core", cores)
+    _attach(builder, shape, tor_names)
+    cables, factor = (1, parallel_links) if bonded else (parallel_links, 1)
+    builder.mesh(tor_names, aggregation_names, "tor-agg", fabric_rate * factor, cables)
+    builder.mesh(aggregation_names, core_names, "agg-core", above * factor, cables)
+    size = f"{tors} ToRs in pairs, {aggregations} aggregation, {cores} core"
+    return builder.build("double-sided", f"{hosts} dual-homed hosts x {gpus_per_host} GPUs, {size}")
+
+
+def _bond(shape: HostShape) -> HostShape:
+    """One port to each ToR of the pair: cables to different switches cannot be one link."""
+    rate = shape.port_rate * shape.ports_per_nic / 2
+    return HostShape(shape.hosts, shape.gpus, shape.nics, 2, rate, shape.pcie_rate, shape.nvlink_rate)
+
+
+def _attach(builder: FabricBuilder, shape: HostShape, tors: tuple[str, ...]) -> None:
+    per_pair, half = shape.hosts // (len(tors) // 2), shape.ports_per_nic // 2
+    for index in range(shape.hosts):
+        pair = 2 * (index // per_pair)
+        builder.add_host(shape, index, (tors[pair],) * half + (tors[pair + 1],) * half)

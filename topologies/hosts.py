@@ -1,0 +1,149 @@
+"""The inside of hosts, and the builder that all fabric generators share.
+
+A host is drawn as in Crux section 6.1, figure 18: every NIC hangs on a PCIe switch of its own,
+the host's GPUs are spread evenly over these switches, and NVLink joins all GPUs of a host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from topologies.fabric import Fabric, Host, Link, LinkKind, Nic, Port, Switch, Tier
+
+PCIE_RATE: Final = 256e9
+"""bit/s of PCIe 4.0 x16, one direction."""
+
+NVLINK_RATE: Final = 2400e9
+"""bit/s of the NVLinks of one GPU, one direction (A100: 300 GB/s)."""
+
+MAX_HOSTS: Final = 65536
+MAX_PORTS_PER_HOST: Final = 254
+
+
+@dataclass(frozen=True, slots=True)
+class HostShape:
+    """``hosts`` equal hosts of ``gpus`` GPUs and ``nics`` NICs; rates in bit/s per direction.
+
+    Raises ``ValueError`` naming the parameter if no such host can be built.
+    """
+
+    hosts: int
+    gpus: int
+    nics: int
+    ports_per_nic: int
+    port_rate: float
+    pcie_rate: float = PCIE_RATE
+    nvlink_rate: float = NVLINK_RATE
+
+    def __post_init__(self) -> None:
+        require_counts(
+            hosts=self.hosts, gpus_per_host=self.gpus, nics_per_host=self.nics, ports_per_nic=self.ports_per_nic
+        )
+        require_rates(port_rate=self.port_rate, pcie_rate=self.pcie_rate, nvlink_rate=self.nvlink_rate)
+        require_multiple("gpus_per_host", self.gpus, self.nics, "NICs of a host")
+        if self.hosts > MAX_HOSTS:
+            raise ValueError(f"hosts must be at most {MAX_HOSTS}, not {self.hosts}")
+        if self.nics * self.ports_per_nic > MAX_PORTS_PER_HOST:
+            raise ValueError(
+                f"ports_per_nic must leave a host at most {MAX_PORTS_PER_HOST} ports, "
+                f"not {self.nics} NICs x {self.ports_per_nic}"
+            )
+
+    @property
+    def gpus_per_nic(self) -> int:
+        """GPUs that share one PCIe switch and one NIC."""
+        return self.gpus // self.nics
+
+
+def require_counts(**counts: int) -> None:
+    """Raise ``ValueError`` naming the first of ``counts`` that is below 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1, not {count}")
+
+
+def require_rates(**rates: float) -> None:
+    """Raise ``ValueError`` naming the first of ``rates`` (bit/s) that is not a positive number."""
+    for name, rate in rates.items():
+        if not (math.isfinite(rate) and rate > 0):
+            raise ValueError(f"{name} must be above 0 bit/s, not {rate:g}")
+
+
+def require_multiple(name: str, value: int, divisor: int, over: str) -> None:
+    """Raise ``ValueError`` unless ``value``, called ``name``, divides evenly over ``divisor`` of ``over``."""
+    if value % divisor:
+        raise ValueError(f"{name} must divide evenly over the {divisor} {over}, {value} does not")
+
+
+class FabricBuilder:
+    """Collects nodes and links; :meth:`build` freezes them. A node exists before a link names it."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, Host] = {}
+        self._nics: dict[str, Nic] = {}
+        self._ports: dict[str, Port] = {}
+        self._switches: dict[str, Switch] = {}
+        self._links: dict[str, Link] = {}
+
+    def add_switches(self, tier: Tier, count: int) -> tuple[str, ...]:
+        """Add switches ``<tier>0`` .. and return their names."""
+        names = tuple(f"{tier}{index}" for index in range(count))
+        for index, name in enumerate(names):
+            self._switches[name] = Switch(name, tier, index)
+        return names
+
+    def add_host(self, shape: HostShape, index: int, tor_of_port: Sequence[str]) -> None:
+        """Add host ``index``; port ``p`` of each of its NICs is cabled to ``tor_of_port[p]``."""
+        host = f"h{index}"
+        gpus = tuple(f"{host}g{gpu}" for gpu in range(shape.gpus))
+        nics = tuple(f"{host}n{nic}" for nic in range(shape.nics))
+        self._hosts[host] = Host(host, index, gpus, nics)
+        for gpu in gpus:
+            self.connect(gpu, f"{host}nv", "nvlink", shape.nvlink_rate)
+        for number in range(shape.nics):
+            near = gpus[number * shape.gpus_per_nic : (number + 1) * shape.gpus_per_nic]
+            self._add_nic(shape, host, number, near, tor_of_port)
+
+    def _add_nic(
+        self, shape: HostShape, host: str, number: int, gpus: tuple[str, ...], tor_of_port: Sequence[str]
+    ) -> None:
+        nic, pcie_switch = f"{host}n{number}", f"{host}s{number}"
+        ports = tuple(f"{nic}p{port}" for port in range(shape.ports_per_nic))
+        self._nics[nic] = Nic(nic, host, number, pcie_switch, ports, gpus)
+        for gpu in gpus:
+            self.connect(gpu, pcie_switch, "pcie", shape.pcie_rate)
+        self.connect(pcie_switch, nic, "pcie", shape.pcie_rate)
+        for port, tor in zip(ports, tor_of_port, strict=True):
+            self._ports[port] = Port(port, host, nic, tor)
+            self.connect(port, tor, "host-tor", shape.port_rate)
+
+    def connect(self, one: str, other: str, kind: LinkKind, capacity: float, parallel: int = 1) -> None:
+        """Lay ``parallel`` cables, each two links of ``capacity`` bit/s; a single cable has no number."""
+        for cable in range(parallel):
+            suffix = f".{cable}" if parallel > 1 else ""
+            there, back = f"{one}->{other}{suffix}", f"{other}->{one}{suffix}"
+            self._links[there] = Link(there, one, other, kind, capacity, back)
+            self._links[back] = Link(back, other, one, kind, capacity, there)
+
+    def mesh(
+        self, lower: Sequence[str], upper: Sequence[str], kind: LinkKind, capacity: float, parallel: int = 1
+    ) -> None:
+        """Connect every node of ``lower`` with every node of ``upper``."""
+        for one in lower:
+            for other in upper:
+                self.connect(one, other, kind, capacity, parallel)
+
+    def build(self, name: str, description: str) -> Fabric:
+        """Return the immutable fabric."""
+        return Fabric(name, self._hosts, self._nics, self._ports, self._switches, self._links, description)
+
+
+def count_links(fabric: Fabric) -> Mapping[LinkKind, int]:
+    """Number of one-directional links of each kind; a cable counts twice."""
+    counts: dict[LinkKind, int] = {}
+    for link in fabric.links.values():
+        counts[link.kind] = counts.get(link.kind, 0) + 1
+    return counts
