@@ -37,8 +37,10 @@ class Decision:
 
     ``paths``: flow id -> links. ``levels``: flow id or job name -> level, 0 highest.
     ``rates``: flow id -> bit/s. ``shifts``: job name -> seconds. A flow that is missing from a
-    column has that column's default: lowest level, no rate limit, no shift. ``notes`` holds what
-    the scheduler wants on record (intensities, k_j), JSON-ready; it changes nothing.
+    column has that column's default: ECMP path (:func:`controller.ecmp.with_default_paths`), lowest
+    level, no rate limit, no shift. ``hashed`` names the flows whose path is left to the select
+    groups of the switches. ``notes`` holds what the scheduler wants on record (intensities, k_j),
+    JSON-ready; it changes nothing.
     """
 
     paths: Mapping[str, Path] = field(default_factory=dict)
@@ -46,6 +48,7 @@ class Decision:
     rates: Mapping[str, float] = field(default_factory=dict)
     shifts: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, object] = field(default_factory=dict)
+    hashed: tuple[str, ...] = ()
 
     def level_of(self, flow: Flow, lowest: int) -> int:
         """The level of ``flow``: its own, else its job's, else ``lowest``."""

@@ -1,0 +1,67 @@
+"""Schedulers by name: the built-in ones, and those of other packages (entry points ``testbed.schedulers``)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+
+from controller.crux import Crux
+from controller.decision import Scheduler
+from controller.ecmp import Ecmp, EcmpSwitch
+
+GROUP = "testbed.schedulers"
+
+_BUILT_IN: Mapping[str, Callable[..., Scheduler]] = {
+    "crux": Crux,
+    "ecmp": Ecmp,
+    "ecmp-switch": EcmpSwitch,
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all schedulers that can be created, sorted."""
+    return tuple(sorted(_BUILT_IN.keys() | {point.name for point in entry_points(group=GROUP)}))
+
+
+def create(name: str, options: Mapping[str, object] | None = None, seed: int | None = None) -> Scheduler:
+    """Return the scheduler ``name`` with its ``options``; ``seed`` goes to those that take one.
+
+    Raises ``ValueError``, one line, for an unknown name, an unknown option, or an option's bad value.
+    """
+    factory = _find(name)
+    given = dict(options or {})
+    known = _options(factory)
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        expected = ", ".join(sorted(known)) or "none"
+        raise ValueError(f"unknown option '{unknown[0]}' of scheduler {name}, expected: {expected}")
+    if seed is not None and "seed" in known:
+        given.setdefault("seed", seed)
+    scheduler = factory(**given)
+    if not isinstance(scheduler, Scheduler):
+        raise ValueError(f"scheduler '{name}' has no decide(view, event), name and summary")
+    return scheduler
+
+
+def _find(name: str) -> Callable[..., Scheduler]:
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    for point in entry_points(group=GROUP, name=name):
+        return _loaded(name, point.load)
+    raise ValueError(f"unknown scheduler '{name}', expected one of: {', '.join(names())}")
+
+
+def _loaded(name: str, load: Callable[[], object]) -> Callable[..., Scheduler]:
+    try:
+        factory = load()
+    except Exception as error:  # a foreign package may fail in any way; the user needs its name and reason
+        raise ValueError(f"scheduler '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(factory):
+        raise ValueError(f"scheduler '{name}' is not a class or function but {type(factory).__name__}")
+    return factory
+
+
+def _options(factory: Callable[..., Scheduler]) -> set[str]:
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return {name for name, parameter in inspect.signature(factory).parameters.items() if parameter.kind in kinds}
