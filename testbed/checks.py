@@ -243,7 +243,7 @@ class _Parser:
         self.text = text
         self.tokens = list(_tokens(text))
         if len(self.tokens) > MAX_TOKENS:
-            raise CheckError(f"check '{text[:40]}...' is too long, expected at most {MAX_TOKENS} numbers, names and signs")
+            raise CheckError(f"check '{text[:40]}...' is too long, expected at most {MAX_TOKENS} words and signs")
         self.position = 0
 
     def check(self) -> Check:

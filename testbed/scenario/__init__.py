@@ -1,0 +1,29 @@
+"""The scenario file: what a user writes, validated, with the line of everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from testbed.scenario.fabrics import build_fabric
+from testbed.scenario.loading import Scenario, bundled, load
+from topologies.fabric import Fabric
+from workloads.job import Job
+
+__all__ = ["Scenario", "build_fabric", "build_jobs", "bundled", "json_schema", "load"]
+
+
+def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> tuple[Job, ...]:
+    """See :func:`testbed.scenario.build.build_jobs`."""
+    from testbed.scenario.build import build_jobs as build
+
+    return build(scenario, fabric, seed)
+
+
+def json_schema() -> Mapping[str, object]:
+    """Return the JSON schema of a scenario file, for editors; ``name`` may be left out there."""
+    from testbed.scenario.spec import ScenarioSpec
+
+    schema = ScenarioSpec.model_json_schema(mode="validation")
+    schema["title"] = "Scenario of the testbed"
+    schema["required"] = [key for key in schema["required"] if key != "name"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,0 +1,30 @@
+"""``testbed validate``: the scenario is right, or every error with its line."""
+
+from __future__ import annotations
+
+import argparse
+
+from testbed.errors import EXIT_OK
+from testbed.scenario import build_fabric, build_jobs, load
+
+NAME = "validate"
+HELP = "say whether a scenario file is right, or what is wrong with it line by line"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the scenario and its overrides."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
+                        help="override a value, such as measure.iterations=5 (repeatable)")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print one line if the scenario is right; raises :class:`testbed.errors.BadInputError` if not."""
+    scenario = load(arguments.scenario, arguments.overrides)
+    fabric = build_fabric(scenario)
+    jobs = build_jobs(scenario, fabric)
+    used = sum(len(job.gpus) for job in jobs)
+    schedulers = ", ".join(entry.name for entry in scenario.schedulers)
+    noun = "job" if len(jobs) == 1 else "jobs"
+    print(f"{scenario.name}: right ({len(jobs)} {noun} on {used} of {len(fabric.gpus)} GPUs, schedulers {schedulers})")
+    return EXIT_OK

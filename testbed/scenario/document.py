@@ -1,0 +1,207 @@
+"""YAML with the line of everything in it, and ``--set`` overrides that are remembered as such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+Location = tuple[str | int, ...]
+"""Keys and list positions from the top of a document to a value."""
+
+Origin = int | str
+"""Where a value comes from: a line number of the file, or the text of a ``--set`` option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong at ``location``, to be reported as ``file:line: message``."""
+
+    location: Location
+    message: str
+
+
+class DocumentError(ValueError):
+    """The text is no usable YAML document; ``lines`` are ready to be shown."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = tuple(lines)
+
+
+@dataclass
+class Document:
+    """A parsed file: plain ``data``, and the origin of each location in it."""
+
+    path: str
+    data: object
+    origins: dict[Location, Origin] = field(default_factory=dict)
+
+    def origin(self, location: Location) -> Origin:
+        """Return the origin of ``location``, or that of the nearest thing around it."""
+        for length in range(len(location), -1, -1):
+            if location[:length] in self.origins:
+                return self.origins[location[:length]]
+        return 1
+
+    def line(self, problem: Problem) -> str:
+        """Return ``file:line: message``, or ``--set key=value: message`` for what an override brought in."""
+        origin = self.origin(problem.location)
+        where = f"{self.path}:{origin}" if isinstance(origin, int) else f"--set {origin}"
+        return f"{where}: {problem.message}"
+
+    def lines(self, problems: Iterable[Problem]) -> list[str]:
+        """Return the lines of all problems, each once: those of the file by line number, then the overrides'."""
+        return list(dict.fromkeys(self.line(problem) for problem in sorted(problems, key=self._rank)))
+
+    def _rank(self, problem: Problem) -> tuple[bool, int]:
+        origin = self.origin(problem.location)
+        return (False, origin) if isinstance(origin, int) else (True, 0)
+
+    def override(self, text: str) -> None:
+        """Apply ``KEY=VALUE`` with a dotted key and a YAML value; :class:`DocumentError` if there is no such place.
+
+        List items are named by position (``jobs.0.gpus``) or by their ``name`` (``jobs.gpt.gpus``).
+        """
+        key, equals, value = text.partition("=")
+        parts = key.split(".")
+        if not equals or not all(parts):
+            raise DocumentError([f"--set {text}: no key or no value, expected KEY=VALUE such as seed=2"])
+        try:
+            parsed = parse_yaml(value, f"--set {text}").data
+        except DocumentError as error:
+            reason = error.lines[0].split(": ", 1)[-1].removeprefix(f"{text}: ")
+            raise DocumentError([f"--set {text}: {reason}"]) from None
+        location, holder = self._descend(text, parts)
+        if isinstance(holder, list):
+            holder[int(location[-1])] = parsed
+        else:
+            holder[str(location[-1])] = parsed
+        for inner in [known for known in self.origins if known[: len(location)] == location]:
+            del self.origins[inner]
+        self.origins[location] = text
+
+    def _descend(self, text: str, parts: Sequence[str]) -> tuple[Location, dict[str, object] | list[object]]:
+        """Return the location that ``parts`` name and the container that holds it; missing mappings are made."""
+        holder: Any = self.data
+        location: Location = ()
+        for number, part in enumerate(parts):
+            if isinstance(holder, list):
+                index = _index(holder, part)
+                if index is None:
+                    raise DocumentError([f"--set {text}: {_no_item(parts[:number], part, holder)}"])
+                step: str | int = index
+            elif isinstance(holder, dict):
+                step = part
+            else:
+                raise DocumentError([f"--set {text}: '{'.'.join(parts[:number])}' is a single value without keys"])
+            location = (*location, step)
+            if number == len(parts) - 1:
+                return location, holder
+            if isinstance(holder, dict) and holder.get(part) is None:
+                holder[part] = {}
+                self.origins[location] = text
+            holder = holder[step]
+        raise AssertionError("a key has at least one part")
+
+
+def _index(items: list[object], part: str) -> int | None:
+    if part.isdecimal():
+        return int(part) if int(part) < len(items) else None
+    names = [item.get("name") if isinstance(item, dict) else item for item in items]
+    return names.index(part) if part in names else None
+
+
+def _no_item(before: Sequence[str], part: str, items: list[object]) -> str:
+    return f"no item '{part}' in '{'.'.join(before)}', expected 0 to {len(items) - 1} or an item's name"
+
+
+def parse_yaml(text: str, path: str) -> Document:
+    """Parse one YAML document; raises :class:`DocumentError` with a line for everything that is wrong with it."""
+    document = Document(path, None)
+    loader = yaml.SafeLoader(_printable(text, path))
+    try:
+        node = loader.get_single_node()
+        if node is not None:
+            reader = _Reader(loader, document)
+            document.data = reader.read(node, (), ())
+            if reader.problems:
+                raise DocumentError(document.lines(reader.problems))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = error.problem or error.context or "cannot be read"
+        raise DocumentError([f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {what}"]) from None
+    except RecursionError:
+        raise DocumentError([f"{path}:1: nested too deep, expected a few levels"]) from None
+    finally:
+        loader.dispose()
+    return document
+
+
+def _printable(text: str, path: str) -> str:
+    try:
+        yaml.reader.Reader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise DocumentError([f"{path}:{line}: not valid YAML: unprintable character, expected text"]) from None
+    return text
+
+
+class _Reader:
+    """Turns nodes into plain values, and writes down their lines and what is wrong with them."""
+
+    def __init__(self, loader: yaml.SafeLoader, document: Document) -> None:
+        self.loader = loader
+        self.origins = document.origins
+        self.problems: list[Problem] = []
+
+    def read(self, node: yaml.Node, location: Location, around: tuple[yaml.Node, ...]) -> object:
+        self.origins.setdefault(location, node.start_mark.line + 1)
+        if any(outer is node for outer in around):
+            return self._problem(location, "an alias inside its own anchor, expected no loops")
+        if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
+            return self._mapping(node, location, (*around, node))
+        if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
+            return [self.read(item, (*location, index), (*around, node)) for index, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, location)
+        return self._problem(location, f"unknown tag '{node.tag}', expected plain YAML")
+
+    def _problem(self, location: Location, message: str) -> object:
+        self.problems.append(Problem(location, message))
+        return None
+
+    def _scalar(self, node: yaml.ScalarNode, location: Location) -> object:
+        try:
+            value: object = self.loader.construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            return self._problem(location, f"cannot read '{node.value}' as {node.tag}, expected plain YAML")
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, location: Location, around: tuple[yaml.Node, ...]) -> dict[str, object]:
+        self._refuse_duplicates(node, location)
+        self.loader.flatten_mapping(node)
+        out: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._problem(location, "a key is a list or a mapping, expected a word")
+                continue
+            key = str(key_node.value)
+            self.origins[(*location, key)] = key_node.start_mark.line + 1
+            out[key] = self.read(value_node, (*location, key), around)
+        return out
+
+    def _refuse_duplicates(self, node: yaml.MappingNode, location: Location) -> None:
+        seen: dict[str, int] = {}
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            key, line = str(key_node.value), key_node.start_mark.line + 1
+            if key in seen:
+                # A location of its own, so that the problem is reported where the second key stands.
+                place = (*location, key, f"again at {line}")
+                self.origins[place] = line
+                self._problem(place, f"key '{key}' is given twice, expected it only once (it is on line {seen[key]})")
+            seen.setdefault(key, line)

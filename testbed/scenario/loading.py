@@ -1,0 +1,171 @@
+"""Find, read, override and validate a scenario: everything that is wrong at once, each with its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import yaml
+from pydantic import PrivateAttr, TypeAdapter, ValidationError
+
+from testbed.errors import BadInputError
+from testbed.scenario.crosscheck import Parts, cross_problems, job_names
+from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
+from testbed.scenario.fabrics import AnyFabricSpec
+from testbed.scenario.messages import problems_of
+from testbed.scenario.spec import FabricSpec, JobSpec, Names, ScenarioSpec, SchedulerEntry
+
+T = TypeVar("T")
+
+
+class Scenario(ScenarioSpec):
+    """A validated scenario that still knows the lines it was read from."""
+
+    _document: Document = PrivateAttr(default_factory=lambda: Document("scenario", None))
+
+    def resolved_yaml(self) -> str:
+        """Return the scenario as YAML, overrides and defaults filled in; it loads to an equal scenario."""
+        data = self.model_dump(mode="json", exclude_none=True)
+        data["scale"] = data.get("scale", "auto")
+        data["fabric"] = {"kind": self.fabric.kind, **data["fabric"]}
+        ordered = {key: data[key] for key in type(self).model_fields}
+        return yaml.safe_dump(ordered, sort_keys=False, width=120)
+
+    def __eq__(self, other: object) -> bool:
+        """Scenarios are equal if what they say is, wherever they were read from."""
+        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+
+    def line_of_job(self, name: str, message: str) -> str:
+        """Return ``file:line: message`` for the job called ``name`` (after ``count`` made names of it)."""
+        index = next((index for index, job in enumerate(self.jobs) if name in job_names(job)), None)
+        location: Location = ("jobs",) if index is None else ("jobs", index)
+        return self._document.line(Problem(location, message))
+
+
+def load(
+    path_or_name: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    models: Sequence[str] | None = None,
+    schedulers: Sequence[str] | None = None,
+) -> Scenario:
+    """Read a scenario file, or a bundled scenario by its name, and apply ``KEY=VALUE`` overrides.
+
+    ``models`` and ``schedulers`` are the names that exist, by default the catalogue's and the
+    registry's. Raises :class:`BadInputError` with one line for everything that is wrong.
+    """
+    text, path = _read(str(path_or_name))
+    try:
+        document = parse_yaml(text, path)
+        _require_mapping(document)
+        _override(document, overrides)
+    except DocumentError as error:
+        raise BadInputError(str(error)) from None
+    data = cast("dict[str, object]", document.data)
+    data.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).stem).lstrip("._-") or "scenario")
+    names = Names(_models() if models is None else tuple(models), _schedulers(schedulers))
+    return _validate(document, names)
+
+
+def bundled() -> tuple[str, ...]:
+    """Return the names of the scenarios that ship with the testbed."""
+    return tuple(sorted(item.name for item in _bundle().iterdir() if item.name.endswith(".yaml")))
+
+
+def _bundle() -> Any:
+    return resources.files("testbed") / "scenarios"
+
+
+def _read(name: str) -> tuple[str, str]:
+    """Return the text of a scenario, and what to call the file in messages."""
+    path, shown = Path(name), name
+    try:
+        if path.exists():
+            return path.read_text(encoding="utf-8"), shown
+        shown = name if name.endswith(".yaml") else f"{name}.yaml"
+        if shown in bundled():
+            return (_bundle() / shown).read_text(encoding="utf-8"), shown
+    except UnicodeDecodeError:
+        raise BadInputError(f"{name}:1: not UTF-8 text, expected a YAML file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInputError(f"{name}: cannot be read ({reason}), expected a scenario file") from None
+    raise BadInputError(f"{name}: no such file, expected a path or a bundled scenario: {', '.join(bundled())}")
+
+
+def _override(document: Document, overrides: Sequence[str]) -> None:
+    lines: list[str] = []
+    for override in overrides:
+        try:
+            document.override(override)
+        except DocumentError as error:
+            lines += error.lines
+    if lines:
+        raise DocumentError(lines)
+
+
+def _require_mapping(document: Document) -> None:
+    if not isinstance(document.data, dict):
+        what = "empty" if document.data is None else "no mapping of keys to values"
+        line = Problem((), f"the scenario is {what}, expected the keys fabric, jobs, schedulers, ..")
+        raise DocumentError([document.line(line)])
+
+
+def _models() -> tuple[str, ...]:
+    from workloads.models import CATALOGUE
+
+    return tuple(CATALOGUE)
+
+
+def _schedulers(given: Sequence[str] | None) -> tuple[str, ...]:
+    if given is not None:
+        return tuple(given)
+    from controller.registry import names
+
+    return tuple(names())
+
+
+def _validate(document: Document, names: Names) -> Scenario:
+    data = cast("dict[str, object]", document.data)
+    problems: list[Problem] = []
+    scenario: Scenario | None = None
+    try:
+        scenario = Scenario.model_validate(data, context=names)
+    except ValidationError as error:
+        problems = problems_of(error, data)
+    problems += cross_problems(_parts(data, names))
+    if scenario is None or problems:
+        raise BadInputError("\n".join(document.lines(problems)))
+    scenario._document = document
+    return scenario
+
+
+def _parts(data: Mapping[str, object], names: Names) -> Parts:
+    """Validate each part alone: one wrong job must not hide what is wrong between the others."""
+    fabric = _alone(TypeAdapter[AnyFabricSpec](FabricSpec), data.get("fabric"), names)
+    jobs = dict(_items(TypeAdapter(JobSpec), data.get("jobs"), names))
+    schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
+    checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
+    complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
+    return Parts(fabric, jobs, {index: entry.name for index, entry in schedulers.items()}, checks, complete)
+
+
+def _length(items: object) -> int:
+    return len(items) if isinstance(items, list) else -1
+
+
+def _items(adapter: TypeAdapter[T], items: object, names: Names) -> Iterator[tuple[int, T]]:
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        value = _alone(adapter, item, names)
+        if value is not None:
+            yield index, value
+
+
+def _alone(adapter: TypeAdapter[T], data: object, names: Names) -> T | None:
+    try:
+        return adapter.validate_python(data, context=names)
+    except ValidationError:
+        return None

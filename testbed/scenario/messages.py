@@ -1,0 +1,163 @@
+"""From pydantic's errors to one line each: what is wrong, what was expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from testbed.scenario.document import Location, Problem
+from testbed.scenario.quantities import EXPECTED
+from testbed.scenario.spec import (
+    Clos3Spec,
+    ClosSpec,
+    DoubleSidedSpec,
+    JobSpec,
+    MeasureSpec,
+    ScaleSpec,
+    ScenarioSpec,
+    SchedulerSpec,
+    StragglerSpec,
+    one_of,
+)
+
+FABRICS: Final[Mapping[str, type[BaseModel]]] = {
+    "clos": ClosSpec,
+    "clos3": Clos3Spec,
+    "double-sided": DoubleSidedSpec,
+}
+_MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
+    (): ScenarioSpec,
+    ("jobs",): JobSpec,
+    ("jobs", "stragglers"): StragglerSpec,
+    ("schedulers",): SchedulerSpec,
+    ("measure",): MeasureSpec,
+    ("scale",): ScaleSpec,
+}
+_EXPECTED: Final[Mapping[str, str]] = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping of keys to values",
+    "model_type": "a mapping of keys to values",
+    "model_attributes_type": "a mapping of keys to values",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+    "too_short": "at least {min_length} item",
+}
+_PATTERNS: Final[Mapping[str, str]] = {
+    "jobs": "a letter, then letters, digits, '_' and single '-'",
+    "name": "a letter or digit, then letters, digits, '.', '_' and '-'",
+}
+
+
+def problems_of(error: ValidationError, data: object, prefix: Location = ()) -> list[Problem]:
+    """Return a problem for every error; ``data`` is what was validated, found at ``prefix`` in its document."""
+    details = error.errors(include_url=False)
+    # Of a list pydantic counts only the items that are right: one that holds anything is not too short.
+    return [
+        _problem(detail, data, prefix) for detail in details if not (detail["type"] == "too_short" and detail["input"])
+    ]
+
+
+def _problem(detail: ErrorDetails, data: object, prefix: Location) -> Problem:
+    kind = detail["type"]
+    inner = _location(detail["loc"], data, kind == "missing")
+    location = (*prefix, *inner)
+    if kind == "missing":
+        return Problem(location[:-1], _missing(location, data, inner))
+    if kind == "extra_forbidden":
+        return Problem(location, _unknown_key(location, data, inner))
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        return _fabric_kind(location, kind, detail)
+    if kind == "value_error":
+        return Problem(location, str(detail.get("ctx", {}).get("error", detail["msg"])))
+    shown = _show(detail["input"])
+    return Problem(location, f"{_dotted(location)} is {shown}, expected {_expectation(kind, location, detail)}")
+
+
+def _location(parts: Sequence[str | int], data: Any, missing: bool) -> Location:
+    """Drop the parts that pydantic adds (names of union members): what is not in the data is no place in it."""
+    out: list[str | int] = []
+    for number, part in enumerate(parts):
+        if _holds(data, part):
+            data = data[part]
+        elif not (missing and number == len(parts) - 1):
+            continue
+        out.append(part)
+    return tuple(out)
+
+
+def _holds(data: object, part: str | int) -> bool:
+    if isinstance(data, dict):
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and part < len(data)
+
+
+def _dotted(location: Location) -> str:
+    return ".".join(map(str, location)) or "the scenario"
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _expectation(kind: str, location: Location, detail: ErrorDetails) -> str:
+    if kind == EXPECTED:
+        return detail["msg"]
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS.get(str(location[0]), detail["msg"])
+    if kind in _EXPECTED:
+        return _EXPECTED[kind].format(**detail.get("ctx", {})).replace("'", "")
+    return detail["msg"][:1].lower() + detail["msg"][1:]
+
+
+def _model_around(location: Location, data: object, inner: Location) -> type[BaseModel] | None:
+    """The model of the mapping that holds the last part of ``location``."""
+    around = tuple(part for part in location[:-1] if isinstance(part, str))
+    if around != ("fabric",):
+        return _MODELS.get(around)
+    holder: Any = data
+    for part in inner[:-1]:
+        holder = holder[part]
+    return FABRICS.get(str(holder.get("kind")))
+
+
+def _missing(location: Location, data: object, inner: Location) -> str:
+    key, model = str(location[-1]), _model_around(location, data, inner)
+    info = model.model_fields.get(key) if model else None
+    expected = info.description if info and info.description else f"a value for {key}"
+    return f"missing key '{key}' in {_dotted(location[:-1])}, expected {expected}"
+
+
+def _unknown_key(location: Location, data: object, inner: Location) -> str:
+    key, model = str(location[-1]), _model_around(location, data, inner)
+    known = list(model.model_fields) if model else []
+    near = difflib.get_close_matches(key, known, 1)
+    return f"unknown key '{key}' in {_dotted(location[:-1])}, expected {near[0] if near else one_of(known)}"
+
+
+def _fabric_kind(location: Location, kind: str, detail: ErrorDetails) -> Problem:
+    kinds = f"expected {one_of(list(FABRICS))}"
+    if kind == "union_tag_not_found":
+        return Problem(location, f"missing key 'kind' in {_dotted(location)}, {kinds}")
+    tag = detail.get("ctx", {}).get("tag")
+    return Problem((*location, "kind"), f"unknown kind of fabric '{tag}', {kinds}")

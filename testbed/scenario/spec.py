@@ -1,0 +1,243 @@
+"""The scenario file as pydantic models: what may be written, its defaults, and its JSON schema."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+)
+
+from testbed.checks import CheckError, parse_check
+from testbed.experiment import Measure, Scale
+from testbed.scenario.quantities import (
+    Count,
+    Factor,
+    Flag,
+    Number,
+    PositiveTime,
+    Rate,
+    Share,
+    Size,
+    Time,
+    Work,
+    expected,
+)
+from topologies.hosts import NVLINK_RATE, PCIE_RATE
+from topologies.queues import DEFAULT_LEVELS
+
+JOB_NAME: Final = r"^[A-Za-z]\w*(-\w+)*$"
+SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The models and schedulers that exist; the validation context."""
+
+    models: tuple[str, ...]
+    schedulers: tuple[str, ...]
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _FabricSpec(_Spec):
+    gpus_per_host: Count = Field(description="GPUs of a host")
+    nics_per_host: Count = Field(description="NICs of a host")
+    ports_per_nic: Count = Field(1, description="ports of a NIC")
+    port_rate: Rate = Field(description="rate of one port, each direction")
+    fabric_rate: Rate = Field(description="rate of one cable between ToR and aggregation, each direction")
+    parallel_links: Count = Field(1, description="cables between two switches")
+    bonded: Flag = Field(False, description="whether parallel cables are one of their summed rate")
+    pcie_rate: Rate = Field(PCIE_RATE, description="rate of PCIe between GPU, PCIe switch and NIC, each direction")
+    nvlink_rate: Rate = Field(NVLINK_RATE, description="rate of a GPU's NVLinks, each direction")
+
+
+class ClosSpec(_FabricSpec):
+    """Parameters of :func:`topologies.clos.clos`."""
+
+    kind: Literal["clos"]
+    hosts: Count = Field(description="number of hosts")
+    tors: Count = Field(description="number of ToR switches")
+    aggregations: Count = Field(description="number of aggregation switches")
+
+
+class Clos3Spec(_FabricSpec):
+    """Parameters of :func:`topologies.clos.clos3`."""
+
+    kind: Literal["clos3"]
+    pods: Count = Field(description="number of pods")
+    hosts: Count = Field(description="number of hosts in all pods together")
+    tors_per_pod: Count = Field(description="ToR switches of a pod")
+    aggregations_per_pod: Count = Field(description="aggregation switches of a pod")
+    cores: Count = Field(description="number of core switches")
+    core_rate: Rate | None = Field(None, description="rate of one cable to a core switch (default: fabric_rate)")
+
+
+class DoubleSidedSpec(_FabricSpec):
+    """Parameters of :func:`topologies.double_sided.double_sided`."""
+
+    kind: Literal["double-sided"]
+    hosts: Count = Field(252, description="number of hosts")
+    gpus_per_host: Count = Field(8, description="GPUs of a host")
+    nics_per_host: Count = Field(4, description="NICs of a host")
+    ports_per_nic: Count = Field(2, description="ports of a NIC, half of them to each ToR of the pair")
+    tors: Count = Field(6, description="number of ToR switches, an even number")
+    aggregations: Count = Field(12, description="number of aggregation switches")
+    cores: Count = Field(32, description="number of core switches")
+    port_rate: Rate = Field(100e9, description="rate of one port, each direction")
+    fabric_rate: Rate = Field(100e9, description="rate of one cable between ToR and aggregation, each direction")
+    core_rate: Rate | None = Field(None, description="rate of one cable to a core switch (default: fabric_rate)")
+
+
+FabricSpec = Annotated[ClosSpec | Clos3Spec | DoubleSidedSpec, Field(discriminator="kind")]
+
+
+class StragglerSpec(_Spec):
+    """One GPU whose compute takes ``factor`` times as long."""
+
+    gpu: str = Field(description="a GPU such as h0g0")
+    factor: Factor = Field(description="how many times as long its compute takes, such as 1.3")
+
+
+def _known(what: str, name: str, known: tuple[str, ...]) -> str:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        raise ValueError(f"unknown {what} '{name}', expected {near[0] if near else one_of(known)}")
+    return name
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Spell a choice: ``one of a, b, c``."""
+    return f"one of {', '.join(names)}"
+
+
+def _known_model(name: str, info: ValidationInfo) -> str:
+    return _known("model", name, info.context.models) if isinstance(info.context, Names) else name
+
+
+def _known_scheduler(name: str, info: ValidationInfo) -> str:
+    return _known("scheduler", name, info.context.schedulers) if isinstance(info.context, Names) else name
+
+
+class JobSpec(_Spec):
+    """A training job; what is left out comes from the model's entry in the catalogue."""
+
+    name: str = Field(pattern=JOB_NAME, description="a name for the job")
+    model: Annotated[str, AfterValidator(_known_model)] = Field(description="a model of the catalogue, such as gpt")
+    gpus: Count | None = Field(None, description="number of GPUs, placed by the policy 'place'")
+    placement: tuple[str, ...] | None = Field(
+        None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"
+    )
+    count: Count = Field(1, description="how many such jobs; more than one are named name-0, name-1, ..")
+    start: Time = Field(0.0, description="when the job arrives")
+    iterations: Count = Field(1000, description="iterations of the whole job, for its completion time")
+    compute: Time | None = Field(None, description="compute of one iteration on one GPU")
+    communication: Size | None = Field(None, description="bytes that a GPU hands to the collective per iteration")
+    overlap: Share | None = Field(None, description="share of the compute that communication may overlap, 0 to 1")
+    flops: Work | None = Field(None, description="work of one iteration on all GPUs together")
+    collective: str | None = Field(None, description="ring, hierarchical, alltoall, ..")
+    jitter: Share = Field(0.0, description="standard deviation of compute relative to its mean")
+    stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
+
+
+class SchedulerSpec(BaseModel):
+    """A scheduler by name; every other key is an option of its own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: Annotated[str, AfterValidator(_known_scheduler)] = Field(description="a scheduler, such as crux")
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The options given to it."""
+        return dict(self.model_extra or {})
+
+
+class MeasureSpec(_Spec):
+    """How long to measure."""
+
+    iterations: Count = Field(20, description="iterations of every job to measure")
+    warmup: Number = Field(3, description="iterations of every job before that")
+    limit: PositiveTime = Field(300.0, description="longest time a run may take, undilated")
+
+    def value(self) -> Measure:
+        """Return it as engines take it."""
+        return Measure(self.iterations, self.warmup, self.limit)
+
+
+class ScaleSpec(_Spec):
+    """How the emulation is shrunk; see :class:`testbed.experiment.Scale`."""
+
+    bandwidth: Factor = Field(description="divides link rates and messages, such as 32000")
+    time: Factor = Field(1.0, description="multiplies pauses and messages")
+    mtu: Annotated[int, Field(strict=True, ge=576, le=65535)] = Field(9000, description="largest packet in bytes")
+
+    def value(self) -> Scale:
+        """Return it as engines take it."""
+        return Scale(self.bandwidth, self.time, self.mtu)
+
+
+def _scheduler_by_name(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _show_scheduler(spec: SchedulerSpec) -> object:
+    return {"name": spec.name, **spec.options} if spec.options else spec.name
+
+
+def _auto_is_none(value: object) -> object:
+    if value == "auto":
+        return None
+    if value is None or not isinstance(value, dict | ScaleSpec):
+        raise expected("auto, or a mapping such as {bandwidth: 32000, time: 2}")
+    return value
+
+
+def _parsed_check(text: str) -> str:
+    try:
+        parse_check(text)
+    except CheckError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+SchedulerEntry = Annotated[
+    SchedulerSpec,
+    BeforeValidator(_scheduler_by_name, str | SchedulerSpec),
+    PlainSerializer(_show_scheduler, return_type=object),
+]
+ScaleEntry = Annotated[
+    ScaleSpec | None,
+    BeforeValidator(_auto_is_none, Literal["auto"] | ScaleSpec),
+    PlainSerializer(lambda spec: "auto" if spec is None else spec.model_dump(), return_type=object),
+]
+
+
+class ScenarioSpec(_Spec):
+    """Everything a scenario file may hold."""
+
+    name: str = Field(pattern=SCENARIO_NAME, description="name of the scenario (default: that of the file)")
+    description: str = Field("", description="what the scenario shows")
+    fabric: FabricSpec = Field(description="the fabric, with its kind: clos, clos3 or double-sided")
+    jobs: tuple[JobSpec, ...] = Field(min_length=1, description="a list of jobs")
+    place: Literal["first-free", "spread"] = Field("first-free", description="where jobs without placement go")
+    schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")
+    measure: MeasureSpec = Field(MeasureSpec.model_construct(), description="how long to measure")
+    scale: ScaleEntry = Field(None, description="auto, or how far the emulation is shrunk")
+    levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
+        DEFAULT_LEVELS, description="strict priority levels"
+    )
+    seed: Number = Field(1, description="seed of every hash and random draw")
+    checks: tuple[Annotated[str, AfterValidator(_parsed_check)], ...] = Field(
+        (), description="what must hold at the end"
+    )
