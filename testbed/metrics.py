@@ -75,7 +75,9 @@ def job_metrics(record: RunRecord, job: Job) -> JobMetrics:
     window = record.windows.get(job.name)
     if window is None or not rows:
         empty = 0.0 if window is None else (window.end_s - window.start_s) * len(job.gpus)
-        return JobMetrics(job, 0, 0, None, empty, 0.0, dict.fromkeys(CAUSES, 0.0) | {"start": empty}, 0.0, None, "projected")
+        return JobMetrics(
+            job, 0, 0, None, empty, 0.0, dict.fromkeys(CAUSES, 0.0) | {"start": empty}, 0.0, None, "projected"
+        )
     table = _columns(rows, window)
     durations, disturbed = _iteration_durations(table, len(job.gpus), window)
     times = _times(durations)

@@ -81,9 +81,7 @@ def _cell(value: Any, kind: type) -> str:
     return str(int(value)) if kind in (int, bool) else str(value)
 
 
-def _from_csv(
-    text: str, columns: Mapping[str, type], build: Callable[[dict[str, Any]], _Row]
-) -> tuple[_Row, ...]:
+def _from_csv(text: str, columns: Mapping[str, type], build: Callable[[dict[str, Any]], _Row]) -> tuple[_Row, ...]:
     reader = csv.reader(io.StringIO(text))
     header = next(reader, [])
     if header != list(columns):
@@ -93,7 +91,9 @@ def _from_csv(
         if len(cells) != len(columns):
             raise RowError(reader.line_num, f"{len(cells)} cells instead of {len(columns)}")
         try:
-            rows.append(build({name: _value(cell, kind) for (name, kind), cell in zip(columns.items(), cells, strict=True)}))
+            rows.append(
+                build({name: _value(cell, kind) for (name, kind), cell in zip(columns.items(), cells, strict=True)})
+            )
         except (ValueError, KeyError) as error:
             raise RowError(reader.line_num, f"not a row ({error})") from error
     return tuple(rows)

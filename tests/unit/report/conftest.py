@@ -65,7 +65,9 @@ def small_experiment() -> Experiment:
     return Experiment("small", two_rail_fabric(), (big, small), "ecmp", {}, measure, scale, 8, 1)
 
 
-def rows_of(job: Job, exposed_s: float, *, count: int, start: float = 0.0, straggler_s: float = 0.0) -> list[IterationRow]:
+def rows_of(
+    job: Job, exposed_s: float, *, count: int, start: float = 0.0, straggler_s: float = 0.0
+) -> list[IterationRow]:
     """``count`` identical iterations, back to back, on every GPU."""
     length = job.compute_s + exposed_s + straggler_s
     return [

@@ -22,13 +22,17 @@ def _record(rows: list[IterationRow], window: Window) -> RunRecord:
     return RunRecord("ecmp", "flow", window.end_s, {"j": window}, tuple(rows), (), ())
 
 
-def _row(gpu: str, number: int, start: float, compute: float, exposed: float, straggler: float, bad: bool = False) -> IterationRow:
+def _row(
+    gpu: str, number: int, start: float, compute: float, exposed: float, straggler: float, bad: bool = False
+) -> IterationRow:
     return IterationRow(
         "j", gpu, number, start, compute, exposed, exposed, straggler, start + compute + exposed + straggler, bad
     )
 
 
-def _back_to_back(parts: list[tuple[float, float, float, float]], disturbed: frozenset[int] = frozenset()) -> list[IterationRow]:
+def _back_to_back(
+    parts: list[tuple[float, float, float, float]], disturbed: frozenset[int] = frozenset()
+) -> list[IterationRow]:
     """Two GPUs, each with its own order of the parts; the fourth part is a gap before the iteration."""
     rows = []
     for gpu, order in (("h0g0", parts), ("h0g1", parts[::-1])):
@@ -94,7 +98,11 @@ def test_without_the_flag_a_slow_iteration_counts():
 
 
 def test_an_iteration_that_one_gpu_did_not_end_is_none():
-    rows = [_row("h0g0", 0, 0.0, 1.0, 1.0, 0.0), _row("h0g1", 0, 0.0, 1.0, 1.0, 0.0), _row("h0g0", 1, 2.0, 1.0, 1.0, 0.0)]
+    rows = [
+        _row("h0g0", 0, 0.0, 1.0, 1.0, 0.0),
+        _row("h0g1", 0, 0.0, 1.0, 1.0, 0.0),
+        _row("h0g0", 1, 2.0, 1.0, 1.0, 0.0),
+    ]
     assert job_metrics(_record(rows, Window(0.0, 4.0)), _job()).iterations == 1
 
 

@@ -60,9 +60,16 @@ def test_the_agreed_columns_come_first_in_their_order():
     assert list(rowfiles.LINK_COLUMNS)[:6] == ["time_s", "link", "level", "bytes", "queued_bytes", "drops"]
 
 
-@given(st.lists(st.builds(
-    IterationRow, NAMES, NAMES, st.integers(0, 9999), NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans(),
-)))  # fmt: skip
+@given(
+    st.lists(
+        st.builds(
+            IterationRow,
+            *(NAMES, NAMES, st.integers(0, 9999)),
+            *(NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS),
+            st.booleans(),
+        )
+    )
+)
 def test_iteration_rows_survive_the_file(rows):
     assert rowfiles.iterations_from_csv(rowfiles.iterations_to_csv(rows)) == tuple(rows)
 

@@ -1,0 +1,87 @@
+"""Several runs side by side: a row per scheduler of each, and means over the runs of one scenario."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Summary = Mapping[str, Any]
+
+
+def side_by_side(summaries: Mapping[str, Summary]) -> dict[str, Any]:
+    """``{"runs": [...], "means": [...]}``, JSON-ready; ``summaries``: label of a run -> its summary."""
+    return {
+        "runs": [
+            {
+                "label": label,
+                "scenario": summary["scenario"],
+                "engine": summary["engine"],
+                "seed": summary["seed"],
+                **row,
+            }
+            for label, summary in summaries.items()
+            for row in _rows(summary)
+        ],
+        "means": means(list(summaries.values())),
+    }
+
+
+def means(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """A row per scenario, engine and scheduler with two runs or more: mean and spread over them.
+
+    ``gpu_utilization_points`` and ``jct_change`` are against the baseline of the same run;
+    ``spread`` is the sample standard deviation of the utilisation.
+    """
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for summary in summaries:
+        for row in _rows(summary):
+            groups[summary["scenario"], summary["engine"], row["scheduler"]].append(row)
+    return [
+        {"scenario": scenario, "engine": engine, "scheduler": scheduler, **_mean(rows)}
+        for (scenario, engine, scheduler), rows in groups.items()
+        if len(rows) > 1
+    ]
+
+
+def _rows(summary: Summary) -> list[dict[str, Any]]:
+    rows = []
+    for run in summary["runs"]:
+        against = summary["comparison"].get(run["scheduler"])
+        against = against if isinstance(against, Mapping) else {"gpu_utilization_points": None, "jct_change": {}}
+        rows.append(
+            {
+                "scheduler": run["scheduler"],
+                "gpu_utilization": run["gpu_utilization"],
+                "gpu_utilization_points": against["gpu_utilization_points"],
+                "jct_s": {job["name"]: job["jct_s"] for job in run["jobs"]},
+                "jct_change": dict(against["jct_change"]),
+                "verdict": run["fidelity"]["verdict"],
+            }
+        )
+    return rows
+
+
+def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    utilization = [row["gpu_utilization"] for row in rows]
+    return {
+        "runs": len(rows),
+        "gpu_utilization": statistics.fmean(utilization),
+        "spread": statistics.stdev(utilization),
+        "gpu_utilization_points": _known_mean([row["gpu_utilization_points"] for row in rows]),
+        "jct_s": _by_job([row["jct_s"] for row in rows]),
+        "jct_change": _by_job([row["jct_change"] for row in rows]),
+        "believable": sum(row["verdict"] == "ok" for row in rows),
+    }
+
+
+def _by_job(columns: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    names = dict.fromkeys(name for column in columns for name in column)
+    return {name: _known_mean([column.get(name) for column in columns]) for name in names}
+
+
+def _known_mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None if one is missing, for a mean over fewer runs would compare unlike things."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None

@@ -1,0 +1,63 @@
+"""``compare DIR...``: tables and plots of runs side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.across import side_by_side
+from testbed.errors import EXIT_OK, RunFailedError
+from testbed.rundir import RunDirectory, open_all
+
+NAME = "compare"
+HELP = "tables and plots of runs side by side"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument("directory", metavar="DIR", type=Path, nargs="+", help="directory of a finished run")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="where the plots go (default: beside the first run)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and draw nothing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the comparison; without ``--json`` also write its plots."""
+    directories = open_all(arguments.directory)
+    summaries = _labelled(directories)
+    document = side_by_side(summaries)
+    if arguments.json:
+        print(json.dumps(document, indent=1))
+        return EXIT_OK
+    from testbed.report import across_tables
+    from testbed.report.tables import show
+
+    show(across_tables.tables(document))
+    first = directories[0].path.resolve()
+    out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"
+    print(_draw(summaries, out))
+    return EXIT_OK
+
+
+def _labelled(directories: Sequence[RunDirectory]) -> Mapping[str, Mapping[str, Any]]:
+    """The summaries by the shortest name that tells them apart."""
+    names = [directory.path.resolve().name for directory in directories]
+    if len(set(names)) < len(names):
+        names = [os.path.normpath(directory.path) for directory in directories]
+    return {name: directory.read_summary() for name, directory in zip(names, directories, strict=True)}
+
+
+def _draw(summaries: Mapping[str, Mapping[str, Any]], out: Path) -> Path:
+    from testbed.report.plots import idle_by_cause, svg
+
+    target = out / "idle_by_cause.svg"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        target.write_text(svg(idle_by_cause(summaries)), "utf-8")
+    except OSError as error:
+        raise RunFailedError(f"{target}: cannot be written: {error.strerror or error}") from error
+    return target

@@ -1,0 +1,188 @@
+"""The numbers of a run as tables that line up; made from the document ``summary.json`` alone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from topologies.units import format_work
+
+Summary = Mapping[str, Any]
+MISSING = "-"
+MIN_WIDTH = 100
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """``0.655`` -> ``65.5``; the column's head says %."""
+    return MISSING if value is None else f"{100 * value:.{digits}f}"
+
+
+def points(value: float | None) -> str:
+    """``13`` -> ``+13.0``."""
+    return MISSING if value is None else f"{value:+.1f}"
+
+
+def seconds(value: float | None, digits: int = 3) -> str:
+    """``1.7`` -> ``1.700``; the column's head says s."""
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def change(value: float | None) -> str:
+    """``-0.18`` -> ``-18.0``; the column's head says %."""
+    return MISSING if value is None else f"{100 * value:+.1f}"
+
+
+def idle_shares(entry: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Exposed, straggler and start idle time as shares of the allocated GPU time of a run or a job."""
+    allocated = entry.get("allocated_gpu_s") or 0.0
+    idle = entry["gpu_idle_s"]
+    exposed, straggler, start = (
+        idle[cause] / allocated if allocated else 0.0 for cause in ("exposed", "straggler", "start")
+    )
+    return exposed, straggler, start
+
+
+def new_table(title: str, *, left: Sequence[str], right: Sequence[str] = (), last: str = "") -> Table:
+    """An empty table: columns of text, of numbers, and a last one of text that may wrap."""
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True
+    )
+    for name in left:
+        table.add_column(name, no_wrap=True)
+    for name in right:
+        table.add_column(name, justify="right")
+    if last:
+        table.add_column(last)
+    return table
+
+
+def run_table(summary: Summary) -> Table:
+    """A row per scheduler: utilisation, points against the baseline, idle time by cause, verdict."""
+    title = f"{summary['scenario']}, {summary['engine']}, seed {summary['seed']}"
+    right = ("GPU util %", "points", "exposed %", "straggler %", "start %", "work")
+    table = new_table(title, left=("scheduler",), right=right, last="verdict")
+    for run in summary["runs"]:
+        against = summary["comparison"].get(run["scheduler"])
+        gain = against["gpu_utilization_points"] if isinstance(against, Mapping) else None
+        shares = (percent(share) for share in idle_shares(run))
+        table.add_row(
+            run["scheduler"], percent(run["gpu_utilization"]), points(gain), *shares, format_work(run["work_flop"]),
+            verdict(run),
+        )  # fmt: skip
+    return table
+
+
+def verdict(run: Mapping[str, Any]) -> str:
+    """``ok``, ``degraded`` or ``invalid``."""
+    return str(run["fidelity"]["verdict"])
+
+
+def doubts(summary: Summary) -> list[str]:
+    """A line for every reason not to believe a run; none if all are ``ok``."""
+    return [
+        f"{run['scheduler']} is {verdict(run)}: {reason}"
+        for run in summary["runs"]
+        if verdict(run) != "ok"
+        for reason in (run["fidelity"]["reasons"] or ["no reason given"])
+    ]
+
+
+def job_table(summary: Summary) -> Table:
+    """A row per job and scheduler: level, iteration time, utilisation, JCT and its change."""
+    right = ("GPUs", "level", "iter", "mean s", "p50 s", "p99 s", "util %", "JCT s", "+- %")
+    table = new_table("jobs (JCT projected; with * measured)", left=("job", "scheduler"), right=right)
+    for name in _job_names(summary):
+        for place, run in enumerate(summary["runs"]):
+            job = next((job for job in run["jobs"] if job["name"] == name), None)
+            if job is not None:
+                against = summary["comparison"].get(run["scheduler"])
+                shift = against["jct_change"].get(name) if isinstance(against, Mapping) else None
+                table.add_row(name if place == 0 else "", *_job_cells(run, job), change(shift))
+        table.add_section()
+    return table
+
+
+def split_table(summary: Summary) -> Table | None:
+    """A row per job: points of its GPU utilisation lost to its own flows and to other jobs, by scheduler.
+
+    None if nothing could be taken apart.
+    """
+    runs = [run for run in summary["runs"] if run.get("loss")]
+    if not runs:
+        return None
+    right = [f"{run['scheduler']}: {part}" for run in runs for part in ("own", "others")]
+    table = new_table("points of GPU utilisation lost to flows that meet", left=("job",), right=right)
+    for name in _job_names(summary):
+        table.add_row(name, *(cell for run in runs for cell in _loss_cells(_loss(run, name))))
+    table.add_section()
+    table.add_row("all", *(cell for run in runs for cell in _loss_cells(run["loss"])))
+    return table
+
+
+def tables(summary: Summary) -> list[Table]:
+    """All tables of a run, in the order they are shown."""
+    split = split_table(summary)
+    return [run_table(summary), job_table(summary), *([split] if split else [])]
+
+
+def show(tables_to_show: Iterable[Table], console: Console | None = None) -> None:
+    """Print tables; on standard output unless a console is given."""
+    out = console or _console()
+    for table in tables_to_show:
+        out.print(table)
+
+
+def show_summary(summary: Summary, console: Console | None = None) -> None:
+    """Print everything there is to say at the end of a run."""
+    out = console or _console()
+    show(tables(summary), out)
+    for line in doubts(summary):
+        out.print(line, markup=False, highlight=False, style="yellow")
+
+
+def render(tables_to_show: Iterable[Table], width: int = 140) -> str:
+    """The tables as plain text."""
+    stream = io.StringIO()
+    show(tables_to_show, Console(file=stream, width=width, color_system=None))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def _console() -> Console:
+    """Standard output; wide enough for the tables, for a cut number is worse than a wrapped line."""
+    console = Console()
+    console.width = max(console.width, MIN_WIDTH)
+    return console
+
+
+def _job_names(summary: Summary) -> list[str]:
+    return list(dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"]))
+
+
+def _job_cells(run: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
+    times = job["iteration_s"]
+    disturbed = f" (+{job['disturbed']})" if job.get("disturbed") else ""
+    jct = "*" if job["jct_is"] == "measured" else ""
+    return [
+        run["scheduler"],
+        str(job["gpus"]),
+        MISSING if job["level"] is None else str(job["level"]),
+        f"{job['iterations']}{disturbed}",
+        *(seconds(times[key]) for key in ("mean", "p50", "p99")),
+        percent(job["gpu_utilization"]),
+        seconds(job["jct_s"], 1) + jct,  # a star: the job ended, nothing is projected
+    ]
+
+
+def _loss(run: Mapping[str, Any], name: str) -> Mapping[str, float] | None:
+    return next((job["loss"] for job in run["jobs"] if job["name"] == name), None)
+
+
+def _loss_cells(loss: Mapping[str, float] | None) -> tuple[str, str]:
+    if loss is None:
+        return MISSING, MISSING
+    return f"{loss['own_points']:.1f}", f"{loss['others_points']:.1f}"
