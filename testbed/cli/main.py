@@ -1,0 +1,121 @@
+"""``testbed VERB ...``: finds the verb's module, and turns every error into one clear line and an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Final, NoReturn, Protocol, cast
+
+from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
+
+VERBS: Final = ("run", "validate", "plan", "compare", "report", "doctor", "clean", "schema")
+"""In the order of the help text. A verb's module is only imported when it is asked for."""
+
+DESCRIPTION: Final = "Packet-level emulation of communication scheduling in GPU training clusters."
+STATUSES: Final = """exit status: 0 done and believable; 1 failed; 2 bad input or usage; 3 this machine cannot do it;
+4 done, but the fidelity verdict is not ok; 5 done and believable, but a check of the scenario failed"""
+
+
+class Verb(Protocol):
+    """What a module under :mod:`testbed.cli` offers."""
+
+    NAME: str
+    HELP: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A wrong option is one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line ``arguments`` (default: those of the process) and return the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = os.environ.get("TESTBED_DEBUG", "") not in ("", "0")
+    try:
+        parsed = build_parser(given).parse_args(given)
+        debug = debug or parsed.debug
+        status = cast(int, parsed.run(parsed))
+        sys.stdout.flush()
+        return status
+    except SystemExit as done:  # argparse has said what there is to say
+        return done.code if isinstance(done.code, int) else EXIT_FAILED
+    except (Exception, KeyboardInterrupt) as error:
+        if debug:
+            traceback.print_exc()
+        return explain(error)
+
+
+def build_parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return a parser that knows every verb by name, but only the one that ``given`` names in full.
+
+    Without a verb in ``given`` all are imported: their ``HELP`` is the help text.
+    """
+    parser = _Parser(prog="testbed", description=DESCRIPTION, epilog=STATUSES, formatter_class=_Keep)
+    parser.add_argument("--version", action="version", version=f"testbed {_version()}")
+    parser.set_defaults(debug=False)
+    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+    wanted = next((word for word in given if word in VERBS), None)
+    for name in VERBS:
+        if find_spec(f"testbed.cli.{name}") is None:
+            continue
+        if wanted not in (None, name):
+            verbs.add_parser(name)
+            continue
+        verb = cast(Verb, import_module(f"testbed.cli.{name}"))
+        sub = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
+        sub.add_argument("--debug", action="store_true", help="show tracebacks (also: TESTBED_DEBUG=1)")
+        verb.add_arguments(sub)
+        sub.set_defaults(run=verb.run)
+    return parser
+
+
+class _Keep(argparse.RawDescriptionHelpFormatter):
+    """Lines of the epilog stay as they are written."""
+
+
+def _version() -> str:
+    try:
+        return version("testbed")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def explain(error: BaseException) -> int:
+    """Say on standard error, in one line per error, why the command ended; return its exit status."""
+    if isinstance(error, BrokenPipeError):
+        # The reader of a pipe has left. Python would complain once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    if isinstance(error, TestbedError):
+        print(error, file=sys.stderr)
+        return error.exit_status
+    if isinstance(error, KeyboardInterrupt):
+        print("testbed: interrupted", file=sys.stderr)
+    elif isinstance(error, OSError) and error.filename is not None and error.strerror:
+        print(f"testbed: {error.filename}: {error.strerror}", file=sys.stderr)
+    else:
+        said = " ".join(str(error).split())
+        print(f"testbed: {type(error).__name__}: {said}; please report; details in {_log(error)}", file=sys.stderr)
+    return EXIT_FAILED
+
+
+def _log(error: BaseException) -> str:
+    """Write the traceback to a file of its own and return the file's name."""
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="testbed-", suffix=".log", delete=False) as file:
+            traceback.print_exception(error, file=file)
+            return file.name
+    except OSError:
+        return "the output of the same command with --debug"

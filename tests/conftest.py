@@ -1,0 +1,20 @@
+"""What all tests share: emulation tests are for root, and random tests draw the same examples in every run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.geteuid() == 0:
+        return
+    for item in items:
+        if item.get_closest_marker("emulation"):
+            item.add_marker(pytest.mark.skip(reason="builds a real network: needs root"))

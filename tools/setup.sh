@@ -1,0 +1,141 @@
+#!/bin/sh
+# Sets up this checkout on Debian or Ubuntu: system packages, .venv, Python packages, `python`.
+# Says what it does, one line per step; does nothing when all is there; one line and status 1 when it cannot.
+set -u
+
+packages="mininet openvswitch-switch iproute2 ethtool iputils-ping python3-venv python3-pip"
+interpreter=/usr/bin/python3 # by name: another python3 first in PATH would not see Debian's Mininet
+python=.venv/bin/python
+stamp=.venv/testbed-setup
+log=.testbed-setup.log
+
+cd "$(dirname "$0")/.." || exit 1
+PATH=$PATH:/usr/sbin:/sbin:/usr/local/bin
+export PATH
+
+say() { echo "setup: $*"; }
+
+fail() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+# The last line of the log that names a cause.
+reason() { grep -E '^(E:|ERROR:|error:|sudo:)|[Ee]rror' "$log" | tail -n 1 | cut -c 1-200; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        if [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
+    else
+        echo "sudo: not found" >&2
+        return 1
+    fi
+}
+
+missing_packages() {
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        for tool in mnexec ovs-vswitchd tc ethtool ping; do
+            command -v $tool >/dev/null 2>&1 || fail "no $tool, and only Debian and Ubuntu packages are known here"
+        done
+        return
+    fi
+    for package in $packages; do
+        case $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) in
+            installed) ;;
+            *) printf '%s ' "$package" ;;
+        esac
+    done
+}
+
+# Installing a switch is not yet wanting its daemon to run: while this script lives, services stay as they are.
+hold_services() {
+    policy=/usr/sbin/policy-rc.d
+    [ -e $policy ] && return
+    printf '#!/bin/sh\n# left by a setup that was killed; harmless, may be deleted\nkill -0 %s 2>/dev/null && exit 101\nexit 0\n' $$ |
+        as_root sh -c "cat >$policy && chmod 755 $policy" 2>>"$log" || return
+    trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+    trap 'exit 1' INT TERM HUP
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >>"$log" 2>&1 </dev/null
+}
+
+install_packages() {
+    missing=$(missing_packages) || exit 1
+    [ -z "$missing" ] && return
+    if ! as_root true 2>/dev/null; then
+        fail "not installed: ${missing}- installing needs root, run: sudo make setup"
+    fi
+    say "installing Debian packages: $missing"
+    hold_services
+    # shellcheck disable=SC2086 # a list of names
+    apt_install $missing && return
+    say "updating the package lists"
+    as_root apt-get update >>"$log" 2>&1 </dev/null
+    # shellcheck disable=SC2086
+    apt_install $missing || fail "cannot install ${missing}- $(reason) (all of it: $log)"
+}
+
+provide_python() {
+    command -v python >/dev/null 2>&1 && return
+    if as_root ln -s "$(readlink -f $interpreter)" /usr/local/bin/python 2>>"$log"; then
+        say "there was no 'python': made /usr/local/bin/python -> $(readlink -f $interpreter)"
+    else
+        say "there is no 'python' here and making one needs root: use '$python -m testbed' instead"
+    fi
+}
+
+make_environment() {
+    home="$(pwd) $($interpreter -V 2>&1)"
+    [ -x $python ] && [ "$(cat .venv/testbed-home 2>/dev/null)" = "$home" ] && return
+    say "making .venv with $interpreter"
+    $interpreter -m venv --clear --system-site-packages .venv >>"$log" 2>&1 ||
+        fail "cannot make .venv: $(reason) (all of it: $log)"
+    echo "$home" >.venv/testbed-home
+}
+
+pip_install() {
+    $python -m pip install --quiet --retries 2 --disable-pip-version-check --no-input "$@" >>"$log" 2>&1 ||
+        fail "cannot install Python packages: $(reason) (all of it: $log)"
+}
+
+install_python_packages() {
+    # The system's pip does not know --build-constraint, which pip has since 25.3.
+    say "installing Python packages into .venv"
+    export PIP_ROOT_USER_ACTION=ignore
+    pip_install --upgrade 'pip>=25.3'
+    pip_install --build-constraint constraints/build.txt --editable '.[ryu,test]'
+}
+
+wanted() {
+    pwd
+    $interpreter -V 2>&1
+    cat setup.cfg pyproject.toml constraints/build.txt tools/setup.sh | sha256sum
+}
+
+up_to_date() { [ -x $python ] && [ "$(cat $stamp 2>/dev/null)" = "$(wanted)" ] && [ -z "$(missing_packages)" ]; }
+
+main() {
+    if [ -x $interpreter ]; then
+        up_to_date && command -v python >/dev/null 2>&1 && exit 0
+        $interpreter -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+            fail "$($interpreter -V) at $interpreter is too old: Python 3.11 or newer is needed (Debian 12, Ubuntu 24.04)"
+    else
+        fail "no $interpreter: install python3 first"
+    fi
+    true 2>/dev/null >"$log" || fail "cannot write here: $(pwd)"
+    install_packages
+    provide_python
+    if ! up_to_date; then
+        rm -f $stamp
+        make_environment
+        install_python_packages
+        wanted >$stamp
+    fi
+    say "done"
+}
+
+main
