@@ -70,10 +70,10 @@ class Document:
         if not equals or not all(parts):
             raise DocumentError([f"--set {text}: no key or no value, expected KEY=VALUE such as seed=2"])
         try:
-            parsed = parse_yaml(value, f"--set {text}").data
+            parsed = parse_yaml(value, "value").data
         except DocumentError as error:
-            reason = error.lines[0].split(": ", 1)[-1].removeprefix(f"{text}: ")
-            raise DocumentError([f"--set {text}: {reason}"]) from None
+            reasons = (line.split(": ", 1)[1] for line in error.lines)
+            raise DocumentError([f"--set {text}: {reason}" for reason in reasons]) from None
         location, holder = self._descend(text, parts)
         if isinstance(holder, list):
             holder[int(location[-1])] = parsed
@@ -96,7 +96,7 @@ class Document:
             elif isinstance(holder, dict):
                 step = part
             else:
-                raise DocumentError([f"--set {text}: '{'.'.join(parts[:number])}' is a single value without keys"])
+                raise DocumentError([f"--set {text}: '{'.'.join(parts[:number])}' is a single value, expected no keys below it"])
             location = (*location, step)
             if number == len(parts) - 1:
                 return location, holder
@@ -132,6 +132,8 @@ def parse_yaml(text: str, path: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = error.problem or error.context or "cannot be read"
+        if error.context and what.startswith("but "):
+            what = f"{error.context}, {what}"
         raise DocumentError([f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {what}"]) from None
     except RecursionError:
         raise DocumentError([f"{path}:1: nested too deep, expected a few levels"]) from None
@@ -177,7 +179,7 @@ class _Reader:
         try:
             value: object = self.loader.construct_object(node)
         except (yaml.YAMLError, ValueError):
-            return self._problem(location, f"cannot read '{node.value}' as {node.tag}, expected plain YAML")
+            return self._problem(location, f"'{node.value}' is no {node.tag.rpartition(':')[2]}, expected one, or quotes around text")
         return value
 
     def _mapping(self, node: yaml.MappingNode, location: Location, around: tuple[yaml.Node, ...]) -> dict[str, object]:

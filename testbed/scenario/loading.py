@@ -67,7 +67,10 @@ def load(
     data = cast("dict[str, object]", document.data)
     data.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).stem).lstrip("._-") or "scenario")
     names = Names(_models() if models is None else tuple(models), _schedulers(schedulers))
-    return _validate(document, names)
+    scenario = _validate(document, names)
+    if schedulers is None:
+        _try_schedulers(scenario, document)
+    return scenario
 
 
 def bundled() -> tuple[str, ...]:
@@ -126,6 +129,20 @@ def _schedulers(given: Sequence[str] | None) -> tuple[str, ...]:
     from controller.registry import names
 
     return tuple(names())
+
+
+def _try_schedulers(scenario: Scenario, document: Document) -> None:
+    """Create each scheduler once: only it knows its options."""
+    from controller.registry import create
+
+    problems = []
+    for index, entry in enumerate(scenario.schedulers):
+        try:
+            create(entry.name, entry.options, scenario.seed)
+        except (ValueError, TypeError) as error:
+            problems.append(Problem(("schedulers", index), str(error)))
+    if problems:
+        raise BadInputError("\n".join(document.lines(problems)))
 
 
 def _validate(document: Document, names: Names) -> Scenario:

@@ -107,7 +107,7 @@ class StragglerSpec(_Spec):
     """One GPU whose compute takes ``factor`` times as long."""
 
     gpu: str = Field(description="a GPU such as h0g0")
-    factor: Factor = Field(description="how many times as long its compute takes, such as 1.3")
+    factor: Factor = Field(description="the multiplier of its compute time, such as 1.3")
 
 
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:
@@ -178,8 +178,8 @@ class MeasureSpec(_Spec):
 class ScaleSpec(_Spec):
     """How the emulation is shrunk; see :class:`testbed.experiment.Scale`."""
 
-    bandwidth: Factor = Field(description="divides link rates and messages, such as 32000")
-    time: Factor = Field(1.0, description="multiplies pauses and messages")
+    bandwidth: Factor = Field(description="the divisor of link rates and messages, such as 32000")
+    time: Factor = Field(1.0, description="the multiplier of pauses and messages")
     mtu: Annotated[int, Field(strict=True, ge=576, le=65535)] = Field(9000, description="largest packet in bytes")
 
     def value(self) -> Scale:
