@@ -1,0 +1,64 @@
+"""How a job lies on the fabric: per host its GPUs and the NICs behind which they sit.
+
+The unit that takes part in a collective over the network is a NIC with the GPUs nearest to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from topologies.fabric import Fabric
+
+
+@dataclass(frozen=True, slots=True)
+class HostShare:
+    """A job's ``gpus`` on one host, and the NICs of the fabric nearest to them, in order."""
+
+    host: str
+    gpus: int
+    nics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A job's hosts in ring order: the order in which its GPUs name them."""
+
+    shares: tuple[HostShare, ...]
+    fabric: Fabric
+
+    @property
+    def rails(self) -> int:
+        """NICs every host can offer: the k-th of each host form rail k."""
+        return min(len(share.nics) for share in self.shares)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the job."""
+        return sum(share.gpus for share in self.shares)
+
+    @property
+    def nics(self) -> int:
+        """NICs of the job."""
+        return sum(len(share.nics) for share in self.shares)
+
+    def rail_nic(self, share: HostShare, rail: int) -> str:
+        """The NIC of a host on ``rail``; where a host has more NICs than rails, rails spread over them."""
+        return share.nics[rail * len(share.nics) // self.rails]
+
+    def port_pairs(self, source: str, target: str) -> tuple[tuple[str, str], ...]:
+        """Port p of NIC ``source`` with port p of NIC ``target``: a stripe stays on its side of the fabric."""
+        return tuple(zip(self.fabric.nics[source].ports, self.fabric.nics[target].ports, strict=False))
+
+
+def layout_of(gpus: Sequence[str], fabric: Fabric) -> Layout:
+    """Return the layout of ``gpus`` (node names); ``KeyError`` for a GPU the fabric lacks."""
+    by_host: dict[str, list[str]] = {}
+    for gpu in gpus:
+        by_host.setdefault(fabric.host_of_gpu[gpu], []).append(gpu)
+    return Layout(tuple(_share(fabric, host, members) for host, members in by_host.items()), fabric)
+
+
+def _share(fabric: Fabric, host: str, gpus: Sequence[str]) -> HostShare:
+    used = {fabric.nic_of_gpu[gpu] for gpu in gpus}
+    return HostShare(host, len(gpus), tuple(nic for nic in fabric.hosts[host].nics if nic in used))
