@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller.wire import encode
 from testbed.experiment import Experiment
 from testbed.metrics import decision_for, run_entry
 from testbed.record import RunRecord
-from testbed.values import plain
 from workloads.job import Job
 
 SCHEMA_VERSION = 1
@@ -85,8 +85,9 @@ def alone_of(job: Job, record: RunRecord, experiment: Experiment) -> Alone | Non
     """The job's analytic times under the decision in force; None if the switches chose its paths."""
     from workloads.analysis import isolated
 
-    paths = decision_for(record, job).paths
-    if any(flow.id not in paths for flow in job.flows):
+    decision = decision_for(record, job)
+    paths = decision.paths
+    if any(flow.id not in paths or flow.id in decision.hashed for flow in job.flows):
         return None
     ideal = isolated(job, experiment.fabric)
     decided = isolated(job, experiment.fabric, {flow.id: paths[flow.id] for flow in job.flows})
@@ -98,7 +99,7 @@ def _with_losses(run: dict[str, Any], record: RunRecord, experiment: Experiment)
         alone = alone_of(job, record, experiment)
         loss = loss_of(entry, alone) if alone else None
         entry["alone_s"] = {"ideal": alone.ideal_s, "decided_paths": alone.decided_s} if alone else None
-        entry["loss"] = plain(loss)
+        entry["loss"] = encode(loss)
     run["loss"] = _total(run["jobs"])
     return run
 

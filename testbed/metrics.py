@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.decision import Decision
+from controller.wire import encode
 from testbed.experiment import Experiment
 from testbed.record import IterationRow, RunRecord, Window
-from testbed.values import plain
 from workloads.job import Job
 
 Floats = NDArray[np.float64]
@@ -149,7 +149,7 @@ def _job_entry(item: JobMetrics, record: RunRecord, levels: int) -> dict[str, An
         "level": level_of(item.job, decision, levels),
         "intensity": intensity_of(item.job, decision),
         "iterations": item.iterations,
-        "iteration_s": plain(item.times) if item.times else {"mean": None, "p50": None, "p99": None},
+        "iteration_s": encode(item.times) if item.times else {"mean": None, "p50": None, "p99": None},
         "gpu_utilization": item.utilization,
         "gpu_idle_s": {cause: item.idle_s[cause] for cause in CAUSES},
         "jct_s": item.jct_s,
@@ -162,7 +162,7 @@ def _job_entry(item: JobMetrics, record: RunRecord, levels: int) -> dict[str, An
 
 def _fidelity(record: RunRecord) -> dict[str, Any]:
     first = ("verdict", "reasons", "min_idle_cpu", "max_timer_lateness_s", "link_rate_error", "unintended_drops")
-    evidence: dict[str, Any] = plain(record.fidelity)
+    evidence: dict[str, Any] = encode(record.fidelity)
     return {key: evidence[key] for key in (*first, *sorted(set(evidence) - set(first)))}
 
 

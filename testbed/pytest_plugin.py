@@ -132,7 +132,8 @@ def scenario_runner() -> Runner:
     """What runs a scenario; override it to run scenarios in another way."""
     from testbed.api import run_scenario
 
-    return run_scenario
+    runner: Runner = run_scenario
+    return runner
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What shows a run: tables, plots, the timeline and the HTML report."""

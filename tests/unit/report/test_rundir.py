@@ -100,9 +100,9 @@ def test_every_directory_that_is_no_run_is_named(tmp_path):
     [
         ("iterations.csv", "job,gpu\n", ":1: the columns are"),
         ("links.csv", None, "no such file"),
-        ("decisions.json", "[{}]", "damaged (no 'paths')"),
+        ("decisions.json", "[{}]", "damaged (no 'time_s')"),
         ("decisions.json", "[", "damaged ("),
-        ("run.json", "{}", "damaged (no 'fidelity')"),
+        ("run.json", "{}", "damaged (no 'scheduler')"),
         ("run.json", "[]", "damaged ("),
     ],
 )
