@@ -96,7 +96,8 @@ class Document:
             elif isinstance(holder, dict):
                 step = part
             else:
-                raise DocumentError([f"--set {text}: '{'.'.join(parts[:number])}' is a single value, expected no keys below it"])
+                holds = f"'{'.'.join(parts[:number])}' is a single value"
+                raise DocumentError([f"--set {text}: {holds}, expected no keys below it"])
             location = (*location, step)
             if number == len(parts) - 1:
                 return location, holder
@@ -179,7 +180,8 @@ class _Reader:
         try:
             value: object = self.loader.construct_object(node)
         except (yaml.YAMLError, ValueError):
-            return self._problem(location, f"'{node.value}' is no {node.tag.rpartition(':')[2]}, expected one, or quotes around text")
+            kind = node.tag.rpartition(":")[2]
+            return self._problem(location, f"'{node.value}' is no {kind}, expected one, or quotes around text")
         return value
 
     def _mapping(self, node: yaml.MappingNode, location: Location, around: tuple[yaml.Node, ...]) -> dict[str, object]:
