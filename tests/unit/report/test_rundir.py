@@ -133,3 +133,26 @@ def test_a_summary_of_another_version_is_refused(write_run, records):
     (directory.path / "summary.json").write_text('{"schema_version": 2, "runs": []}')
     with pytest.raises(BadInputError, match="schema_version 2"):
         directory.read_summary()
+
+
+@pytest.mark.parametrize("moment", range(0, 12))
+def test_a_run_killed_at_any_file_is_marked_and_holds_only_whole_files(
+    write_run, records, monkeypatch, tmp_path, moment
+):
+    renames = []
+    rename = Path.replace
+
+    def killed_at_moment(draft, target):
+        if len(renames) == moment:
+            raise KeyboardInterrupt
+        renames.append(target)
+        return rename(draft, target)
+
+    monkeypatch.setattr(Path, "replace", killed_at_moment)
+    with pytest.raises(KeyboardInterrupt):
+        write_run(*records)
+    (directory,) = tmp_path.iterdir()
+    assert (directory / "UNFINISHED").exists()
+    files = {path for path in directory.rglob("*") if path.is_file()} - {directory / "UNFINISHED"}
+    assert {path for path in files if path.name != "testbed.log"} == set(renames)
+    assert all(json.loads(path.read_text()) for path in files if path.suffix == ".json")
