@@ -1,0 +1,65 @@
+"""Where the machine's CPU time goes, second by second: idle, stolen, the run's own, somebody else's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """CPU time so far in ticks, summed over all cores; ``own`` is that of the run's processes."""
+
+    total: int
+    idle: int
+    stolen: int
+    interrupt: int
+    own: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuShare:
+    """Shares of all CPU time between two readings, each 0 to 1."""
+
+    time_s: float
+    duration_s: float
+    idle: float
+    stolen: float
+    foreign: float
+
+
+def read_cpu_times() -> CpuTimes:
+    """Read the counters of ``/proc``; in the run's PID namespace every visible process is the run's own."""
+    fields = [int(value) for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    user, nice, system, idle, iowait, irq, softirq, steal = fields[:8]
+    total = user + nice + system + idle + iowait + irq + softirq + steal
+    return CpuTimes(total, idle + iowait, steal, irq + softirq, _own_ticks())
+
+
+def _own_ticks() -> int:
+    """User and system ticks of all visible processes and of the children they have waited for."""
+    total = 0
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            text = Path(entry.path, "stat").read_text()
+        except OSError:
+            continue
+        fields = text.rpartition(")")[2].split()
+        total += sum(int(value) for value in fields[11:15])
+    return total
+
+
+def cpu_share(before: CpuTimes, after: CpuTimes, time_s: float, duration_s: float) -> CpuShare:
+    """What happened between two readings; ``foreign`` is busy time that neither the run nor interrupts explain."""
+    total = max(1, after.total - before.total)
+    idle = after.idle - before.idle
+    stolen = after.stolen - before.stolen
+    interrupt = after.interrupt - before.interrupt
+    own = after.own - before.own
+    foreign = max(0, total - idle - stolen - interrupt - own)
+    return CpuShare(time_s, duration_s, idle / total, stolen / total, foreign / total)

@@ -1,0 +1,91 @@
+"""What each worker is told: a job's part on one host, in emulated bytes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from controller.decision import Decision
+from testbed.experiment import Experiment, Scale
+from topologies.addressing import address_of
+from topologies.fabric import Fabric
+from topologies.queues import tos_of_level
+from topologies.shaping import TCP_IP_HEADER
+from workloads.job import Flow, Job, Phase
+
+WINDOW_PACKETS: Final = 8
+"""Full packets a flow may have in flight: enough for the longest path, little to wait behind."""
+SLICE_PACKETS: Final = 2
+"""Rings forward in slices of this many full packets: what one acknowledgement covers."""
+
+
+def segment_size(mtu: int) -> int:
+    """Payload bytes of a full packet."""
+    return mtu - TCP_IP_HEADER
+
+
+def emulated_size(scale: Scale, size: float) -> int:
+    """Whole bytes, at least one, that stand for ``size`` bytes of the scenario."""
+    return max(1, round(scale.size(size)))
+
+
+def tos_of_flows(decision: Decision, flows: tuple[Flow, ...], levels: int) -> dict[str, int]:
+    """Flow id -> ``IP_TOS`` that its packets carry under ``decision``."""
+    return {flow.id: tos_of_level(decision.level_of(flow, levels - 1), levels) for flow in flows}
+
+
+def hosts_of(job: Job, fabric: Fabric) -> tuple[str, ...]:
+    """The hosts of ``job``, in the order of its GPUs."""
+    return tuple(dict.fromkeys(fabric.host_of_gpu[gpu] for gpu in job.gpus))
+
+
+def job_plans(job: Job, experiment: Experiment, tos: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """Host -> the ``job`` command's plan for the worker of that host."""
+    return {host: _plan(job, host, experiment, tos) for host in hosts_of(job, experiment.fabric)}
+
+
+def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -> dict[str, Any]:
+    fabric, segment = experiment.fabric, segment_size(experiment.scale.mtu)
+    return {
+        "name": job.name,
+        "seed": experiment.seed,
+        "time_scale": experiment.scale.time,
+        "jitter": job.jitter,
+        "stragglers": [[straggler.gpu, straggler.factor] for straggler in job.stragglers],
+        "gpus": [gpu for gpu in job.gpus if fabric.host_of_gpu[gpu] == host],
+        "phases": [_phase(phase, job, host, experiment) for phase in job.phases],
+        "outgoing": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host],
+        "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
+        "window": WINDOW_PACKETS * segment,
+        "slice": SLICE_PACKETS * segment,
+        "tos": dict(tos),
+    }
+
+
+def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
+    fabric, scale = experiment.fabric, experiment.scale
+    flows = job.flow_by_id
+    return {
+        "compute_s": phase.compute_s,
+        "overlap": phase.overlap,
+        "out": [
+            [move.flow, emulated_size(scale, move.bytes), move.after, round(scale.size(move.lead))]
+            for move in phase.transfers
+            if fabric.ports[flows[move.flow].source].host == host
+        ],
+        "in": [
+            [move.flow, emulated_size(scale, move.bytes)]
+            for move in phase.transfers
+            if fabric.ports[flows[move.flow].target].host == host
+        ],
+    }
+
+
+def _connection(flow: Flow, fabric: Fabric) -> dict[str, Any]:
+    return {
+        "flow": flow.id,
+        "source": address_of(fabric, flow.source),
+        "source_port": flow.source_port,
+        "target": address_of(fabric, flow.target),
+        "target_port": flow.target_port,
+    }

@@ -1,0 +1,126 @@
+"""Samples a running network: bytes and backlog of every link and level, CPU time, drops."""
+
+from __future__ import annotations
+
+import socket
+from collections import defaultdict
+from dataclasses import dataclass
+
+from testbed.engine.machine import cpu_share, read_cpu_times
+from testbed.engine.netlink import CounterSocket
+from testbed.experiment import Scale
+from testbed.fidelity import Second
+from testbed.record import LinkRow
+from topologies.addressing import interface_name
+from topologies.mininet_adapter.network import EmulatedNetwork
+from topologies.mininet_adapter.system import network_namespace_of
+from topologies.shaping import LEAF_HANDLE, payload_share
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    link: str
+    level: int
+    wire_rate: float
+
+
+class Sampler:
+    """Reads counters when asked; ``links``, ``seconds`` and ``rates`` collect what it saw.
+
+    Sizes in ``links`` are payload in the scenario's units, times undilated from ``origin``.
+    """
+
+    def __init__(self, network: EmulatedNetwork, scale: Scale, origin: float) -> None:
+        self._scale = scale
+        self._origin = origin
+        self._sockets: list[CounterSocket] = []
+        self._queues: list[dict[tuple[int, int], _Queue]] = []
+        for host, pid in network.namespaces():
+            if pid is None:
+                self._open(network, host)
+            else:
+                with network_namespace_of(pid):
+                    self._open(network, host)
+        self.links: list[LinkRow] = []
+        self.seconds: list[Second] = []
+        self.rates: dict[str, list[float]] = defaultdict(list)
+        self.queue_drops = 0
+        self._bytes: dict[_Queue, tuple[int, int]] = {}
+        self._backlog: dict[str, int] = {}
+        self._cpu = read_cpu_times()
+        self._time = origin
+        self._drops = self._interface_drops()
+        self._first = True
+
+    def _open(self, network: EmulatedNetwork, host: str) -> None:
+        self._sockets.append(CounterSocket())
+        queues: dict[tuple[int, int], _Queue] = {}
+        for link in network.links_of_namespace(host):
+            index = socket.if_nametoindex(interface_name(network.fabric, link))
+            rate = network.shaping_of(link).wire_rate
+            for level in range(network.settings.levels):
+                queues[index, LEAF_HANDLE + level] = _Queue(link.name, level, rate)
+        self._queues.append(queues)
+
+    def sample(self, now: float) -> Second:
+        """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""
+        duration = max(now - self._time, 1e-6)
+        sent: dict[str, int] = defaultdict(int)
+        waiting: dict[str, int] = defaultdict(int)
+        rate: dict[str, float] = {}
+        for counters, queues in zip(self._sockets, self._queues, strict=True):
+            for entry in counters.queues():
+                queue = queues.get((entry.interface, entry.handle))
+                if queue is None:
+                    continue
+                before, drops = self._bytes.get(queue, (0, 0))
+                moved = entry.bytes - before
+                if moved or entry.backlog or entry.drops > drops:
+                    self._add_row(now, queue, moved, entry.backlog, entry.drops - drops)
+                self._bytes[queue] = (entry.bytes, entry.drops)
+                sent[queue.link] += moved
+                waiting[queue.link] += entry.backlog
+                rate[queue.link] = queue.wire_rate
+        if not self._first:
+            for link, backlog in waiting.items():
+                if backlog and self._backlog.get(link):
+                    self.rates[link].append(sent[link] * 8 / duration / rate[link])
+        self._backlog = dict(waiting)
+        self._first = False
+        return self._account_cpu(now, duration)
+
+    def _add_row(self, now: float, queue: _Queue, moved: int, backlog: int, drops: int) -> None:
+        self.queue_drops += max(0, drops)
+        if self._first:
+            return
+        share = payload_share(self._scale.mtu)
+        self.links.append(
+            LinkRow(
+                time_s=(now - self._origin) / self._scale.time,
+                link=queue.link,
+                level=queue.level,
+                bytes=self._scale.unscale_size(moved * share),
+                queued_bytes=self._scale.unscale_size(backlog * share),
+                drops=max(0, drops),
+            )
+        )
+
+    def _account_cpu(self, now: float, duration: float) -> Second:
+        cpu = read_cpu_times()
+        share = cpu_share(self._cpu, cpu, now, duration)
+        self._cpu, self._time = cpu, now
+        second = Second(now - self._origin, duration, share.idle, share.stolen, share.foreign)
+        self.seconds.append(second)
+        return second
+
+    def other_drops(self) -> int:
+        """Packets that interfaces dropped since the sampler was made, outside the emulated queues."""
+        return self._interface_drops() - self._drops
+
+    def _interface_drops(self) -> int:
+        return sum(entry.drops for counters in self._sockets for entry in counters.interfaces())
+
+    def close(self) -> None:
+        """Close the counter sockets."""
+        for counters in self._sockets:
+            counters.close()

@@ -1,0 +1,118 @@
+"""The workers of a run, one process per host, inside that host's namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import testbed
+from testbed.errors import RunFailedError
+
+_LINE_LIMIT = 1 << 24
+_ANSWER_S = 60.0
+
+Event = dict[str, Any]
+
+
+class WorkerPool:
+    """Sends commands to workers and routes their events.
+
+    ``on_event(host, event)`` gets every event; :meth:`expect` waits for particular ones.
+    """
+
+    def __init__(self, on_event: Callable[[str, Event], None], log: Path) -> None:
+        self._on_event = on_event
+        self._log = log
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._readers: list[asyncio.Task[None]] = []
+        self._arrived: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._changed = asyncio.Condition()
+        self._failure: str | None = None
+        self._stopping = False
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Host -> process id of its worker."""
+        return {host: process.pid for host, process in self._processes.items()}
+
+    async def start(self, namespaces: Mapping[str, int]) -> None:
+        """Start a worker in the namespace of each (host -> pid) and wait until all are ready."""
+        await asyncio.gather(*(self._spawn(host, pid) for host, pid in namespaces.items()))
+        await self.expect("ready", "", namespaces)
+
+    async def _spawn(self, host: str, pid: int) -> None:
+        root = str(Path(testbed.__file__).resolve().parent.parent)
+        environment = dict(os.environ, PYTHONPATH=root)
+        with self._log.open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                "nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, "-S", "-m", "workloads.worker",
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
+                env=environment, limit=_LINE_LIMIT,
+            )  # fmt: skip
+        self._processes[host] = process
+        self._readers.append(asyncio.create_task(self._read(host, process)))
+
+    async def _read(self, host: str, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            event = json.loads(line)
+            kind = event["event"]
+            if kind == "iteration":
+                self._on_event(host, event)
+                continue
+            if kind == "failed":
+                await self._fail(f"flow {event['flow']} of job {event['job']}: {event['why']}")
+                continue
+            async with self._changed:
+                self._arrived[kind, event.get("job", event.get("flow", ""))].add(host)
+                self._on_event(host, event)
+                self._changed.notify_all()
+        if not self._stopping:
+            await self._fail(f"the worker of host {host} ended with status {await process.wait()}")
+
+    async def _fail(self, why: str) -> None:
+        async with self._changed:
+            self._failure = self._failure or why
+            self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raise ``RunFailedError`` if a worker has failed."""
+        if self._failure is not None:
+            raise RunFailedError(self._failure)
+
+    async def expect(self, kind: str, subject: str, hosts: Iterable[str]) -> None:
+        """Wait until every one of ``hosts`` has sent the event ``kind`` about ``subject`` (a job or flow)."""
+        wanted = set(hosts)
+
+        def settled() -> bool:
+            return self._failure is not None or wanted <= self._arrived[kind, subject]
+
+        try:
+            async with self._changed:
+                await asyncio.wait_for(self._changed.wait_for(settled), _ANSWER_S)
+        except TimeoutError as error:
+            missing = sorted(wanted - self._arrived[kind, subject])
+            raise RunFailedError(f"host {missing[0]} did not report '{kind}' for {subject or 'itself'}") from error
+        self.check()
+        self._arrived.pop((kind, subject), None)
+
+    def tell(self, host: str, command: Mapping[str, Any]) -> None:
+        """Send a command to the worker of ``host``."""
+        process = self._processes[host]
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(command).encode() + b"\n")
+
+    async def stop(self) -> None:
+        """End all workers."""
+        self._stopping = True
+        for process in self._processes.values():
+            if process.returncode is None:
+                process.kill()
+        await asyncio.gather(*(process.wait() for process in self._processes.values()))
+        await asyncio.gather(*self._readers)

@@ -1,0 +1,169 @@
+"""The fidelity verdict: evidence in, ``ok``, ``degraded`` or ``invalid`` out. Pure.
+
+Thresholds and their reasons stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from testbed.record import Fidelity, Verdict
+
+MIN_IDLE_CPU: Final = 0.35
+"""Mininet-HiFi's rule: below this share of idle CPU in a second, packets and timers are no longer served in time."""
+
+MAX_TIMER_LATENESS_S: Final = 0.020
+"""Seconds of the machine's clock: a compute pause that ends this late moves an iteration of one second by 2 %."""
+
+MAX_LINK_RATE_ERROR: Final = 0.02
+"""A busy link that reaches less, or more, than its set rate by this share is not the link of the scenario."""
+
+MIN_BUSY_INTERVALS: Final = 3
+"""A link's reached rate is judged on at least this many sampling intervals that began and ended with a queue."""
+
+INVALID_SHARE: Final = 0.2
+"""More than this share of seconds without idle CPU: the run as a whole shows the machine, not the fabric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """One sampling interval of CPU time; shares of all cores. ``time_s`` is its end, on the run's clock."""
+
+    time_s: float
+    duration_s: float
+    idle: float
+    stolen: float
+    foreign: float
+
+    @property
+    def starved(self) -> bool:
+        """Whether too little CPU was idle."""
+        return self.idle < MIN_IDLE_CPU
+
+    @property
+    def machine_caused(self) -> bool:
+        """Whether there would have been enough without neighbours: other guests' and other processes' time."""
+        return self.starved and self.idle + self.stolen + self.foreign >= MIN_IDLE_CPU
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was observed while the run was measured.
+
+    ``timer_lateness_s`` per iteration, in seconds of the machine's clock; ``link_rates`` link ->
+    (reached / set rate) of its busy intervals; ``settings`` mismatches found on reading back.
+    """
+
+    seconds: Sequence[Second] = ()
+    timer_lateness_s: Sequence[float] = ()
+    link_rates: dict[str, list[float]] = field(default_factory=dict)
+    queue_drops: int = 0
+    other_drops: int = 0
+    retransmits: int = 0
+    settings: Sequence[str] = ()
+    enough_undisturbed: bool = True
+
+
+def disturbed_spans(seconds: Sequence[Second]) -> list[tuple[float, float]]:
+    """The intervals, on the run's clock, in which neighbours left the run too little CPU."""
+    return [(second.time_s - second.duration_s, second.time_s) for second in seconds if second.machine_caused]
+
+
+def judge(evidence: Evidence) -> Fidelity:
+    """The verdict on a run, with a reason for everything that is not as it should be."""
+    reasons: list[str] = []
+    verdicts: list[Verdict] = ["ok"]
+    machine_caused = _judge_cpu(evidence, reasons, verdicts)
+    lateness = max(evidence.timer_lateness_s, default=0.0)
+    _judge_timers(evidence, lateness, reasons, verdicts)
+    rate_error = _judge_rates(evidence, reasons, verdicts)
+    _judge_losses(evidence, reasons, verdicts)
+    verdict: Verdict = "invalid" if "invalid" in verdicts else "degraded" if "degraded" in verdicts else "ok"
+    return Fidelity(
+        verdict=verdict,
+        reasons=tuple(reasons),
+        min_idle_cpu=min((second.idle for second in evidence.seconds), default=1.0),
+        max_timer_lateness_s=lateness,
+        link_rate_error=rate_error,
+        unintended_drops=evidence.queue_drops + evidence.other_drops,
+        retransmits=evidence.retransmits,
+        stolen_cpu=_mean([second.stolen for second in evidence.seconds]),
+        machine_caused=machine_caused and verdict != "ok" and len(verdicts) == 2,
+    )
+
+
+def _judge_cpu(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> bool:
+    """Return whether a complaint about CPU is the neighbours' doing."""
+    own = [second for second in evidence.seconds if second.starved and not second.machine_caused]
+    neighbours = [second for second in evidence.seconds if second.machine_caused]
+    count = len(evidence.seconds)
+    if own:
+        lowest = min(own, key=lambda second: second.idle)
+        reasons.append(
+            f"idle CPU below {MIN_IDLE_CPU:.0%} in {len(own)} of {count} s by the run's own load "
+            f"(lowest {lowest.idle:.0%} at {lowest.time_s:.0f} s)"
+        )
+        verdicts.append("invalid" if len(own) > INVALID_SHARE * count else "degraded")
+        return False
+    if neighbours and not evidence.enough_undisturbed:
+        reasons.append(
+            f"other load or stolen CPU left less than {MIN_IDLE_CPU:.0%} idle in {len(neighbours)} of {count} s, "
+            "and too few iterations were undisturbed"
+        )
+        verdicts.append("degraded")
+        return True
+    return False
+
+
+def _judge_timers(evidence: Evidence, lateness: float, reasons: list[str], verdicts: list[Verdict]) -> None:
+    late = [value for value in evidence.timer_lateness_s if value > MAX_TIMER_LATENESS_S]
+    if late:
+        reasons.append(
+            f"a compute pause ended late in {len(late)} of {len(evidence.timer_lateness_s)} iterations "
+            f"(by {lateness * 1e3:.0f} ms at most, {MAX_TIMER_LATENESS_S * 1e3:.0f} ms allowed)"
+        )
+        verdicts.append("degraded")
+
+
+def _judge_rates(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> float:
+    """Judge each busy link by its median interval that stayed busy; return the largest error."""
+    errors = {
+        link: abs(_busy_rate(rates) - 1.0)
+        for link, rates in evidence.link_rates.items()
+        if len(rates) >= MIN_BUSY_INTERVALS
+    }
+    worst = max(errors, key=lambda link: errors[link], default=None)
+    if worst is None:
+        return 0.0
+    if errors[worst] > MAX_LINK_RATE_ERROR:
+        wrong = sorted(link for link, error in errors.items() if error > MAX_LINK_RATE_ERROR)
+        reached = _busy_rate(evidence.link_rates[worst])
+        more = f" and {len(wrong) - 1} more links" if len(wrong) > 1 else ""
+        reasons.append(f"link {worst}{more}: a busy link reached {reached:.1%} of its set rate")
+        verdicts.append("degraded")
+    return errors[worst]
+
+
+def _busy_rate(rates: Sequence[float]) -> float:
+    """The third largest: a queue can run empty and fill again between two samples, which only lowers a rate."""
+    return sorted(rates)[-MIN_BUSY_INTERVALS]
+
+
+def _judge_losses(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> None:
+    if evidence.queue_drops:
+        reasons.append(f"{evidence.queue_drops} packets dropped in emulated queues that stand for a lossless fabric")
+    if evidence.other_drops:
+        reasons.append(f"{evidence.other_drops} packets dropped outside the emulated queues")
+    if evidence.retransmits:
+        reasons.append(f"{evidence.retransmits} segments were sent again")
+    if evidence.queue_drops or evidence.other_drops or evidence.retransmits:
+        verdicts.append("degraded")
+    if evidence.settings:
+        reasons.extend(evidence.settings)
+        verdicts.append("invalid")
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,69 @@
+"""What an emulated host needs in its own namespace: addresses, routes by source, offloads, TCP settings."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import socket
+import struct
+from collections.abc import Mapping
+
+from topologies.mininet_adapter.system import run_batch, write_sysctls
+
+GATEWAY = "169.254.0.1"
+GATEWAY_MAC = "02:ff:00:00:00:01"
+"""Every host sends to this one neighbour; the last switch writes the real destination, as a routed fabric does."""
+
+MIN_RETRANSMISSION_TIMEOUT_S = 20
+"""A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
+
+HOST_SYSCTLS: Mapping[str, str] = {
+    "net.ipv6.conf.all.disable_ipv6": "1",
+    "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.default.rp_filter": "0",
+    "net.ipv4.conf.all.arp_ignore": "1",
+    "net.ipv4.tcp_congestion_control": "reno",
+    "net.ipv4.tcp_early_retrans": "0",
+    "net.ipv4.tcp_ecn": "0",
+    "net.ipv4.tcp_moderate_rcvbuf": "0",
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_slow_start_after_idle": "0",
+    "net.ipv4.tcp_timestamps": "0",
+    "net.ipv4.tcp_rmem": "4096 4194304 8388608",
+    "net.ipv4.ip_local_port_range": "61000 65000",
+}
+
+_SIOCETHTOOL = 0x8946
+_ETHTOOL_OFF = {"tx checksum": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
+
+
+def configure_host(addresses: Mapping[str, str]) -> dict[str, str]:
+    """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
+
+    A packet leaves by the interface whose address it carries: one routing table and rule each.
+    """
+    settings = write_sysctls(HOST_SYSCTLS)
+    lines = ["link set lo up"]
+    rules = []
+    for table, (interface, address) in enumerate(addresses.items(), start=100):
+        lines.append(f"link set {interface} up")
+        lines.append(f"addr add {address}/32 dev {interface}")
+        lines.append(f"neigh add {GATEWAY} lladdr {GATEWAY_MAC} dev {interface} nud permanent")
+        lines.append(
+            f"route add default via {GATEWAY} dev {interface} onlink table {table} "
+            f"rto_min {MIN_RETRANSMISSION_TIMEOUT_S}s"
+        )
+        rules.append(f"rule add from {address} lookup {table}")
+    run_batch("ip", [*lines, *rules])
+    for interface in addresses:
+        disable_offloads(interface)
+    return settings
+
+
+def disable_offloads(interface: str) -> None:
+    """Switch off what would put super-packets or unfinished checksums before the emulated queues."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for command in _ETHTOOL_OFF.values():
+            value = array.array("B", struct.pack("II", command, 0))
+            request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
+            fcntl.ioctl(control, _SIOCETHTOOL, request)

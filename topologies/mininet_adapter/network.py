@@ -1,0 +1,194 @@
+"""A fabric as a running Mininet network with strict priority queues on every direction of every link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mininet.net import Mininet
+
+from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
+from topologies.fabric import Fabric, Link
+from topologies.mininet_adapter.hosts import configure_host
+from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
+from topologies.mininet_adapter.openvswitch import OpenVSwitch
+from topologies.mininet_adapter.system import network_namespace_of, run_batch, write_sysctls
+from topologies.shaping import Discipline, Shaping, tc_commands
+
+QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+"""Without these, neighbour discovery of every interface would travel the emulated links."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """How to carry a fabric out: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue."""
+
+    bandwidth_scale: float
+    mtu: int
+    levels: int
+    buffer: int
+    kernel_datapath: bool = False
+    discipline: Discipline = "htb"
+    shaped: bool = True
+
+
+@dataclass
+class EmulatedNetwork:
+    """A fabric brought up in the namespaces of this process, which must be the run's own.
+
+    ``timings`` holds the seconds each step of :meth:`start` took.
+    """
+
+    fabric: Fabric
+    settings: NetworkSettings
+    directory: Path
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.openvswitch = OpenVSwitch(self.directory)
+        Mininet.inited = True  # or Mininet would raise system-wide sysctls and leave them raised
+        self._mininet = Mininet(
+            host=EmulatedHost, switch=EmulatedSwitch, link=EmulatedLink, controller=None, build=False
+        )
+
+    def start_hosts(self) -> None:
+        """Bring up namespaces, cables and hosts; ``CommandError`` names the command that failed."""
+        self._timed("openvswitch", self.openvswitch.start)
+        self._timed("nodes", self._make_nodes)
+        self._timed("links", self._make_links)
+        self._timed("hosts", self._configure_hosts)
+
+    def start_switches(self, controller: str | None) -> None:
+        """Bring up bridges and queues; ``controller`` is an OpenFlow target such as ``tcp:127.0.0.1:6653``.
+
+        The controller should be listening: Open vSwitch waits a second before it tries again.
+        Raises ``CommandError`` naming the command that failed.
+        """
+        self._timed("bridges", lambda: self._make_bridges(controller))
+        self._timed("queues", self._make_queues)
+
+    def _timed(self, name: str, step: Callable[[], None]) -> None:
+        began = time.monotonic()
+        step()
+        self.timings[name] = time.monotonic() - began
+
+    def stop(self) -> None:
+        """Take everything down."""
+        self.openvswitch.stop()
+        self._mininet.stop()
+
+    def host_pid(self, host: str) -> int:
+        """Process id of the shell that holds ``host``'s namespace."""
+        return int(self._mininet.nameToNode[host].pid)
+
+    def namespaces(self) -> Iterator[tuple[str, int | None]]:
+        """Every namespace with emulated interfaces: ("", None) for the switches, then (host, pid)."""
+        yield "", None
+        for host in self.fabric.hosts:
+            yield host, self.host_pid(host)
+
+    def shaping_of(self, link: Link) -> Shaping:
+        """How the interface that sends on ``link`` is shaped."""
+        settings = self.settings
+        return Shaping(
+            interface=interface_name(self.fabric, link),
+            rate=link.capacity / settings.bandwidth_scale,
+            mtu=settings.mtu,
+            buffer=settings.buffer,
+            levels=settings.levels,
+            discipline=settings.discipline,
+        )
+
+    def links_of_namespace(self, host: str) -> list[Link]:
+        """Directed links that send from ``host``, or from any switch where ``host`` is empty."""
+        links = self.fabric.network_links
+        if not host:
+            return [link for link in links if link.source in self.fabric.switches]
+        return [link for link in links if link.source in self.fabric.ports and self._host_of(link) == host]
+
+    def _host_of(self, link: Link) -> str:
+        return self.fabric.ports[link.source].host
+
+    def _make_nodes(self) -> None:
+        for host in self.fabric.hosts:
+            self._mininet.addHost(host)
+        for switch in self.fabric.switches:
+            self._mininet.addSwitch(switch, dpid=f"{datapath_id(self.fabric, switch):016x}")
+
+    def _make_links(self) -> None:
+        write_sysctls(QUIET_SYSCTLS)
+        run_batch("ip", ["link set lo up"])
+        cables = [link for link in self.fabric.network_links if link.name < link.reverse]
+        for link in cables:
+            self._register_with_mininet(link)
+        run_batch("ip", (self._device_command(link) for link in cables))
+        run_batch(
+            "ip", (f"link set {interface_name(self.fabric, link)} up" for link in self.links_of_namespace(""))
+        )
+
+    def _register_with_mininet(self, link: Link) -> None:
+        back = self.fabric.links[link.reverse]
+        names = [self._node_of(link.source), self._node_of(link.target)]
+        self._mininet.addLink(
+            *(self._mininet.nameToNode[name] for name in names), intf=EmulatedInterface,
+            port1=self._mininet_port(link), port2=self._mininet_port(back),
+            intfName1=interface_name(self.fabric, link), intfName2=interface_name(self.fabric, back),
+        )  # fmt: skip
+
+    def _node_of(self, endpoint: str) -> str:
+        port = self.fabric.ports.get(endpoint)
+        return endpoint if port is None else port.host
+
+    def _mininet_port(self, link: Link) -> int:
+        if link.source in self.fabric.switches:
+            return port_number(self.fabric, link)
+        return sorted(p.name for p in self.fabric.ports.values() if p.host == self._host_of(link)).index(link.source)
+
+    def _device_command(self, link: Link) -> str:
+        ends = [self._device_end(self.fabric.links[name]) for name in (link.name, link.reverse)]
+        return f"link add {ends[0]} type veth peer {ends[1]}"
+
+    def _device_end(self, link: Link) -> str:
+        text = f"name {interface_name(self.fabric, link)} mtu {self.settings.mtu}"
+        if link.source in self.fabric.switches:
+            return text
+        return f"{text} address {mac_of(self.fabric, link.source)} netns {self.host_pid(self._host_of(link))}"
+
+    def _configure_hosts(self) -> None:
+        for host, record in self.fabric.hosts.items():
+            ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
+            addresses = {port: address_of(self.fabric, port) for port in ports}
+            with network_namespace_of(self.host_pid(host)):
+                configure_host(addresses)
+
+    def _make_bridges(self, controller: str | None) -> None:
+        """One transaction; the no-op QoS keeps Open vSwitch from wiping queues that it did not make."""
+        arguments = ["--", "--id=@noop", "create", "QoS", "type=linux-noop"]
+        datapath = "system" if self.settings.kernel_datapath else "netdev"
+        for switch in self.fabric.switches:
+            arguments += f"-- add-br {switch} -- set Bridge {switch} datapath_type={datapath}".split()
+            arguments += f"fail_mode=secure protocols=OpenFlow13 other_config:datapath-id={self._dpid(switch)}".split()
+            arguments += ["other_config:disable-in-band=true"]
+            for link in self.fabric.links_from.get(switch, ()):
+                name, number = interface_name(self.fabric, link), port_number(self.fabric, link)
+                arguments += f"-- add-port {switch} {name} -- set Port {name} qos=@noop".split()
+                arguments += f"-- set Interface {name} ofport_request={number}".split()
+            if controller is not None:
+                arguments += f"-- set-controller {switch} {controller}".split()
+        self.openvswitch.vsctl(arguments[1:])
+
+    def _dpid(self, switch: str) -> str:
+        return f"{datapath_id(self.fabric, switch):016x}"
+
+    def _make_queues(self) -> None:
+        if not self.settings.shaped:
+            return
+        for host, pid in self.namespaces():
+            lines = [line for link in self.links_of_namespace(host) for line in tc_commands(self.shaping_of(link))]
+            if pid is None:
+                run_batch("tc", lines)
+            else:
+                with network_namespace_of(pid):
+                    run_batch("tc", lines)

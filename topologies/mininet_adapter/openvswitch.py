@@ -1,0 +1,122 @@
+"""An Open vSwitch of the run's own: database, daemon and sockets in a directory that goes with the run."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from topologies.mininet_adapter.system import CommandError, run_command
+
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+SEND_BUFFER = 256 << 20
+"""Bytes. All userspace ports send through one AF_PACKET socket, and what waits in any egress queue counts
+against its buffer: too small, and a full queue on one port drops packets of every port."""
+
+_SYS_PIDFD_OPEN = 434
+_SYS_PIDFD_GETFD = 438
+_SO_DOMAIN = 39
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class OpenVSwitch:
+    """``ovsdb-server`` and ``ovs-vswitchd`` as children of this process, in ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environment = dict(
+            os.environ, OVS_RUNDIR=str(directory), OVS_DBDIR=str(directory), OVS_LOGDIR=str(directory)
+        )
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def daemon_pid(self) -> int:
+        """Process id of ``ovs-vswitchd``."""
+        return self._children[-1].pid
+
+    def start(self) -> None:
+        """Start both daemons and wait until the database answers; ``CommandError`` if they do not come up."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        database = self.directory / "conf.db"
+        run_command(["ovsdb-tool", "create", str(database), str(SCHEMA)])
+        address = self.directory / "db.sock"
+        self._spawn(["ovsdb-server", str(database), f"--remote=punix:{address}"])
+        self._wait_for(address)
+        self.vsctl(["--no-wait", "init"])
+        self._spawn(["ovs-vswitchd", f"unix:{address}", f"--pidfile={self.directory}/ovs-vswitchd.pid"])
+
+    def _spawn(self, command: Sequence[str]) -> None:
+        log = self.directory / f"{command[0]}.log"
+        arguments = [*command, "--no-chdir", "-vconsole:off", f"--log-file={log}"]
+        try:
+            child = subprocess.Popen(
+                arguments, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        except OSError as error:
+            raise CommandError(f"{command[0]}: {error}") from error
+        self._children.append(child)
+
+    def _wait_for(self, path: Path) -> None:
+        deadline = time.monotonic() + 10
+        while not path.exists():
+            if self._children[-1].poll() is not None or time.monotonic() > deadline:
+                raise CommandError(f"{self._children[-1].args!r} did not come up")
+            time.sleep(0.002)
+
+    def vsctl(self, arguments: Sequence[str]) -> str:
+        """Run one ``ovs-vsctl`` command and return its output; waits until the daemon has carried it out."""
+        return run_command(["ovs-vsctl", "--timeout=30", *arguments], environment=self.environment)
+
+    def enlarge_buffers(self) -> int:
+        """Give the daemon's AF_PACKET sockets room for every queue of the fabric; return how many there were.
+
+        The daemon makes its sending socket with its first packet, so call this after one has gone
+        through. The sockets are borrowed through ``pidfd_getfd``: the system-wide default
+        ``net.core.wmem_default`` stays as it is.
+        """
+        found = 0
+        for borrowed in _sockets_of(self.daemon_pid):
+            if borrowed.getsockopt(socket.SOL_SOCKET, _SO_DOMAIN) == socket.AF_PACKET:
+                borrowed.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, SEND_BUFFER)
+                borrowed.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, SEND_BUFFER)
+                found += 1
+        return found
+
+    def stop(self) -> None:
+        """End both daemons, by their own process ids."""
+        for child in reversed(self._children):
+            child.kill()
+        for child in self._children:
+            child.wait()
+        self._children.clear()
+
+
+def _sockets_of(pid: int) -> Iterator[socket.socket]:
+    """Duplicates of the sockets of process ``pid``, each closed again after its turn."""
+    process = _LIBC.syscall(_SYS_PIDFD_OPEN, pid, 0)
+    if process < 0:
+        raise OSError(ctypes.get_errno(), f"pidfd_open of process {pid}")
+    try:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            if not _is_socket(entry):
+                continue
+            descriptor = _LIBC.syscall(_SYS_PIDFD_GETFD, process, int(entry.name), 0)
+            if descriptor >= 0:
+                with socket.socket(fileno=descriptor) as borrowed:
+                    yield borrowed
+    finally:
+        os.close(process)
+
+
+def _is_socket(entry: Path) -> bool:
+    try:
+        return str(entry.readlink()).startswith("socket:")
+    except OSError:
+        return False

@@ -1,0 +1,67 @@
+"""What the kernel really holds: queues read back and compared with what was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from topologies.mininet_adapter.network import EmulatedNetwork
+from topologies.mininet_adapter.system import network_namespace_of, run_command
+from topologies.queues import tos_of_level
+from topologies.shaping import LEAF_HANDLE, Shaping
+
+RATE_TOLERANCE = 0.001
+"""``tc`` prints rates with four digits."""
+
+_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+_RATE = re.compile(r"class htb 1:1 root.* rate ([0-9.]+)([KMG]?)bit")
+_CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
+_LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)b")
+_MATCH = re.compile(r"match ([0-9a-f]{8})/00fc0000 at 0")
+_BOUNDARY = ["qdisc show dev lo"] * 2
+"""Two unshaped interfaces in a row end an interface's answers: ``tc -batch`` does not say which it answers for."""
+
+
+def queue_mismatches(network: EmulatedNetwork) -> list[str]:
+    """One line for every shaper, class, filter or queue that is not as set; empty if all are."""
+    found: list[str] = []
+    for host, pid in network.namespaces():
+        shapings = [network.shaping_of(link) for link in network.links_of_namespace(host)]
+        if pid is None:
+            found += _mismatches(shapings)
+        else:
+            with network_namespace_of(pid):
+                found += _mismatches(shapings)
+    return found
+
+
+def _mismatches(shapings: list[Shaping]) -> Iterator[str]:
+    lines: list[str] = []
+    for shaping in shapings:
+        lines += [f"{kind} show dev {shaping.interface}" for kind in ("qdisc", "class", "filter")] + _BOUNDARY
+    text = run_command(["tc", "-batch", "-"], text_input="\n".join(lines) + "\n")
+    answers = re.split(r"(?:qdisc noqueue [^\n]*\n){2}", text)
+    for shaping, answer in zip(shapings, answers, strict=False):
+        for problem in compare(shaping, answer):
+            yield f"interface {shaping.interface}: {problem}"
+
+
+def compare(shaping: Shaping, answer: str) -> Iterable[str]:
+    """What differs between ``shaping`` and what ``tc`` shows of its interface's qdiscs, classes and filters."""
+    root = _RATE.search(answer)
+    if root is None:
+        yield "the shaper is gone"
+        return
+    rate = float(root.group(1)) * _UNITS[root.group(2)]
+    if abs(rate - shaping.wire_rate) > RATE_TOLERANCE * shaping.wire_rate:
+        yield f"the shaper is set to {rate:.0f} bit/s, not {shaping.wire_rate}"
+    limits = {handle: int(limit) for handle, limit in _LEAF.findall(answer)}
+    classes = {handle: int(prio) for handle, prio in _CLASS.findall(answer)}
+    marks = {int(value, 16) >> 16 for value in _MATCH.findall(answer)}
+    for level in range(shaping.levels):
+        if limits.get(f"{LEAF_HANDLE + level:x}") != shaping.buffer:
+            yield f"the queue of level {level} is not as set"
+        if level < shaping.levels - 1 and tos_of_level(level) not in marks:
+            yield f"no filter leads DSCP {tos_of_level(level) >> 2} to level {level}"
+        if shaping.discipline == "htb" and classes.get(f"1:1{level}") != level:
+            yield f"the class of level {level} does not have its priority"

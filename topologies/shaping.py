@@ -1,0 +1,104 @@
+"""How every direction of every link is shaped: settings as values, tc commands as text.
+
+One shaper per transmitting interface with eight strict priority classes chosen by DSCP. Only the
+commands are made here; :mod:`topologies.mininet_adapter` runs them and reads them back.
+
+HTB is strict between ``prio`` values only while each class's own guaranteed ``rate`` is
+negligible, hence ``GUARANTEED_BIT_PER_S``; everything above it is borrowed from the parent in
+order of priority. Where the kernel has ``sch_prio`` the priorities are a PRIO qdisc under a
+plain HTB shaper, which is strict by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from topologies.queues import DEFAULT_LEVELS, tos_of_level
+
+Discipline = Literal["htb", "prio"]
+
+ETHERNET_HEADER: Final = 14
+TCP_IP_HEADER: Final = 40
+"""IPv4 and TCP without options: time stamps are off in the emulated hosts."""
+
+GUARANTEED_BIT_PER_S: Final = 8000
+BURST_S: Final = 0.001
+"""Lateness of the shaper's timer that the bucket makes good; more would let a burst start ahead of the rate."""
+
+LEAF_HANDLE: Final = 0x10
+"""The leaf queue of level k is qdisc ``1k:`` (hexadecimal), in both disciplines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """Shaping of one interface: ``rate`` is payload bit/s, ``buffer`` the bytes that may wait at each level."""
+
+    interface: str
+    rate: float
+    mtu: int
+    buffer: int
+    levels: int = DEFAULT_LEVELS
+    discipline: Discipline = "htb"
+
+    @property
+    def wire_rate(self) -> int:
+        """Rate in bit/s the shaper is set to: the payload rate and the headers of full packets."""
+        return round(self.rate * (self.mtu + ETHERNET_HEADER) / (self.mtu - TCP_IP_HEADER))
+
+    @property
+    def burst(self) -> int:
+        """Bucket size in bytes."""
+        return max(1600, round(self.wire_rate / 8 * BURST_S))
+
+
+def payload_share(mtu: int) -> float:
+    """Payload bytes per byte on the wire of a full packet."""
+    return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER)
+
+
+def tc_commands(shaping: Shaping) -> tuple[str, ...]:
+    """Lines for ``tc -batch`` that set up ``shaping`` on an interface without a root qdisc."""
+    return tuple(_htb(shaping) if shaping.discipline == "htb" else _prio(shaping))
+
+
+def _htb(shaping: Shaping) -> Iterator[str]:
+    device, ceiling, burst = shaping.interface, f"{shaping.wire_rate}bit", shaping.burst
+    lowest = shaping.levels - 1
+    yield f"qdisc add dev {device} root handle 1: htb default 1{lowest}"
+    yield f"class add dev {device} parent 1: classid 1:1 htb rate {ceiling} ceil {ceiling} burst {burst} cburst {burst}"
+    for level in range(shaping.levels):
+        yield (
+            f"class add dev {device} parent 1:1 classid 1:1{level} htb rate {GUARANTEED_BIT_PER_S}bit ceil {ceiling} "
+            f"prio {level} burst {burst} cburst {burst} quantum {shaping.mtu + ETHERNET_HEADER}"
+        )
+        yield _leaf(shaping, f"1:1{level}", level)
+        if level < lowest:
+            yield _filter(shaping, "1:", level, f"1:1{level}")
+
+
+def _prio(shaping: Shaping) -> Iterator[str]:
+    device, ceiling, burst = shaping.interface, f"{shaping.wire_rate}bit", shaping.burst
+    lowest = shaping.levels - 1
+    yield f"qdisc add dev {device} root handle 1: htb default 1"
+    yield f"class add dev {device} parent 1: classid 1:1 htb rate {ceiling} ceil {ceiling} burst {burst} cburst {burst}"
+    priomap = " ".join([str(lowest)] * 16)
+    yield f"qdisc add dev {device} parent 1:1 handle 2: prio bands {shaping.levels} priomap {priomap}"
+    for level in range(shaping.levels):
+        yield _leaf(shaping, f"2:{level + 1}", level)
+        if level < lowest:
+            yield _filter(shaping, "2:", level, f"2:{level + 1}")
+
+
+def _leaf(shaping: Shaping, parent: str, level: int) -> str:
+    handle = f"{LEAF_HANDLE + level:x}:"
+    return f"qdisc add dev {shaping.interface} parent {parent} handle {handle} bfifo limit {shaping.buffer}"
+
+
+def _filter(shaping: Shaping, parent: str, level: int, target: str) -> str:
+    """DSCP to class; what no filter names, packets other than IP included, is of the lowest level."""
+    return (
+        f"filter add dev {shaping.interface} parent {parent} protocol ip prio 1 u32 "
+        f"match ip dsfield {tos_of_level(level):#x} 0xfc flowid {target}"
+    )

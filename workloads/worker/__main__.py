@@ -1,0 +1,25 @@
+"""``python -m workloads.worker``: lines of JSON in (what to do), lines of JSON out (what happened)."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import signal
+
+from workloads.worker.service import WorkerService
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_TIMERSLACK = 29
+
+
+def main() -> None:
+    """Serve the engine on standard input and output until it says quit or goes away."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc.prctl(_PR_SET_TIMERSLACK, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+    WorkerService().run()
+
+
+main()

@@ -1,0 +1,90 @@
+"""A small event loop: sockets, timers and lines of JSON from the engine; one thread, no allocation in idle."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import select
+import time
+from collections.abc import Callable
+
+_SHORT_S = 0.0012
+"""Below this a timer is waited for by sleeping: ``epoll`` only counts whole milliseconds."""
+
+
+class Loop:
+    """Calls handlers when descriptors are ready and when timers are due; ends when :attr:`running` is False."""
+
+    def __init__(self) -> None:
+        self.running = True
+        self._epoll = select.epoll()
+        self._handlers: dict[int, Callable[[int], None]] = {}
+        self._timers: list[tuple[float, int, Callable[[float], None]]] = []
+        self._order = itertools.count()
+
+    @staticmethod
+    def clock() -> float:
+        """Seconds of the machine's monotonic clock, the same in every process and namespace."""
+        return time.monotonic()
+
+    def watch(self, descriptor: int, events: int, handler: Callable[[int], None]) -> None:
+        """Call ``handler(events)`` whenever ``descriptor`` is ready for ``events``."""
+        if descriptor in self._handlers:
+            self._epoll.modify(descriptor, events)
+        else:
+            self._epoll.register(descriptor, events)
+        self._handlers[descriptor] = handler
+
+    def forget(self, descriptor: int) -> None:
+        """Stop watching ``descriptor``."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def at(self, when: float, handler: Callable[[float], None]) -> None:
+        """Call ``handler(lateness in seconds)`` at ``when``, or at once if that is past."""
+        heapq.heappush(self._timers, (when, next(self._order), handler))
+
+    def run(self) -> None:
+        """Go round until :attr:`running` is False."""
+        while self.running:
+            for descriptor, events in self._epoll.poll(self._wait()):
+                handler = self._handlers.get(descriptor)
+                if handler is not None:
+                    handler(events)
+            self._fire()
+
+    def _wait(self) -> float:
+        """Seconds to wait for events; short remainders are slept off here."""
+        if not self._timers:
+            return -1.0
+        remaining = self._timers[0][0] - self.clock()
+        if remaining <= 0.0:
+            return 0.0
+        if remaining < _SHORT_S:
+            time.sleep(remaining)
+            return 0.0
+        return remaining - 0.001
+
+    def _fire(self) -> None:
+        now = self.clock()
+        while self._timers and self._timers[0][0] <= now:
+            when, _, handler = heapq.heappop(self._timers)
+            handler(now - when)
+            now = self.clock()
+
+
+class LineReader:
+    """Splits what arrives on a descriptor into lines."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def read(self) -> list[bytes] | None:
+        """The whole lines that have arrived; None at the end of the stream."""
+        data = os.read(self._descriptor, 1 << 16)
+        if not data:
+            return None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines

@@ -1,0 +1,166 @@
+"""The iterations of one job on one host: compute pauses, messages, and when each began and ended.
+
+No barrier joins the hosts of a job: a host goes on when its own GPUs have computed and its own
+messages are through, so a late peer delays exactly those that wait for its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workloads.worker.streams import InStream, OutStream
+
+Clock = Callable[[], float]
+Timer = Callable[[float, Callable[[float], None]], None]
+ComputeTimes = Callable[[int, int], list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePlan:
+    """A phase on this host: ``out`` is (flow, bytes, after, lead), ``into`` (flow, bytes); bytes as sent here."""
+
+    overlap: float
+    out: tuple[tuple[str, int, str | None, int], ...]
+    into: tuple[tuple[str, int], ...]
+
+
+class JobProgram:
+    """State machine of one job on one host; all times are those of the host's monotonic clock.
+
+    ``report`` receives (iteration, rows), a row per phase: [start, ready, communication end, end,
+    compute seconds of each GPU], and the largest lateness of a timer in the iteration.
+    """
+
+    def __init__(
+        self,
+        phases: tuple[PhasePlan, ...],
+        compute_times: ComputeTimes,
+        slice_size: int,
+        clock: Clock,
+        timer: Timer,
+        report: Callable[[int, list[list[object]], float], None],
+        poll_paused: Callable[[OutStream], None],
+        blocked: Callable[[OutStream], None],
+    ) -> None:
+        self._phases = phases
+        self._compute_times = compute_times
+        self._slice = slice_size
+        self._clock = clock
+        self._timer = timer
+        self._report = report
+        self._message_sent = poll_paused
+        self._blocked = blocked
+        self.out: dict[str, OutStream] = {}
+        self.into: dict[str, InStream] = {}
+        self._dependents: dict[str, OutStream] = {}
+        self.iteration = 0
+        self.halted = False
+        self._phase = 0
+        self._rows: list[list[object]] = []
+        self._late = 0.0
+        self._communicating = False
+        self._start = self._ready = self._compute_end = self._communication_end = 0.0
+        self._compute: list[float] = []
+
+    def start(self, at: float) -> None:
+        """Begin the first iteration at ``at``."""
+        self._timer(at, lambda _late: self._begin_phase())
+
+    def halt(self) -> None:
+        """Send nothing more and report nothing more."""
+        self.halted = True
+
+    def _begin_phase(self) -> None:
+        if self.halted:
+            return
+        plan = self._phases[self._phase]
+        self._compute = self._compute_times(self.iteration, self._phase)
+        longest = max(self._compute)
+        self._start = self._clock()
+        self._communicating = False
+        self._communication_end = 0.0
+        self._compute_end = self._start + longest
+        ready = self._start + (1.0 - plan.overlap) * longest
+        self._timer(ready, self._begin_messages)
+        if ready < self._compute_end:
+            self._timer(self._compute_end, self._computed)
+
+    def _begin_messages(self, late: float) -> None:
+        if self.halted:
+            return
+        self._late = max(self._late, late)
+        self._ready = self._clock()
+        self._communicating = True
+        plan = self._phases[self._phase]
+        for flow, size in plan.into:
+            self.into[flow].begin(size, self._slice)
+        self._dependents.clear()
+        for flow, size, after, lead in plan.out:
+            stream = self.out[flow]
+            stream.begin(size, lead, self.into[after] if after is not None else None)
+            if after is not None:
+                self._dependents[after] = stream
+        for flow, *_ in plan.out:
+            self._send(self.out[flow])
+        self._check()
+
+    def _computed(self, late: float) -> None:
+        if not self.halted:
+            self._late = max(self._late, late)
+            self._check()
+
+    def arrived(self, stream: InStream) -> None:
+        """Take note that bytes came in on ``stream``: send what waited for them."""
+        if not self._communicating or self.halted:
+            return
+        dependent = self._dependents.get(stream.flow)
+        if dependent is not None and not dependent.done:
+            self._send(dependent)
+        self._check()
+
+    def resume(self, stream: OutStream) -> None:
+        """Go on with a flow that was held between two messages."""
+        if self._communicating and not self.halted:
+            self._send(stream)
+            self._check()
+
+    def writable(self, stream: OutStream) -> None:
+        """Go on with a flow for which the kernel had no room."""
+        self.resume(stream)
+
+    def _send(self, stream: OutStream) -> None:
+        if stream.send(self._slice):
+            self._blocked(stream)
+        elif stream.done:
+            self._message_sent(stream)
+
+    def _check(self) -> None:
+        """End the communication, and the phase, as soon as nothing is left to wait for."""
+        if not self._communicating:
+            return
+        plan = self._phases[self._phase]
+        if self._communication_end == 0.0:
+            if not all(self.out[flow].done for flow, *_ in plan.out):
+                return
+            if not all(self.into[flow].done for flow, _ in plan.into):
+                return
+            self._communication_end = self._clock()
+        now = self._clock()
+        if now >= self._compute_end:
+            self._end_phase(now)
+
+    def _end_phase(self, now: float) -> None:
+        plan = self._phases[self._phase]
+        self._communicating = False
+        for flow, *_ in plan.out:
+            self.out[flow].started = False
+        for flow, _ in plan.into:
+            self.into[flow].finish()
+        self._rows.append([self._start, self._ready, self._communication_end, now, *self._compute])
+        self._phase += 1
+        if self._phase == len(self._phases):
+            self._report(self.iteration, self._rows, self._late)
+            self._phase, self._rows, self._late = 0, [], 0.0
+            self.iteration += 1
+        self._begin_phase()

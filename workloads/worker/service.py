@@ -1,0 +1,273 @@
+"""The worker's commands: set jobs up, connect, start, hold and resume flows, halt, close.
+
+Commands and events are JSON objects, one a line. A command is ``{"op": ...}``:
+
+=========  ===========================================================================
+job        set a job up and listen for its flows -> ``listening``
+connect    open its outgoing flows -> ``connected`` when those and the incoming stand
+start      begin iterating at a given time of the monotonic clock
+hold       finish the message under way on some flows, start no other -> ``held``, flow by flow
+resume     mark flows with a new ``IP_TOS`` and go on
+mark       set ``IP_TOS`` on incoming flows, for their acknowledgements
+halt       send and report nothing more for a job
+close      close its connections -> ``closed`` with retransmitted segments
+quit       end
+=========  ===========================================================================
+
+Events are ``{"event": ...}``; ``iteration`` carries what a job's iteration measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+from typing import Any
+
+from workloads.job import Job, Phase, Straggler
+from workloads.variation import compute_time
+from workloads.worker.loop import LineReader, Loop
+from workloads.worker.program import JobProgram, PhasePlan
+from workloads.worker.streams import InStream, OutStream, prepare
+
+_DRAIN_POLL_S = 0.002
+
+
+class HostedJob:
+    """A job on this host with its sockets."""
+
+    def __init__(self, plan: dict[str, Any], program: JobProgram) -> None:
+        self.plan = plan
+        self.name: str = plan["name"]
+        self.program = program
+        self.listeners: list[socket.socket] = []
+        self.expected = {
+            (flow["source"], flow["source_port"], flow["target"], flow["target_port"]): flow["flow"]
+            for flow in plan["incoming"]
+        }
+        self.connecting: set[str] = {flow["flow"] for flow in plan["outgoing"]}
+
+    def complete(self) -> bool:
+        """Whether every connection, out and in, stands."""
+        return not self.connecting and len(self.program.into) == len(self.expected)
+
+
+class WorkerService:
+    """Executes commands from the engine; one instance per worker process."""
+
+    def __init__(self) -> None:
+        self._loop = Loop()
+        self._jobs: dict[str, HostedJob] = {}
+        self._flows: dict[str, HostedJob] = {}
+        self._holding: set[str] = set()
+        self._reader = LineReader(sys.stdin.fileno())
+
+    def run(self) -> None:
+        """Serve until ``quit`` or the end of standard input."""
+        self._loop.watch(sys.stdin.fileno(), select.EPOLLIN, self._commands)
+        self._tell({"event": "ready"})
+        self._loop.run()
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        os.write(sys.stdout.fileno(), json.dumps(event, separators=(",", ":")).encode() + b"\n")
+
+    def _commands(self, _events: int) -> None:
+        lines = self._reader.read()
+        if lines is None:
+            self._loop.running = False
+            return
+        for line in lines:
+            command = json.loads(line)
+            getattr(self, f"_op_{command['op']}")(command)
+
+    # Setting up
+
+    def _op_job(self, command: dict[str, Any]) -> None:
+        plan = command["job"]
+        job = HostedJob(plan, self._program(plan))
+        self._jobs[job.name] = job
+        for address in sorted({(flow["target"], flow["target_port"]) for flow in plan["incoming"]}):
+            self._listen(job, address)
+        self._tell({"event": "listening", "job": job.name})
+
+    def _program(self, plan: dict[str, Any]) -> JobProgram:
+        name, time_scale, seed, gpus = plan["name"], plan["time_scale"], plan["seed"], plan["gpus"]
+        job = Job(
+            name=name,
+            model="",
+            gpus=tuple(gpus),
+            phases=tuple(Phase(phase["compute_s"], phase["overlap"], "") for phase in plan["phases"]),
+            flows=(),
+            flops=0.0,
+            iterations=0,
+            jitter=plan["jitter"],
+            stragglers=tuple(Straggler(gpu, factor) for gpu, factor in plan["stragglers"]),
+        )
+
+        def compute_times(iteration: int, phase: int) -> list[float]:
+            return [compute_time(job, gpu, iteration, phase, seed) * time_scale for gpu in gpus]
+
+        def report(iteration: int, rows: list[list[object]], late: float) -> None:
+            self._tell({"event": "iteration", "job": name, "iteration": iteration, "phases": rows, "late": late})
+
+        phases = tuple(
+            PhasePlan(
+                overlap=phase["overlap"],
+                out=tuple((flow, size, after, lead) for flow, size, after, lead in phase["out"]),
+                into=tuple((flow, size) for flow, size in phase["in"]),
+            )
+            for phase in plan["phases"]
+        )
+        return JobProgram(
+            phases, compute_times, plan["slice"], self._loop.clock, self._loop.at, report,
+            self._message_sent, self._wait_for_room,
+        )  # fmt: skip
+
+    def _listen(self, job: HostedJob, address: tuple[str, int]) -> None:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        prepare(listener, job.plan["window"])
+        listener.bind(address)
+        listener.listen(128)
+        listener.setblocking(False)
+        job.listeners.append(listener)
+        self._loop.watch(listener.fileno(), select.EPOLLIN, lambda _events: self._accept(job, listener))
+
+    def _accept(self, job: HostedJob, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, peer = listener.accept()
+            except BlockingIOError:
+                return
+            flow = job.expected[(*peer, *connection.getsockname())]
+            connection.setblocking(False)
+            prepare(connection, job.plan["window"])
+            self._set_tos(connection, job.plan["tos"].get(flow, 0))
+            stream = InStream(flow, connection)
+            job.program.into[flow] = stream
+            self._flows.setdefault(flow, job)
+            slice_size = job.plan["slice"]
+
+            def handler(_events: int, stream: InStream = stream) -> None:
+                self._receive(job, stream, slice_size)
+
+            self._loop.watch(connection.fileno(), select.EPOLLIN, handler)
+            self._tell_if_connected(job)
+
+    def _op_connect(self, command: dict[str, Any]) -> None:
+        job = self._jobs[command["job"]]
+        for flow in job.plan["outgoing"]:
+            connection = socket.socket()
+            connection.setblocking(False)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            prepare(connection, job.plan["window"])
+            self._set_tos(connection, job.plan["tos"].get(flow["flow"], 0))
+            connection.bind((flow["source"], flow["source_port"]))
+            connection.connect_ex((flow["target"], flow["target_port"]))
+            self._watch_connecting(job, flow["flow"], connection)
+        self._tell_if_connected(job)
+
+    def _watch_connecting(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
+        def connected(_events: int) -> None:
+            self._loop.forget(connection.fileno())
+            failed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if failed:
+                self._tell({"event": "failed", "job": job.name, "flow": flow, "why": os.strerror(failed)})
+                return
+            job.program.out[flow] = OutStream(flow, connection)
+            self._flows[flow] = job
+            job.connecting.discard(flow)
+            self._tell_if_connected(job)
+
+        self._loop.watch(connection.fileno(), select.EPOLLOUT, connected)
+
+    def _tell_if_connected(self, job: HostedJob) -> None:
+        if job.complete():
+            self._tell({"event": "connected", "job": job.name})
+
+    @staticmethod
+    def _set_tos(connection: socket.socket, tos: int) -> None:
+        connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+
+    # Running
+
+    def _op_start(self, command: dict[str, Any]) -> None:
+        self._jobs[command["job"]].program.start(command["at"])
+
+    def _receive(self, job: HostedJob, stream: InStream, slice_size: int) -> None:
+        try:
+            stream.receive(slice_size)
+        except ConnectionError as error:
+            self._loop.forget(stream.connection.fileno())
+            if not job.program.halted:
+                self._tell({"event": "failed", "job": job.name, "flow": stream.flow, "why": str(error)})
+            return
+        job.program.arrived(stream)
+
+    def _wait_for_room(self, stream: OutStream) -> None:
+        job = self._flows[stream.flow]
+
+        def writable(_events: int) -> None:
+            self._loop.forget(stream.connection.fileno())
+            job.program.writable(stream)
+
+        self._loop.watch(stream.connection.fileno(), select.EPOLLOUT, writable)
+
+    # Changing level or path of a running flow, between two of its messages
+
+    def _op_hold(self, command: dict[str, Any]) -> None:
+        for flow in command["flows"]:
+            stream = self._flows[flow].program.out[flow]
+            self._holding.add(flow)
+            if not stream.started or stream.sent == 0 or stream.done:
+                self._drain(stream)
+
+    def _message_sent(self, stream: OutStream) -> None:
+        if stream.flow in self._holding:
+            self._drain(stream)
+
+    def _drain(self, stream: OutStream) -> None:
+        """Hold the flow's next message, and say so once every byte of the last one is acknowledged."""
+        if stream.flow not in self._holding:
+            return
+        stream.held = True
+        if stream.unacknowledged():
+            self._loop.at(self._loop.clock() + _DRAIN_POLL_S, lambda _late: self._drain(stream))
+            return
+        self._holding.discard(stream.flow)
+        self._tell({"event": "held", "flow": stream.flow})
+
+    def _op_resume(self, command: dict[str, Any]) -> None:
+        for flow, tos in command["flows"].items():
+            job = self._flows[flow]
+            stream = job.program.out[flow]
+            self._set_tos(stream.connection, tos)
+            stream.held = False
+            job.program.resume(stream)
+
+    def _op_mark(self, command: dict[str, Any]) -> None:
+        for flow, tos in command["flows"].items():
+            self._set_tos(self._flows[flow].program.into[flow].connection, tos)
+
+    # The end
+
+    def _op_halt(self, command: dict[str, Any]) -> None:
+        self._jobs[command["job"]].program.halt()
+
+    def _op_close(self, command: dict[str, Any]) -> None:
+        job = self._jobs.pop(command["job"])
+        streams = job.program.out.values()
+        retransmits = sum(stream.retransmits() for stream in streams)
+        for stream in [*streams, *job.program.into.values()]:
+            self._loop.forget(stream.connection.fileno())
+            self._flows.pop(stream.flow, None)
+            stream.connection.close()
+        for listener in job.listeners:
+            self._loop.forget(listener.fileno())
+            listener.close()
+        self._tell({"event": "closed", "job": job.name, "retransmits": retransmits})
+
+    def _op_quit(self, _command: dict[str, Any]) -> None:
+        self._loop.running = False

@@ -1,0 +1,144 @@
+"""Byte streams of a job's flows: what may be sent now, and what has arrived.
+
+A flow is one TCP connection for the life of its job; its messages, one per phase that uses it,
+follow each other in the stream. Both ends know every message's length beforehand, so the stream
+needs no framing and every byte on the wire is payload.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+import termios
+
+_TCP_NODELAY = 1
+_TCP_INFO = 11
+_TCP_WINDOW_CLAMP = 10
+_SO_SNDBUFFORCE = 32
+_SEND_BUFFER = 8 << 20
+_MAX_SEND = 1 << 20
+_ZEROES = memoryview(bytes(_MAX_SEND))
+_SCRATCH = bytearray(1 << 20)
+
+_TCP_INFO_TOTAL_RETRANS_OFFSET = 100
+
+
+def prepare(connection: socket.socket, window: int) -> None:
+    """Options that every connection of a job carries, set before it connects or listens.
+
+    ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
+    a queue share its rate; and small, so that little waits ahead of a change of level.
+    """
+    connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
+    connection.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SEND_BUFFER)
+
+
+class OutStream:
+    """The sending side of a flow."""
+
+    __slots__ = ("after", "connection", "flow", "held", "lead", "sent", "size", "started")
+
+    def __init__(self, flow: str, connection: socket.socket) -> None:
+        self.flow = flow
+        self.connection = connection
+        self.size = 0
+        self.sent = 0
+        self.lead = 0
+        self.after: InStream | None = None
+        self.started = False
+        self.held = False
+
+    def begin(self, size: int, lead: int, after: InStream | None) -> None:
+        """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the stream ``after``."""
+        self.size, self.sent, self.lead, self.after = size, 0, lead, after
+        self.started = True
+
+    @property
+    def done(self) -> bool:
+        """Whether the message has been handed to the kernel whole."""
+        return self.started and self.sent >= self.size
+
+    def send(self, slice_size: int) -> bool:
+        """Send what may leave now; return True if the kernel had no room for all of it."""
+        if not self.started or self.held:
+            return False
+        allowed = self.size
+        if self.after is not None:
+            allowed = min(self.size, self.lead + self.after.arrived_whole_slices(slice_size))
+        while self.sent < allowed:
+            try:
+                self.sent += self.connection.send(_ZEROES[: min(allowed - self.sent, _MAX_SEND)])
+            except BlockingIOError:
+                return True
+        return False
+
+    def unacknowledged(self) -> int:
+        """Bytes handed to the kernel that the peer has not acknowledged."""
+        answer = fcntl.ioctl(self.connection.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
+        return int(struct.unpack("i", answer)[0])
+
+    def retransmits(self) -> int:
+        """Segments this connection has sent again since it was made."""
+        info = self.connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
+        return int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
+
+
+class InStream:
+    """The receiving side of a flow: counts what has arrived, in this message and in all."""
+
+    __slots__ = ("connection", "consumed", "flow", "lowat", "received", "size")
+
+    def __init__(self, flow: str, connection: socket.socket) -> None:
+        self.flow = flow
+        self.connection = connection
+        self.received = 0
+        self.consumed = 0
+        self.size = 0
+        self.lowat = 1
+
+    def begin(self, size: int, slice_size: int) -> None:
+        """Expect the next message, of ``size`` bytes; some of it may have arrived already."""
+        self.size = size
+        self._wake_at_next_slice(slice_size)
+
+    @property
+    def arrived(self) -> int:
+        """Bytes of the current message that have arrived."""
+        return min(self.received - self.consumed, self.size)
+
+    @property
+    def done(self) -> bool:
+        """Whether the current message has arrived whole."""
+        return self.received - self.consumed >= self.size
+
+    def arrived_whole_slices(self, slice_size: int) -> int:
+        """Arrived bytes of the current message in whole slices; the end of the message counts as one."""
+        arrived = self.arrived
+        return arrived if arrived == self.size else arrived - arrived % slice_size
+
+    def finish(self) -> None:
+        """Account for the current message and expect nothing until the next begins."""
+        self.consumed += self.size
+        self.size = 0
+
+    def receive(self, slice_size: int) -> None:
+        """Take in what has arrived, without copying it, and ask to be woken at the next whole slice."""
+        try:
+            count = self.connection.recv_into(_SCRATCH, len(_SCRATCH), socket.MSG_TRUNC)
+        except BlockingIOError:
+            return
+        if count == 0:
+            raise ConnectionResetError(f"flow {self.flow} was closed by its sender")
+        self.received += count
+        self._wake_at_next_slice(slice_size)
+
+    def _wake_at_next_slice(self, slice_size: int) -> None:
+        arrived = self.received - self.consumed
+        wanted = slice_size - arrived % slice_size
+        if arrived < self.size:
+            wanted = min(wanted, self.size - arrived)
+        if wanted != self.lowat:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+            self.lowat = wanted
