@@ -1,0 +1,1 @@
+"""Jobs as values: models, collectives, placement, analysis; the worker process is the one adapter."""

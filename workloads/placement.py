@@ -8,14 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from topologies.fabric import Fabric, Host
-
-
-class PlacementError(ValueError):
-    """A job cannot be placed; ``job`` names it."""
-
-    def __init__(self, job: str, message: str) -> None:
-        super().__init__(message)
-        self.job = job
+from workloads.errors import JobError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +28,7 @@ def place(requests: Sequence[Request], fabric: Fabric, policy: str) -> dict[str,
     """Return job -> GPUs; no GPU is given twice.
 
     Explicit placements come first, the other jobs follow in order under ``policy``. Raises
-    :class:`PlacementError` for the first job that cannot be placed, ``ValueError`` for an unknown policy.
+    :class:`JobError` for the first job that cannot be placed, ``ValueError`` for an unknown policy.
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown placement policy '{policy}', expected one of: {', '.join(POLICIES)}")
@@ -47,7 +40,7 @@ def place(requests: Sequence[Request], fabric: Fabric, policy: str) -> dict[str,
         else:
             free = frozenset(gpu for gpu in fabric.gpus if gpu not in owner)
             if request.gpus > len(free):
-                raise PlacementError(request.job, f"needs {request.gpus} GPUs, {len(free)} are free")
+                raise JobError(request.job, f"needs {request.gpus} GPUs, {len(free)} are free")
             chosen = POLICIES[policy](fabric, free, request.gpus)
         owner.update(dict.fromkeys(chosen, request.job))
         placed[request.job] = chosen
@@ -60,11 +53,11 @@ def _explicit(
     seen: set[str] = set()
     for gpu in placement:
         if gpu not in fabric.host_of_gpu:
-            raise PlacementError(request.job, f"there is no GPU '{gpu}' in fabric {fabric.name}")
+            raise JobError(request.job, f"there is no GPU '{gpu}' in fabric {fabric.name}")
         if gpu in seen:
-            raise PlacementError(request.job, f"GPU '{gpu}' is listed twice")
+            raise JobError(request.job, f"GPU '{gpu}' is listed twice")
         if gpu in owner:
-            raise PlacementError(request.job, f"GPU '{gpu}' is taken by job '{owner[gpu]}'")
+            raise JobError(request.job, f"GPU '{gpu}' is taken by job '{owner[gpu]}'")
         seen.add(gpu)
     return placement
 
@@ -75,10 +68,10 @@ def first_free(fabric: Fabric, free: frozenset[str], wanted: int) -> tuple[str, 
 
 
 def spread(fabric: Fabric, free: frozenset[str], wanted: int) -> tuple[str, ...]:
-    """Equal shares on hosts under different ToRs, as many ToRs as divide evenly; NIC by NIC where nothing does.
+    """Equal shares on hosts under different ToRs, as many ToRs as divide the job evenly.
 
-    Two ToRs at least where there are two; more than one host per ToR only when a share would not
-    fit otherwise. ToRs with most free GPUs come first.
+    More than one host per ToR only where a share would not fit otherwise; one host where only that
+    divides it; NIC by NIC in turns where nothing does. ToRs with most free GPUs come first.
     """
     hosts = _interleaved(fabric, free)
     tors = len({tor_of(fabric, host) for host in hosts})

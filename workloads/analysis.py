@@ -1,0 +1,87 @@
+"""What a job does alone on the fabric, in closed form: t_j, its iteration, its utilisation.
+
+Alone means: compute, and what its communication sticks out of it when every phase moves its bytes
+at the rate of its most loaded link. No jitter, no stragglers; latency and the fill of
+store-and-forward pipelines only as ``fill_s`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from topologies.fabric import Fabric, Path
+from workloads.job import Job, Phase
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """A job alone; per iteration.
+
+    ``communication_s`` is t_j of Crux section 3.2: the largest of bytes / capacity over the links,
+    all its flows added up. ``exposed_s`` is the part of the iteration in which its GPUs wait.
+    ``bytes_by_link``: link name -> bytes.
+    """
+
+    iteration_s: float
+    compute_s: float
+    communication_s: float
+    exposed_s: float
+    utilization: float
+    bytes_by_link: Mapping[str, float]
+
+
+def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, fill_s: float = 0.0) -> Isolated:
+    """Return what ``job`` does alone on ``fabric``.
+
+    Without ``paths`` (flow id -> links) only host links count, as if no two of its flows met inside
+    the fabric; with them every link of the paths does, so flows of the job that collide slow it.
+    ``fill_s`` is added to every phase that sends. Raises ``KeyError`` for a flow without a path.
+    """
+    links = {flow.id: links_of(flow.source, flow.target, fabric, flow.id, paths) for flow in job.flows}
+    total = bytes_by_link(((flow.id, flow.bytes) for flow in job.flows), links)
+    iteration = sum(phase_time(phase, fabric, links, fill_s) for phase in job.phases)
+    compute = job.compute_s
+    return Isolated(
+        iteration_s=iteration,
+        compute_s=compute,
+        communication_s=bottleneck_time(total, fabric),
+        exposed_s=iteration - compute,
+        utilization=compute / iteration if iteration > 0 else 1.0,
+        bytes_by_link=total,
+    )
+
+
+def self_collision(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> float:
+    """How many times as long an iteration takes because the job's own flows share links under ``paths``; 1 if none."""
+    return isolated(job, fabric, paths).iteration_s / isolated(job, fabric).iteration_s
+
+
+def links_of(source: str, target: str, fabric: Fabric, flow: str, paths: Mapping[str, Path] | None) -> tuple[str, ...]:
+    """Links that count for a flow: its path, or where paths are open, the host links at its two ends."""
+    if paths is not None:
+        return paths[flow]
+    return (fabric.uplink(source).name, fabric.uplink(target).reverse)
+
+
+def bytes_by_link(sizes: Iterable[tuple[str, float]], links: Mapping[str, Iterable[str]]) -> dict[str, float]:
+    """Return link -> bytes for (flow, bytes) pairs."""
+    total: dict[str, float] = {}
+    for flow, size in sizes:
+        for link in links[flow]:
+            total[link] = total.get(link, 0.0) + size
+    return total
+
+
+def bottleneck_time(load: Mapping[str, float], fabric: Fabric) -> float:
+    """Seconds the most loaded link needs for link -> bytes; 0 for no load."""
+    return max((8 * size / fabric.links[link].capacity for link, size in load.items()), default=0.0)
+
+
+def phase_time(phase: Phase, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0) -> float:
+    """Seconds from the start of a phase to its end: compute, or the communication that outlasts it."""
+    if not phase.transfers:
+        return phase.compute_s
+    load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), links)
+    begin = (1 - phase.overlap) * phase.compute_s
+    return max(phase.compute_s, begin + bottleneck_time(load, fabric) + fill_s)

@@ -1,0 +1,188 @@
+"""From what a scenario says about jobs to :class:`~workloads.job.Job` values, placed and expanded."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from topologies.fabric import Fabric
+from workloads.collectives import COLLECTIVES, Channel, Message, expand
+from workloads.connections import PortBook
+from workloads.errors import JobError
+from workloads.job import Flow, Job, Phase, Straggler, Transfer
+from workloads.layout import layout_of
+from workloads.model import Model, PhaseTemplate
+from workloads.models import CATALOGUE
+from workloads.placement import Request, place
+
+__all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_jobs"]
+
+DEFAULT_ITERATIONS = 1000
+MAX_JITTER = 0.3
+"""Three standard deviations, where compute times are cut off, must stay above zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as asked for; what is None comes from the model or the placement policy.
+
+    ``compute_s`` is one iteration on one GPU, ``flops`` its FLOPs; either alone sets the other by
+    the model's FLOP/s. ``communication_bytes`` is S per GPU, all collectives of an iteration added
+    up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
+    those too where the model has nothing else).
+    """
+
+    name: str
+    model: str
+    gpus: int | None = None
+    placement: tuple[str, ...] | None = None
+    start_s: float = 0.0
+    iterations: int = DEFAULT_ITERATIONS
+    compute_s: float | None = None
+    communication_bytes: float | None = None
+    overlap: float | None = None
+    flops: float | None = None
+    collective: str | None = None
+    jitter: float = 0.0
+    stragglers: tuple[Straggler, ...] = ()
+
+
+def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
+    """Return the jobs in the order of ``specs``, placed by ``policy`` and with TCP ports drawn from ``seed``.
+
+    Raises :class:`JobError` for the first job that cannot be built and ``ValueError`` for an unknown policy.
+    """
+    counts = Counter(spec.name for spec in specs)
+    for spec in specs:
+        if counts[spec.name] > 1:
+            raise JobError(spec.name, "two jobs have this name")
+        _check(spec)
+    gpus = place([_request(spec) for spec in specs], fabric, policy)
+    ports = PortBook(seed)
+    return tuple(_build(spec, gpus[spec.name], fabric, ports) for spec in specs)
+
+
+def _check(spec: JobSpec) -> None:
+    rules = (
+        (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
+        (spec.model in CATALOGUE, f"unknown model '{spec.model}'{_suggestion(spec.model)}"),
+        (spec.collective is None or spec.collective in COLLECTIVES, f"unknown collective '{spec.collective}', "
+         f"expected one of: {', '.join(COLLECTIVES)}"),
+        (_at_least(spec.start_s, 0), f"start must be 0 s or later, not {spec.start_s:g} s"),
+        (spec.iterations >= 1, f"iterations must be at least 1, not {spec.iterations}"),
+        (_positive(spec.compute_s), "compute must be longer than 0 s"),
+        (_positive(spec.flops), "flops must be more than 0"),
+        (spec.communication_bytes is None or _at_least(spec.communication_bytes, 0),
+         "communication must be 0 bytes or more"),
+        (spec.overlap is None or 0 <= spec.overlap <= 1, "overlap must lie between 0 and 1"),
+        (0 <= spec.jitter <= MAX_JITTER, f"jitter must lie between 0 and {MAX_JITTER:g}"),
+    )  # fmt: skip
+    for holds, message in rules:
+        if not holds:
+            raise JobError(spec.name, message)
+
+
+def _at_least(value: float, least: float) -> bool:
+    return math.isfinite(value) and value >= least
+
+
+def _positive(value: float | None) -> bool:
+    return value is None or (math.isfinite(value) and value > 0)
+
+
+def _suggestion(model: str) -> str:
+    close = difflib.get_close_matches(model, CATALOGUE, n=1)
+    return f", did you mean '{close[0]}'?" if close else f", expected one of: {', '.join(CATALOGUE)}"
+
+
+def _request(spec: JobSpec) -> Request:
+    if spec.placement is None:
+        if spec.gpus is None:
+            raise JobError(spec.name, "needs 'gpus' or 'placement'")
+        if spec.gpus < 1:
+            raise JobError(spec.name, f"gpus must be at least 1, not {spec.gpus}")
+        return Request(spec.name, spec.gpus)
+    if not spec.placement:
+        raise JobError(spec.name, "its placement is empty")
+    if spec.gpus not in (None, len(spec.placement)):
+        raise JobError(spec.name, f"asks for {spec.gpus} GPUs, its placement names {len(spec.placement)}")
+    return Request(spec.name, len(spec.placement), spec.placement)
+
+
+def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook) -> Job:
+    for straggler in spec.stragglers:
+        if straggler.gpu not in gpus:
+            raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
+        if not _positive(straggler.factor):
+            raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
+    model = CATALOGUE[spec.model]
+    compute, flops = _work(spec, model)
+    layout = layout_of(gpus, fabric)
+    expanded = [(template, expand(template.collective, layout, template.bytes)) for template in _templates(spec, model)]
+    flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
+    return Job(
+        name=spec.name,
+        model=spec.model,
+        gpus=gpus,
+        phases=tuple(_phase(spec.name, template, messages, compute) for template, messages in expanded),
+        flows=flows,
+        flops=flops * len(gpus),
+        iterations=spec.iterations,
+        start_s=spec.start_s,
+        jitter=spec.jitter,
+        stragglers=spec.stragglers,
+    )
+
+
+def _work(spec: JobSpec, model: Model) -> tuple[float, float]:
+    """Compute in s and FLOPs of one GPU's iteration."""
+    flops = spec.flops
+    if flops is None:
+        flops = model.flops_per_gpu if spec.compute_s is None else spec.compute_s * model.achieved_flops
+    return spec.compute_s if spec.compute_s is not None else flops / model.achieved_flops, flops
+
+
+def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
+    """The model's phases with what the job overrides."""
+    scale = 1.0 if spec.communication_bytes is None else spec.communication_bytes / model.communication_bytes
+    only_alltoall = all(phase.collective == "alltoall" for phase in model.phases)
+    return tuple(
+        PhaseTemplate(
+            phase.share,
+            spec.collective if spec.collective and (only_alltoall or phase.collective != "alltoall")
+            else phase.collective,
+            phase.bytes * scale,
+            phase.overlap if spec.overlap is None else spec.overlap,
+        )
+        for phase in model.phases
+    )  # fmt: skip
+
+
+def _phase(job: str, template: PhaseTemplate, messages: Sequence[Message], compute_s: float) -> Phase:
+    transfers = tuple(
+        Transfer(
+            message.channel.flow_id(job),
+            message.bytes,
+            message.after.flow_id(job) if message.after else None,
+            message.lead,
+        )
+        for message in messages
+    )
+    return Phase(template.share * compute_s, template.overlap, template.collective, transfers)
+
+
+def _flows(job: str, messages: Sequence[Message], ports: PortBook) -> tuple[Flow, ...]:
+    """One flow per channel, its bytes those of all phases; in order of first use."""
+    sizes: dict[Channel, float] = {}
+    for message in messages:
+        sizes[message.channel] = sizes.get(message.channel, 0.0) + message.bytes
+    return tuple(_flow(job, channel, size, ports) for channel, size in sizes.items())
+
+
+def _flow(job: str, channel: Channel, size: float, ports: PortBook) -> Flow:
+    identity = channel.flow_id(job)
+    source_port = ports.source_port(identity, channel.source)
+    return Flow(identity, job, channel.source, channel.target, size, source_port, ports.target_port(channel.target))

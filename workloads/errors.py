@@ -1,0 +1,12 @@
+"""The error of this room."""
+
+from __future__ import annotations
+
+
+class JobError(ValueError):
+    """A job cannot be built; ``job`` names it, ``message`` says why in one line without naming it."""
+
+    def __init__(self, job: str, message: str) -> None:
+        super().__init__(f"job '{job}': {message}")
+        self.job = job
+        self.message = message
