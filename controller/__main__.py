@@ -1,0 +1,96 @@
+"""``python -m controller``: the controller by itself, for anyone's network of OpenFlow 1.3 switches."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from controller import registry
+from controller.decision import Scheduler
+
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_CANNOT = 1, 2, 3
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(prog="python -m controller", description="Carries a scheduler's decisions out.")
+    made.add_argument("--scheduler", required=True, metavar="NAME", help=f"one of: {', '.join(registry.names())}")
+    made.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the scheduler")
+    made.add_argument("--openflow-port", type=int, default=6653, metavar="PORT", help="default 6653")
+    made.add_argument("--rest-port", type=int, default=8080, metavar="PORT", help="default 8080; 0 is any free one")
+    made.add_argument("--rest-socket", metavar="PATH", help="serve REST on this Unix socket too")
+    made.add_argument("--seed", type=int, default=1, help="default 1")
+    made.add_argument("--levels", type=int, default=8, choices=range(1, 9), metavar="K", help="1 to 8, default 8")
+    made.add_argument("--fabric", metavar="FILE", help="a fabric as JSON, instead of PUT /fabric")
+    return made
+
+
+def parse_options(texts: Sequence[str]) -> dict[str, object]:
+    """Return the ``KEY=VALUE`` pairs of ``texts``; a value that is JSON counts as that. ``ValueError`` for no pair."""
+    options: dict[str, object] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise ValueError(f"'{text}' is not KEY=VALUE")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM or SIGINT and return the exit status."""
+    given = parser().parse_args(arguments)
+    try:
+        scheduler = registry.create(given.scheduler, parse_options(given.option), given.seed)
+        fabric = None if given.fabric is None else json.loads(Path(given.fabric).read_text())
+    except (ValueError, OSError) as error:
+        print(f"controller: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    return _serve(given, scheduler, fabric)
+
+
+def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: object) -> int:
+    try:
+        from controller.ryu_compat import hub
+    except ImportError as error:
+        print(f"controller: {error}", file=sys.stderr)
+        return EXIT_CANNOT
+    hub.patch()
+    from controller.running import Running
+    from controller.service import RequestError
+
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    stopped: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda caught, frame: stopped.append(caught))
+    try:
+        running = Running(scheduler, given.levels, given.seed, given.openflow_port)
+        if fabric is not None:
+            running.service.put_fabric(fabric)
+        rest_port = running.serve_rest(given.rest_port, given.rest_socket)
+    except (OSError, RequestError) as error:
+        print(f"controller: {error}", file=sys.stderr)
+        return EXIT_FAILED if isinstance(error, OSError) else EXIT_BAD_INPUT
+    print(f"controller ready: OpenFlow 127.0.0.1:{given.openflow_port}, REST http://127.0.0.1:{rest_port}", flush=True)
+    while not stopped:
+        hub.sleep(0.1)
+    return 0
+
+
+def _leave(status: int) -> None:
+    """End at once: the hub's threads serve for ever and must not keep the process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    _leave(main())

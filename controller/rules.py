@@ -1,0 +1,225 @@
+"""Forwarding rules as values: what the switches must hold so that a decision is in force.
+
+Each flow has exact five-tuple rules at every switch of its path, for its data and, along the
+reverse path and at the same level, for its acknowledgements. The first switch sets the DSCP of
+the level, the last one the MAC address of the target port. Everything else is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from controller.decision import Decision
+from topologies.addressing import address_of, mac_of, port_numbers
+from topologies.fabric import Fabric, Path
+from topologies.queues import dscp_of_level
+from workloads.job import Flow
+
+PRIORITY = 100
+"""OpenFlow priority of flow rules; the table miss has 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An exact TCP five-tuple; with ``in_port`` also the OpenFlow port that the packet came in by."""
+
+    source: str
+    target: str
+    source_port: int
+    target_port: int
+    in_port: int | None = None
+
+    def swapped(self) -> Match:
+        """The five-tuple of the opposite direction."""
+        return Match(self.target, self.source, self.target_port, self.source_port)
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """What a switch does with a packet, in this order; exactly one of ``output`` and ``group`` is given.
+
+    Only the first switch of a path sets ``dscp``.
+    """
+
+    dscp: int | None = None
+    eth_dst: str | None = None
+    output: int | None = None
+    group: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRule:
+    """One entry of a switch's flow table. ``cookie`` names the flow (:func:`cookie_of`)."""
+
+    switch: str
+    priority: int
+    match: Match
+    actions: Actions
+    cookie: int
+
+    @property
+    def key(self) -> tuple[str, Match]:
+        """Two rules with the same key cannot both be in a table: the later replaces the earlier."""
+        return self.switch, self.match
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rule at the first switch, which decides the path and the level."""
+        return self.actions.dscp is not None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """A select group: the switch hashes each flow to one of the ``outputs`` (OpenFlow port numbers)."""
+
+    switch: str
+    group: int
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """A rule read back from a switch, and the packets it has matched."""
+
+    rule: FlowRule
+    packets: int
+
+
+def cookie_of(flow: str) -> int:
+    """Return the 63-bit cookie of the flow id ``flow``: the same in every process."""
+    return int.from_bytes(blake2b(flow.encode(), digest_size=8).digest(), "big") >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """The rules of one flow, data and acknowledgements, and the groups that they use."""
+
+    rules: tuple[FlowRule, ...]
+    groups: tuple[GroupRule, ...] = ()
+
+
+class RuleBuilder:
+    """Builds the rules of flows on one fabric; addresses and port numbers are looked up once."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._numbers = port_numbers(fabric)
+        self._address = {port: address_of(fabric, port) for port in fabric.ports}
+
+    def match(self, flow: Flow) -> Match:
+        """Return the five-tuple of the data of ``flow``."""
+        return Match(self._address[flow.source], self._address[flow.target], flow.source_port, flow.target_port)
+
+    def plan(self, flow: Flow, paths: Sequence[Path], dscp: int) -> FlowPlan:
+        """Return the rules that carry ``flow`` over its path, or hash it over ``paths`` where there are several."""
+        match, cookie = self.match(flow), cookie_of(flow.id)
+        back = [tuple(self._fabric.links[link].reverse for link in reversed(path)) for path in paths]
+        rules: list[FlowRule] = []
+        groups: list[GroupRule] = []
+        for direction, choices, target in ((match, paths, flow.target), (match.swapped(), back, flow.source)):
+            for rule, group in self._hops(direction, choices, mac_of(self._fabric, target), dscp, cookie):
+                rules.append(rule)
+                if group is not None:
+                    groups.append(group)
+        return FlowPlan(tuple(rules), tuple(dict.fromkeys(groups)))
+
+    def _hops(
+        self, match: Match, paths: Sequence[Path], eth_dst: str, dscp: int, cookie: int
+    ) -> Iterator[tuple[FlowRule, GroupRule | None]]:
+        """One rule per switch of a path; with several paths one per link into a switch, so that its counter tells."""
+        last = len(paths[0]) - 1
+        for hop in range(1, last + 1):
+            for incoming, outgoing in self._choices(paths, hop).items():
+                switch = self._fabric.links[incoming].target
+                in_port = None
+                if len(paths) > 1 and hop > 1:
+                    in_port = self._numbers[self._fabric.links[incoming].reverse]
+                group = None if len(outgoing) == 1 else self._group(switch, outgoing)
+                actions = Actions(
+                    dscp=dscp if hop == 1 else None,
+                    eth_dst=eth_dst if hop == last else None,
+                    output=self._numbers[outgoing[0]] if group is None else None,
+                    group=None if group is None else group.group,
+                )
+                where = Match(match.source, match.target, match.source_port, match.target_port, in_port)
+                yield FlowRule(switch, PRIORITY, where, actions, cookie), group
+
+    @staticmethod
+    def _choices(paths: Sequence[Path], hop: int) -> dict[str, tuple[str, ...]]:
+        """Incoming link -> the links that continue from it at ``hop``."""
+        found: dict[str, dict[str, None]] = {}
+        for path in paths:
+            found.setdefault(path[hop - 1], {})[path[hop]] = None
+        return {incoming: tuple(outgoing) for incoming, outgoing in found.items()}
+
+    def _group(self, switch: str, outgoing: Sequence[str]) -> GroupRule:
+        outputs = tuple(self._numbers[link] for link in outgoing)
+        digest = blake2b(repr(outputs).encode(), digest_size=4).digest()
+        return GroupRule(switch, int.from_bytes(digest, "big") >> 2, outputs)
+
+
+def plans_of(
+    builder: RuleBuilder, fabric: Fabric, flows: Sequence[Flow], decision: Decision, levels: int
+) -> dict[str, FlowPlan]:
+    """Return flow id -> its rules under ``decision``; every flow has a path or is hashed by the switches.
+
+    Raises ``ValueError`` for a flow without either, a path that does not join its ports, or a
+    level outside 0 .. ``levels`` - 1.
+    """
+    hashed = set(decision.hashed)
+    plans: dict[str, FlowPlan] = {}
+    for flow in flows:
+        candidates = fabric.candidate_paths(flow.source, flow.target)
+        if flow.id in hashed:
+            paths: tuple[Path, ...] = candidates
+        elif decision.paths.get(flow.id) in candidates:
+            paths = (decision.paths[flow.id],)
+        else:
+            raise ValueError(f"flow '{flow.id}' has no path among its candidates")
+        plans[flow.id] = builder.plan(flow, paths, dscp_of_level(decision.level_of(flow, levels - 1), levels))
+    return plans
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The steps from old rules to new ones without a moment at which a packet of the flow has no rule.
+
+    A barrier separates the steps. ``add_downstream`` disturbs nobody. ``replace_downstream`` (a
+    switch on both paths that sends elsewhere) and ``flip_at_first_switch`` move the flow.
+    ``delete`` holds the rules that nobody reaches any more. Whatever mix of the middle step a
+    packet meets, each switch has a rule for it and brings it nearer to its target.
+    """
+
+    add_downstream: tuple[FlowRule, ...] = ()
+    replace_downstream: tuple[FlowRule, ...] = ()
+    flip_at_first_switch: tuple[FlowRule, ...] = ()
+    delete: tuple[FlowRule, ...] = ()
+
+    @property
+    def moves(self) -> tuple[FlowRule, ...]:
+        """The rules of the middle step."""
+        return self.replace_downstream + self.flip_at_first_switch
+
+    def __add__(self, other: Update) -> Update:
+        """Return both updates as one."""
+        return Update(
+            self.add_downstream + other.add_downstream,
+            self.replace_downstream + other.replace_downstream,
+            self.flip_at_first_switch + other.flip_at_first_switch,
+            self.delete + other.delete,
+        )
+
+
+def diff(old: Sequence[FlowRule], new: Sequence[FlowRule]) -> Update:
+    """Return the update from the rules ``old`` to ``new``. Where there is no old rule, nothing needs a flip."""
+    before, after = {rule.key: rule for rule in old}, {rule.key: rule for rule in new}
+    added = [rule for key, rule in after.items() if key not in before]
+    changed = [rule for key, rule in after.items() if key in before and before[key] != rule]
+    return Update(
+        add_downstream=tuple(added),
+        replace_downstream=tuple(rule for rule in changed if not rule.is_first),
+        flip_at_first_switch=tuple(rule for rule in changed if rule.is_first),
+        delete=tuple(rule for key, rule in before.items() if key not in after),
+    )
