@@ -21,9 +21,8 @@ def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> t
     try:
         jobs = workloads_build.build_jobs(specs, fabric, scenario.place, scenario.seed if seed is None else seed)
     except workloads_build.JobError as error:
-        name, message = error.args
-        raise BadInputError(scenario.line_of_job(name, f"job '{name}': {message}")) from None
-    return tuple(jobs)
+        raise BadInputError(scenario.line_of_job(error.job, str(error))) from None
+    return jobs
 
 
 def _specs(job: JobSpec, fabric: Fabric) -> list[workloads_build.JobSpec]:

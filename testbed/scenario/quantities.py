@@ -83,6 +83,7 @@ Work = Annotated[
 """FLOP, written ``3.5TFLOP``."""
 
 PositiveTime = Annotated[Time, AfterValidator(_positive)]
+PositiveWork = Annotated[Work, AfterValidator(_positive)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Number = Annotated[int, Field(strict=True, ge=0)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]

@@ -25,15 +25,17 @@ from testbed.scenario.quantities import (
     Flag,
     Number,
     PositiveTime,
+    PositiveWork,
     Rate,
     Share,
     Size,
     Time,
-    Work,
     expected,
 )
 from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
+from workloads.build import MAX_JITTER
+from workloads.collectives import COLLECTIVES
 
 JOB_NAME: Final = r"^[A-Za-z]\w*(-\w+)*$"
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -126,6 +128,10 @@ def _known_model(name: str, info: ValidationInfo) -> str:
     return _known("model", name, info.context.models) if isinstance(info.context, Names) else name
 
 
+def _known_collective(name: str) -> str:
+    return _known("collective", name, tuple(COLLECTIVES))
+
+
 def _known_scheduler(name: str, info: ValidationInfo) -> str:
     return _known("scheduler", name, info.context.schedulers) if isinstance(info.context, Names) else name
 
@@ -142,12 +148,16 @@ class JobSpec(_Spec):
     count: Count = Field(1, description="how many such jobs; more than one are named name-0, name-1, ..")
     start: Time = Field(0.0, description="when the job arrives")
     iterations: Count = Field(1000, description="iterations of the whole job, for its completion time")
-    compute: Time | None = Field(None, description="compute of one iteration on one GPU")
+    compute: PositiveTime | None = Field(None, description="compute of one iteration on one GPU")
     communication: Size | None = Field(None, description="bytes that a GPU hands to the collective per iteration")
     overlap: Share | None = Field(None, description="share of the compute that communication may overlap, 0 to 1")
-    flops: Work | None = Field(None, description="work of one iteration on all GPUs together")
-    collective: str | None = Field(None, description="ring, hierarchical, alltoall, ..")
-    jitter: Share = Field(0.0, description="standard deviation of compute relative to its mean")
+    flops: PositiveWork | None = Field(None, description="work of one iteration on one GPU")
+    collective: Annotated[str, AfterValidator(_known_collective)] | None = Field(
+        None, description="ring, hierarchical, alltoall, .."
+    )
+    jitter: Annotated[float, Field(strict=True, ge=0, le=MAX_JITTER)] = Field(
+        0.0, description="standard deviation of compute relative to its mean"
+    )
     stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
 
 

@@ -42,10 +42,11 @@ def test_the_bundled_scenarios_validate_against_the_real_catalogue(name: str) ->
 
 def test_a_job_that_cannot_be_built_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
-    path.write_text(SMALL, encoding="utf-8")
+    text = SMALL.replace("placement: [h0g0, h1g0]", "gpus: 1, stragglers: [{gpu: h1g1, factor: 2}]")
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInputError) as error:
-        validated(str(path), "--set", "jobs.one.collective=gossip")
-    assert str(error.value).startswith((f"{path}:5: job 'one'", "--set jobs.one.collective=gossip: job 'one'"))
+        validated(str(path))
+    assert str(error.value).startswith(f"{path}:5: job 'one': straggler 'h1g1'")
     assert len(str(error.value).splitlines()) == 1
 
 
