@@ -1,0 +1,241 @@
+"""What this machine can do for an emulation: read-only, and probed in a throw-away network namespace.
+
+The facts come as :class:`Finding` rows; :func:`require_emulation` turns the first one that stands in
+the way into one clear line.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from testbed.errors import CannotRunError
+
+_APT: Final = "run 'make setup', or: apt-get install "
+_TICK_FIELDS: Final = 8
+
+_PROBES: Final[Mapping[str, str]] = {
+    "veth": "ip link show v0",
+    "htb": "tc qdisc add dev v0 root handle 1: htb default 1",
+    "u32": "tc filter add dev v0 parent 1: protocol ip u32 match ip dsfield 0xe0 0xfc flowid 1:1",
+    "prio": "tc qdisc replace dev v1 root handle 2: prio bands 8",
+    "ets": "tc qdisc replace dev v1 root handle 3: ets bands 8 strict 8",
+    "netem": "tc qdisc replace dev v1 root handle 4: netem delay 1ms",
+    "tcp_rto_min_us": "test -e /proc/sys/net/ipv4/tcp_rto_min_us",
+}
+_PREPARE: Final = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing the machine has (``present``), lacks, or that could not be looked at (None).
+
+    ``consequence`` says what that means for a run; ``required`` things stop an emulation when they
+    are not there, and ``remedy`` says in one line what is wrong and how to get it.
+    """
+
+    name: str
+    present: bool | None
+    detail: str
+    consequence: str = ""
+    required: bool = False
+    remedy: str = ""
+
+    @property
+    def blocking(self) -> bool:
+        """True where this alone keeps an emulation from running."""
+        return self.required and self.present is False
+
+
+def findings() -> tuple[Finding, ...]:
+    """Look at the whole machine; takes about a second, half of it to watch the CPU."""
+    return (*_needed_programs(), *_kernel(), *_resources())
+
+
+def require_emulation() -> None:
+    """Raise ``CannotRunError``, one line, that names the first thing an emulation lacks here and how to get it."""
+    for group in (_needed_programs, _kernel):
+        for finding in group():
+            if finding.blocking:
+                raise CannotRunError(finding.remedy)
+
+
+def _needed_programs() -> Iterable[Finding]:
+    linux = platform.system() == "Linux"
+    yield Finding(
+        "Linux", linux, platform.release(), required=True, remedy="emulation needs Linux: namespaces and tc queues"
+    )
+    root = os.geteuid() == 0
+    yield Finding(
+        "root", root, "yes" if root else f"user id {os.geteuid()}", "" if root else "plan, validate and compare only",
+        required=True, remedy="emulation needs root: run with sudo",
+    )  # fmt: skip
+    yield _program("unshare", "util-linux")
+    yield _program("ip", "iproute2")
+    yield _program("tc", "iproute2")
+    yield _program("ethtool", "ethtool")
+    yield _program("ovs-vsctl", "openvswitch-switch", "--version")
+    yield _program("ovs-vswitchd", "openvswitch-switch", "--version")
+    yield _program("ovsdb-server", "openvswitch-switch")
+    yield _mininet()
+    yield _program("mnexec", "mininet")
+
+
+def _program(name: str, package: str, version_option: str | None = None) -> Finding:
+    # Without root PATH often lacks the places of system tools, which are there all the same.
+    path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
+    detail = path or "not found"
+    if path and version_option:
+        detail = _last_word([path, version_option]) or path
+    return Finding(
+        name, path is not None, detail, "" if path else "no emulation", required=True,
+        remedy=f"emulation needs {name}, which is not here: {_APT}{package}",
+    )  # fmt: skip
+
+
+def _mininet() -> Finding:
+    present = find_spec("mininet") is not None
+    try:
+        detail = version("mininet") if present else "not importable"
+    except PackageNotFoundError:
+        detail = "version unknown"
+    return Finding(
+        "Mininet", present, detail, "" if present else "no emulation", required=True,
+        remedy=f"emulation needs Mininet, which this Python cannot import: {_APT}mininet",
+    )  # fmt: skip
+
+
+def _last_word(command: list[str]) -> str:
+    """Last word of the first line that ``command`` prints: where programs put their version."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout.partition("\n")[0].split() or [""])[-1]
+
+
+def _kernel() -> Iterable[Finding]:
+    probed = _probe_in_namespace()
+    yield Finding(
+        "namespaces", bool(probed), "", "" if probed else "no emulation", required=True,
+        remedy="emulation needs to make network namespaces, which is forbidden here (a container without privileges?)",
+    )  # fmt: skip
+    shaping = "link rates and strict priority rest on it"
+    yield _probed(probed, "veth", "emulated links are veth pairs", required=True)
+    yield _probed(probed, "htb", shaping, required=True)
+    yield _probed(probed, "u32", shaping, required=True)
+    exact = probed.get("prio") or probed.get("ets")
+    yield _probed(probed, "prio", "" if exact else "strict priority from HTB alone (over 99.9 % strict)")
+    yield _probed(probed, "ets", "")
+    yield _probed(probed, "netem", "" if probed.get("netem") else "no emulated link delay")
+    yield _probed(
+        probed, "tcp_rto_min_us", "" if probed.get("tcp_rto_min_us") else "starved flows may retransmit and count"
+    )
+    yield _kernel_datapath()
+    borrowed = _has_pidfd_getfd()
+    yield Finding(
+        "pidfd_getfd", borrowed, "" if borrowed else "kernel before 5.6, or forbidden",
+        "" if borrowed else "one full queue of a userspace switch can drop other ports' packets",
+    )  # fmt: skip
+
+
+def _probed(probed: Mapping[str, bool], name: str, consequence: str, required: bool = False) -> Finding:
+    present = probed.get(name)
+    if present is None:
+        return Finding(name, None, "cannot be probed", "", required)
+    said = consequence if not (present and required) else ""
+    remedy = f"emulation needs '{name}' of the kernel, which this one lacks: {consequence}"
+    return Finding(name, present, "", said, required, remedy)
+
+
+def _probe_in_namespace() -> dict[str, bool]:
+    """Try each of ``_PROBES`` in a new network namespace; empty where this user may not make one."""
+    script = "\n".join(
+        ["exec 2>/dev/null", "echo made=0", _PREPARE, *(f"{cmd} >&2; echo {name}=$?" for name, cmd in _PROBES.items())]
+    )
+    # A user who is not root may still be root of a user namespace of his own.
+    own_user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    try:
+        done = subprocess.run(
+            ["unshare", *own_user, "--net", "--mount", "sh", "-c", script],
+            capture_output=True, text=True, timeout=20, check=False, env={**os.environ, "PATH": path},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    found = dict(line.split("=") for line in done.stdout.splitlines() if "=" in line)
+    return {name: found[name] == "0" for name in _PROBES if name in found}
+
+
+def _kernel_datapath() -> Finding:
+    loaded = Path("/sys/module/openvswitch").exists()
+    if loaded:
+        return Finding("openvswitch module", True, "loaded", "")
+    loadable = shutil.which("modprobe") is not None and _succeeds(["modprobe", "--dry-run", "--quiet", "openvswitch"])
+    detail = "can be loaded: modprobe openvswitch" if loadable else "not in this kernel"
+    return Finding("openvswitch module", False, detail, "switches forward in userspace: a smaller packet budget")
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _has_pidfd_getfd() -> bool:
+    """Duplicate a descriptor of our own through the system call (438 on every architecture)."""
+    try:
+        process = os.pidfd_open(os.getpid())
+    except (AttributeError, OSError):
+        return False
+    with open(os.devnull) as file:
+        copy = int(ctypes.CDLL(None, use_errno=True).syscall(438, process, file.fileno(), 0))
+    os.close(process)
+    if copy >= 0:
+        os.close(copy)
+    return copy >= 0
+
+
+def _resources() -> Iterable[Finding]:
+    cores = len(os.sched_getaffinity(0))
+    yield Finding("cores", cores >= 2, str(cores), "" if cores >= 2 else "switches and workers share one core")
+    memory = available_memory()
+    enough = memory >= 2 << 30
+    yield Finding("memory", enough, f"{memory / 2**30:.1f} GiB free", "" if enough else "large fabrics may not fit")
+    load = os.getloadavg()[0]
+    quiet = load < cores / 2
+    yield Finding("load", quiet, f"{load:.2f}", "" if quiet else "other work disturbs a measurement")
+    stolen = stolen_share(0.5)
+    calm = stolen < 0.02
+    yield Finding("stolen CPU", calm, f"{stolen:.1%}", "" if calm else "neighbours take CPU: runs may be extended")
+
+
+def available_memory() -> int:
+    """Bytes that new processes can have without swapping; 0 where the kernel does not say."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else 0
+
+
+def stolen_share(seconds: float) -> float:
+    """Share of all CPU time that the hypervisor gave to others during the next ``seconds``."""
+    before = _ticks()
+    time.sleep(seconds)
+    passed = [after - earlier for after, earlier in zip(_ticks(), before, strict=True)]
+    return passed[7] / max(1, sum(passed))
+
+
+def _ticks() -> list[int]:
+    fields = Path("/proc/stat").read_text("ascii").partition("\n")[0].split()[1:]
+    return [int(field) for field in fields[:_TICK_FIELDS]]

@@ -1,0 +1,105 @@
+"""Rules of the source tree that import-linter cannot express; the others are in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from configparser import ConfigParser
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("topologies", "workloads", "controller", "testbed")
+SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "benchmarks").rglob("*.py"))
+
+KERNEL = {"socket", "fcntl", "ctypes", "pyroute2"}
+"""What reaches into the kernel beyond files and child processes."""
+
+ADAPTERS = (
+    "topologies/mininet_adapter/", "workloads/worker/", "controller/app.py", "controller/rest.py",
+    "controller/running.py", "controller/ryu_compat.py", "controller/__main__.py", "testbed/engine/",
+    "testbed/capabilities.py",
+)  # fmt: skip
+
+
+def text_of(source: Path) -> str:
+    return (ROOT / source).read_text("utf-8")
+
+
+def tree_of(source: Path) -> ast.Module:
+    return ast.parse(text_of(source), str(source))
+
+
+def imports_of(source: Path) -> set[str]:
+    """First names of everything that a module imports, at its top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def functions_of(source: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def test_only_adapters_touch_the_kernel() -> None:
+    pure = [source for source in SOURCES if not str(source).startswith(ADAPTERS)]
+    assert [(str(source), reach) for source in pure if (reach := imports_of(source) & KERNEL)] == []
+
+
+def test_imports_are_never_relative() -> None:
+    relative = [
+        f"{source}:{node.lineno}"
+        for source in SOURCES
+        for node in ast.walk(tree_of(source))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+def test_modules_fit_in_400_lines_and_functions_in_60() -> None:
+    assert [str(source) for source in SOURCES if len(text_of(source).splitlines()) > 400] == []
+    assert [f"{source}:{f.name}" for source in SOURCES for f in functions_of(source) if length(f) > 60] == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    assert [str(source) for source in SOURCES if re.search(r"\b(TODO|FIXME|XXX)\b", text_of(source))] == []
+
+
+def test_the_module_search_path_is_left_alone() -> None:
+    assert [str(source) for source in (*SOURCES, *SCRIPTS) if re.search(r"\bsys\.path\b", text_of(source))] == []
+
+
+def metadata() -> ConfigParser:
+    parser = ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return parser
+
+
+def test_every_scheduler_that_is_announced_exists_and_has_its_name() -> None:
+    entries = metadata()["options.entry_points"]["testbed.schedulers"].strip().splitlines()
+    for entry in entries:
+        name, _, target = (part.strip() for part in entry.partition("="))
+        module, _, factory = target.partition(":")
+        assert getattr(import_module(module), factory).name == name
+    assert len(entries) >= 3
+
+
+def test_every_room_says_that_it_is_typed() -> None:
+    assert [room for room in ROOMS if not (ROOT / room / "py.typed").exists()] == []
+
+
+def test_the_stated_minimum_python_is_the_one_that_is_checked() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    required = metadata()["options"]["python_requires"].removeprefix(">=")
+    assert tools["mypy"]["python_version"] == required
+    assert tools["ruff"]["target-version"] == "py" + required.replace(".", "")
