@@ -178,3 +178,14 @@ def test_an_unknown_collective_is_refused_with_the_known_ones() -> None:
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(ValueError, match="-1 bytes"):
         messages("ring", even(2, 8), FABRICS["bonded"], -1)
+
+
+def test_a_byte_of_a_flat_ring_leaves_a_host_as_many_chunks_after_it_entered_as_the_host_has_nics() -> None:
+    gpus = (*even(1, 8), "h1g0", "h1g1")
+    found = messages("ring", gpus, FABRICS["bonded"], 5e6)
+    assert {m.channel.source: m.lead for m in found} == {"h0n3p0": pytest.approx(4e6), "h1n0p0": pytest.approx(1e6)}
+
+
+def test_the_ports_of_a_nic_share_bytes_and_lead_evenly() -> None:
+    whole, halves = (messages("hierarchical", even(2, 2), FABRICS[name]) for name in ("bonded", "ports"))
+    assert {(m.bytes, m.lead) for m in halves} == {(m.bytes / 2, m.lead / 2) for m in whole}
