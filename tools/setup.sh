@@ -20,8 +20,14 @@ fail() {
     exit 1
 }
 
-# The last line of the log that names a cause.
-reason() { grep -E '^(E:|ERROR:|error:|sudo:)|[Ee]rror' "$log" | tail -n 1 | cut -c 1-200; }
+# The cause of a failure in a few words: no network, or the last line of the log that names an error.
+reason() {
+    if grep -qiE 'connection (error|broken|refused)|connect to|could not (connect|resolve)|temporary failure' "$log"; then
+        echo "where packages come from cannot be reached (no network?)"
+        return
+    fi
+    grep -E '^(E:|ERROR:|error:|sudo:)|[Ee]rror' "$log" | tail -n 1 | cut -c 1-200
+}
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then
@@ -67,16 +73,16 @@ install_packages() {
     missing=$(missing_packages) || exit 1
     [ -z "$missing" ] && return
     if ! as_root true 2>/dev/null; then
-        fail "not installed: ${missing}- installing needs root, run: sudo make setup"
+        fail "not installed: ${missing% }; installing needs root, run: sudo make setup"
     fi
-    say "installing Debian packages: $missing"
+    say "installing Debian packages: ${missing% }"
     hold_services
     # shellcheck disable=SC2086 # a list of names
     apt_install $missing && return
     say "updating the package lists"
     as_root apt-get update >>"$log" 2>&1 </dev/null
     # shellcheck disable=SC2086
-    apt_install $missing || fail "cannot install ${missing}- $(reason) (all of it: $log)"
+    apt_install $missing || fail "cannot install ${missing% }: $(reason) (all of it: $log)"
 }
 
 provide_python() {
