@@ -87,8 +87,8 @@ install_packages() {
 
 provide_python() {
     command -v python >/dev/null 2>&1 && return
-    if as_root ln -s "$(readlink -f $interpreter)" /usr/local/bin/python 2>>"$log"; then
-        say "there was no 'python': made /usr/local/bin/python -> $(readlink -f $interpreter)"
+    if as_root ln -s $interpreter /usr/local/bin/python 2>>"$log"; then
+        say "there was no 'python': made /usr/local/bin/python -> $interpreter"
     else
         say "there is no 'python' here and making one needs root: use '$python -m testbed' instead"
     fi
