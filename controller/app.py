@@ -44,7 +44,7 @@ class SwitchNetwork:
     def apply(self, batch: Batch) -> None:
         """Send ``batch`` and wait for a barrier reply of every switch in it."""
         datapaths = self._by_name()
-        away = sorted({item.switch for item in (*batch.groups, *batch.add, *batch.delete)} - datapaths.keys())
+        away = sorted(batch.switches - datapaths.keys())
         if away:
             raise NetworkError(f"switches not connected: {', '.join(away)}")
         self._confirm(_messages(datapaths, batch))
@@ -66,8 +66,7 @@ class SwitchNetwork:
 
     def left(self, datapath: Any) -> None:
         """Note that ``datapath`` has gone, unless a newer connection of the same switch has replaced it."""
-        if self._datapaths.get(datapath.id) is datapath:
-            del self._datapaths[datapath.id]
+        self._datapaths = {dpid: held for dpid, held in self._datapaths.items() if held is not datapath}
 
     def restore(self, switch: str, batch: Batch) -> None:
         """Empty ``switch`` and give it what it must hold."""
@@ -78,7 +77,8 @@ class SwitchNetwork:
 
     def replied(self, message: Any, body: Sequence[Any] = (), last: bool = True) -> None:
         """Hand a reply to whoever waits for it."""
-        waiting = self._replies.get((message.datapath.id, message.xid))
+        key = (message.datapath.id, message.xid)
+        waiting = self._replies.get(key)
         if waiting is not None:
             waiting.put((list(body), last))
 

@@ -114,7 +114,8 @@ def _weights_across(order: Sequence[str], edges: Edges) -> list[list[float]]:
     for row in range(1, count + 1):
         for column in range(1, count + 1):
             weight = edges.get((order[row - 1], order[column - 1]), 0.0)
-            prefix[row][column] = prefix[row - 1][column] + prefix[row][column - 1] - prefix[row - 1][column - 1] + weight
+            above, left, corner = prefix[row - 1][column], prefix[row][column - 1], prefix[row - 1][column - 1]
+            prefix[row][column] = above + left - corner + weight
     return [[prefix[row][column] - prefix[row][row] for column in range(count + 1)] for row in range(count + 1)]
 
 

@@ -58,7 +58,9 @@ class Crux:
         links = {name: links_used(view.jobs[name], view.fabric, paths) for name in order}
         edges = contention_edges(order, links, {name: found.intensity for name, found in senders.items()})
         jobs = contending(order, edges)
-        return compress(jobs, edges, view.levels, view.seed) if self._compression else first_levels_own(jobs, view.levels)
+        if self._compression:
+            return compress(jobs, edges, view.levels, view.seed)
+        return first_levels_own(jobs, view.levels)
 
 
 def _notes(

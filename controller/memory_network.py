@@ -147,7 +147,9 @@ class MemoryNetwork:
         Raises ``NetworkError`` if it comes to a switch twice.
         """
         link = self.fabric.links_from[source][0]
-        packet, links, packets, seen = Packet(match), [link.name], [], set[str]()
+        packet, links = Packet(match), [link.name]
+        packets: list[Packet] = []
+        seen: set[str] = set()
         while link.target in self.tables:
             if link.target in seen:
                 raise NetworkError(f"a packet comes to switch {link.target} twice")

@@ -29,7 +29,13 @@ class Batch:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self.groups or self.add or self.delete)
+        return not self.switches
+
+    @property
+    def switches(self) -> frozenset[str]:
+        """The switches that have something to do."""
+        groups = {group.switch for group in self.groups}
+        return frozenset(groups | {rule.switch for rule in (*self.add, *self.delete)})
 
 
 class Network(Protocol):

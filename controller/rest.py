@@ -52,7 +52,7 @@ class RestServer:
         self._lock = lock
 
     def listen(self, port: int) -> int:
-        """Listen on loopback at ``port`` (0: any free one), serve from now on, return the port. ``OSError`` if taken."""
+        """Listen on loopback at ``port`` (0: any free one), serve, and return the port. ``OSError`` if taken."""
         listener = hub.listen(("127.0.0.1", port))
         self._serve(listener)
         return int(listener.getsockname()[1])

@@ -67,7 +67,7 @@ def mix(fabric: Fabric) -> list[Job]:
     count = len(fabric.hosts)
     shares = [list(range(start, count, 2)) for start in range(2)]
     return [
-        ring(f"job{index}", fabric, hosts, size=1e9 * (index + 1), flops=1e15 * (2 - index), first_port=20000 + 1000 * index)
+        ring(f"job{index}", fabric, hosts, size=1e9 + index, flops=1e15 * (2 - index), first_port=20000 + 1000 * index)
         for index, hosts in enumerate(shares)
     ]
 

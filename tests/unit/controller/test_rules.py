@@ -129,7 +129,8 @@ def test_a_new_flow_needs_no_flip(small_fabric: Fabric, make_mix: MixMaker) -> N
 
 def test_no_packet_is_lost_at_any_moment_of_a_move(any_fabric: Fabric, make_mix: MixMaker) -> None:
     jobs, builder = make_mix(any_fabric), RuleBuilder(any_fabric)
-    flow = max((flow for job in jobs for flow in job.flows), key=lambda f: len(any_fabric.candidate_paths(f.source, f.target)))
+    flows = [flow for job in jobs for flow in job.flows]
+    flow = max(flows, key=lambda flow: len(any_fabric.candidate_paths(flow.source, flow.target)))
     candidates = any_fabric.candidate_paths(flow.source, flow.target)
     for path in candidates[1:]:
         network = MemoryNetwork(any_fabric)
