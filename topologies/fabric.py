@@ -102,6 +102,11 @@ class Fabric:
         for name in ("hosts", "nics", "ports", "switches", "links"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
+    def __reduce__(self) -> tuple[type[Fabric], tuple[object, ...]]:
+        """Pickle what it is made of: read-only views cannot be pickled, and what is derived is derived again."""
+        parts = (dict(part) for part in (self.hosts, self.nics, self.ports, self.switches, self.links))
+        return Fabric, (self.name, *parts, self.description)
+
     @cached_property
     def gpus(self) -> tuple[str, ...]:
         """Every GPU, host by host."""

@@ -76,7 +76,7 @@ class ControllerProcess:
 
     async def set_fabric(self, fabric: Fabric) -> None:
         """Tell the controller the fabric."""
-        await self.request("PUT", "/fabric", wire.fabric_to_json(fabric))
+        await self.request("PUT", "/fabric", wire.encode(fabric))
 
     async def wait_for_switches(self, names: Sequence[str]) -> None:
         """Wait until every switch is connected."""
@@ -92,7 +92,7 @@ class ControllerProcess:
 
     async def arrive(self, job: Job, *, prepare: bool) -> dict[str, Any]:
         """Announce a job; the answer holds the decision and which running flows must change."""
-        body = {"job": wire.job_to_json(job), "apply": "prepare" if prepare else "now"}
+        body = {"job": wire.encode(job), "apply": "prepare" if prepare else "now"}
         answer: dict[str, Any] = await self.request("POST", "/jobs", body)
         return answer
 

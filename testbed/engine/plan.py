@@ -58,8 +58,16 @@ def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -
         "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
         "window": WINDOW_PACKETS * segment,
         "slice": SLICE_PACKETS * segment,
+        "departure": _departure(job, experiment),
         "tos": dict(tos),
     }
+
+
+def _departure(job: Job, experiment: Experiment) -> float:
+    """Seconds, dilated, that a full packet takes on the job's slowest host link; 0 without flows."""
+    fabric, scale = experiment.fabric, experiment.scale
+    rates = [scale.rate(fabric.uplink(flow.source).capacity) for flow in job.flows]
+    return 8 * segment_size(scale.mtu) / min(rates) if rates else 0.0
 
 
 def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[str, Any]:

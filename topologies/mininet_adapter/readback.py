@@ -14,9 +14,10 @@ RATE_TOLERANCE = 0.001
 """``tc`` prints rates with four digits."""
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _RATE = re.compile(r"class htb 1:1 root.* rate ([0-9.]+)([KMG]?)bit")
 _CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
-_LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)b")
+_LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)([KM]?)b")
 _MATCH = re.compile(r"match ([0-9a-f]{8})/00fc0000 at 0")
 _BOUNDARY = ["qdisc show dev lo"] * 2
 """Two unshaped interfaces in a row end an interface's answers: ``tc -batch`` does not say which it answers for."""
@@ -55,7 +56,7 @@ def compare(shaping: Shaping, answer: str) -> Iterable[str]:
     rate = float(root.group(1)) * _UNITS[root.group(2)]
     if abs(rate - shaping.wire_rate) > RATE_TOLERANCE * shaping.wire_rate:
         yield f"the shaper is set to {rate:.0f} bit/s, not {shaping.wire_rate}"
-    limits = {handle: int(limit) for handle, limit in _LEAF.findall(answer)}
+    limits = {handle: int(limit) * _SIZES[unit] for handle, limit, unit in _LEAF.findall(answer)}
     classes = {handle: int(prio) for handle, prio in _CLASS.findall(answer)}
     marks = {int(value, 16) >> 16 for value in _MATCH.findall(answer)}
     for level in range(shaping.levels):

@@ -28,7 +28,7 @@ class PhasePlan:
 class JobProgram:
     """State machine of one job on one host; all times are those of the host's monotonic clock.
 
-    ``report`` receives (iteration, rows), a row per phase: [start, ready, communication end, end,
+    ``departure`` is the time in seconds that a NIC takes to send one full packet. ``report`` receives (iteration, rows), a row per phase: [start, ready, communication end, end,
     compute seconds of each GPU], and the largest lateness of a timer in the iteration.
     """
 
@@ -37,6 +37,7 @@ class JobProgram:
         phases: tuple[PhasePlan, ...],
         compute_times: ComputeTimes,
         slice_size: int,
+        departure: float,
         clock: Clock,
         timer: Timer,
         report: Callable[[int, list[list[object]], float], None],
@@ -46,6 +47,7 @@ class JobProgram:
         self._phases = phases
         self._compute_times = compute_times
         self._slice = slice_size
+        self._departure = departure
         self._clock = clock
         self._timer = timer
         self._report = report
@@ -92,9 +94,15 @@ class JobProgram:
         self._late = max(self._late, late)
         self._ready = self._clock()
         self._communicating = True
-        plan = self._phases[self._phase]
-        for flow, size in plan.into:
+        for flow, size in self._phases[self._phase].into:
             self.into[flow].begin(size, self._slice)
+        self._timer(self._ready + self._departure, self._send_messages)
+
+    def _send_messages(self, _late: float) -> None:
+        """Let the first packets go once they would have left a NIC whole: a token bucket lets them go at once."""
+        if self.halted:
+            return
+        plan = self._phases[self._phase]
         self._dependents.clear()
         for flow, size, after, lead in plan.out:
             stream = self.out[flow]

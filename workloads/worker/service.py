@@ -121,7 +121,7 @@ class WorkerService:
             for phase in plan["phases"]
         )
         return JobProgram(
-            phases, compute_times, plan["slice"], self._loop.clock, self._loop.at, report,
+            phases, compute_times, plan["slice"], plan["departure"], self._loop.clock, self._loop.at, report,
             self._message_sent, self._wait_for_room,
         )  # fmt: skip
 

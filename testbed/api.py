@@ -1,0 +1,156 @@
+"""Running scenarios from Python: what ``testbed run`` and the pytest plugin call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from testbed import manifest
+from testbed.checks import CheckResult, parse_check
+from testbed.comparison import summary as summarise
+from testbed.engine.registry import create_engine
+from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
+from testbed.experiment import Experiment
+from testbed.progress import Progress
+from testbed.record import RunRecord
+from testbed.report import html
+from testbed.rundir import RunDirectory
+from testbed.scale import choose_scale
+from testbed.scenario import Scenario, build_fabric, build_jobs, load
+from topologies.fabric import Fabric
+from workloads.job import Job
+
+RUNS: Final = Path("runs")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Where a run's files are, what it found, and the exit status that follows from it."""
+
+    directory: Path
+    summary: dict[str, Any]
+    status: int
+    checks: tuple[CheckResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario resolved to values: one experiment per scheduler, the first is the baseline."""
+
+    scenario: Scenario
+    fabric: Fabric
+    jobs: tuple[Job, ...]
+    experiments: tuple[Experiment, ...]
+
+
+def prepare(
+    scenario: str, *, schedulers: Sequence[str] = (), overrides: Sequence[str] = (), seed: int | None = None
+) -> Prepared:
+    """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong."""
+    changed = list(overrides)
+    if schedulers:
+        changed.append(f"schedulers=[{', '.join(schedulers)}]")
+    if seed is not None:
+        changed.append(f"seed={seed}")
+    loaded = load(scenario, changed)
+    fabric = build_fabric(loaded)
+    jobs = build_jobs(loaded, fabric)
+    scale = choose_scale(fabric, jobs) if loaded.scale is None else loaded.scale.value()
+    experiments = tuple(
+        Experiment(
+            name=loaded.name,
+            fabric=fabric,
+            jobs=jobs,
+            scheduler=entry.name,
+            scheduler_options=dict(entry.options),
+            measure=loaded.measure.value(),
+            scale=scale,
+            levels=loaded.levels,
+            seed=loaded.seed,
+        )
+        for entry in loaded.schedulers
+    )
+    return Prepared(loaded, fabric, jobs, experiments)
+
+
+def run_scenario(
+    scenario: str,
+    *,
+    engine: str = "emulation",
+    schedulers: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    out: Path | None = None,
+    quiet: bool = True,
+    allow_degraded: bool = False,
+) -> RunResult:
+    """Run every scheduler of ``scenario``, one after the other, and write the run's directory under ``out``.
+
+    Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
+    stays behind, marked unfinished.
+    """
+    prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed)
+    chosen = create_engine(engine)
+    chosen.check()
+    directory = _create(prepared, RUNS if out is None else out)
+    records = []
+    with Progress(quiet) as progress:
+        for experiment in prepared.experiments:
+            record = chosen.run(experiment, directory.folder(experiment.scheduler), _shower(progress, experiment))
+            directory.write_record(record)
+            records.append(record)
+        progress.phase("report")
+        document = summarise(prepared.experiments[0], records)
+        checks = tuple(parse_check(text).evaluate(document) for text in prepared.scenario.checks)
+        document["checks"] = [{"check": check.text, "passed": check.passed, "detail": check.detail} for check in checks]
+        directory.write_summary(document)
+        html.build(directory)
+        directory.finish()
+    return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _create(prepared: Prepared, parent: Path) -> RunDirectory:
+    scenario, scale = prepared.scenario, prepared.experiments[0].scale
+    try:
+        directory = RunDirectory.create(parent, scenario.name)
+    except OSError as error:
+        raise BadInputError(f"{parent}: cannot make a run directory ({error.strerror}), expected one to write to") from None
+    text = scenario.resolved_yaml()
+    directory.write_manifest(
+        manifest.collect(
+            command=sys.argv, seed=scenario.seed, scenario_yaml=text,
+            scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
+        )
+    )  # fmt: skip
+    directory.write_scenario(text)
+    directory.write_experiment(prepared.experiments[0])
+    return directory
+
+
+class _Shower:
+    """Turns an engine's messages into phases of the progress display."""
+
+    def __init__(self, progress: Progress, scheduler: str) -> None:
+        self._progress = progress
+        self._scheduler = scheduler
+        self._phase = ""
+
+    def __call__(self, message: Mapping[str, Any]) -> None:
+        phase = str(message["phase"])
+        if phase != self._phase:
+            self._phase = phase
+            self._progress.phase(f"{self._scheduler}: {phase}", message.get("total"))
+        self._progress.advance_to(float(message.get("value", 0.0)), str(message.get("note", "")))
+
+
+def _shower(progress: Progress, experiment: Experiment) -> _Shower:
+    return _Shower(progress, experiment.scheduler)
+
+
+def _status(records: Sequence[RunRecord], checks: Sequence[CheckResult], allow_degraded: bool) -> int:
+    if any(record.fidelity.verdict != "ok" for record in records) and not allow_degraded:
+        return EXIT_NOT_BELIEVABLE
+    return EXIT_OK if all(check.passed for check in checks) else EXIT_CHECK_FAILED

@@ -1,0 +1,92 @@
+"""``testbed run``: every scheduler of a scenario, one after the other, and the comparison."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.api import RunResult, run_scenario
+from testbed.engine.registry import ENGINES
+from testbed.errors import EXIT_OK
+
+NAME = "run"
+HELP = "run a scenario under each of its schedulers and compare them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the scenario and what can be changed about it."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
+    parser.add_argument("--engine", choices=ENGINES, default="emulation", help="default: emulation")
+    parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
+                        help="override a value, such as measure.iterations=5 (repeatable)")  # fmt: skip
+    parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
+    parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, with successive seeds")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
+    parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
+    parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if the verdict is not ok")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run, show, and return the worst status of the repetitions."""
+    results = [_run_once(arguments, offset) for offset in range(arguments.repeat)]
+    if arguments.json:
+        documents = [result.summary for result in results]
+        print(json.dumps(documents[0] if arguments.repeat == 1 else documents, indent=1))
+    elif len(results) > 1:
+        _show_repetitions([result.directory for result in results])
+    return max((result.status for result in results), default=EXIT_OK)
+
+
+def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
+    result = run_scenario(
+        arguments.scenario,
+        engine=arguments.engine,
+        schedulers=arguments.scheduler,
+        overrides=arguments.overrides,
+        seed=_seed(arguments, offset),
+        out=arguments.out,
+        quiet=False,
+        allow_degraded=arguments.allow_degraded,
+    )
+    if not arguments.json:
+        _show(result)
+    return result
+
+
+def _seed(arguments: argparse.Namespace, offset: int) -> int | None:
+    """The seed of repetition ``offset``; None leaves the scenario's own."""
+    if arguments.repeat == 1:
+        return None if arguments.seed is None else int(arguments.seed)
+    first = arguments.seed
+    if first is None:
+        from testbed.scenario import load
+
+        first = load(arguments.scenario, arguments.overrides).seed
+    return int(first) + offset
+
+
+def _show(result: RunResult) -> None:
+    from testbed.report.tables import show_summary
+
+    show_summary(result.summary)
+    for check in result.checks:
+        print(f"check {'passed' if check.passed else 'FAILED'}: {check.text} ({check.detail})")
+    print(f"files: {result.directory}", file=sys.stderr)
+
+
+def _show_repetitions(directories: Sequence[Path]) -> None:
+    from testbed.cli import compare
+
+    parser = argparse.ArgumentParser()
+    compare.add_arguments(parser)
+    compare.run(parser.parse_args([str(directory) for directory in directories]))
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
+    return int(text)

@@ -1,0 +1,36 @@
+"""Engines by name. The flow-level twin will stand beside the emulation here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from testbed.errors import CannotRunError
+from testbed.experiment import Experiment
+from testbed.record import RunRecord
+
+ENGINES: Final = ("emulation", "flow")
+
+
+class Engine(Protocol):
+    """Carries out one experiment and hands back what it saw."""
+
+    name: str
+
+    def check(self) -> None:
+        """Raise ``CannotRunError`` if this machine cannot do it."""
+        ...
+
+    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+        """Run ``experiment``, with logs in ``directory`` and messages to ``progress``."""
+        ...
+
+
+def create_engine(name: str) -> Engine:
+    """The engine called ``name``; ``CannotRunError`` for the flow engine, which this version does not have."""
+    if name != "emulation":
+        raise CannotRunError(f"engine '{name}' is not part of this version: use --engine emulation")
+    from testbed.engine.emulation import EmulationEngine
+
+    return EmulationEngine()
