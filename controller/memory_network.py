@@ -47,16 +47,19 @@ class Entry:
 
 @dataclass
 class Table:
-    """The tables of one switch; entries by (priority, match), the miss as ``None``."""
+    """The tables of one switch; entries by priority and match, the miss as ``None``."""
 
-    entries: dict[tuple[int, Match | None], Entry] = field(default_factory=dict)
+    entries: dict[int, dict[Match | None, Entry]] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def lookup(self, match: Match, in_port: int) -> Entry | None:
         """Return the entry of the highest priority that matches, None on a miss."""
-        there = replace(match, in_port=in_port)
-        hits = [entry for (_, key), entry in self.entries.items() if key is None or key in (match, there)]
-        return max(hits, key=lambda entry: entry.rule.priority, default=None)
+        for priority in sorted(self.entries, reverse=True):
+            held = self.entries[priority]
+            for key in (replace(match, in_port=in_port), match, None):
+                if key in held:
+                    return held[key]
+        return None
 
 
 class MemoryNetwork:
@@ -101,7 +104,8 @@ class MemoryNetwork:
         return [
             RuleCount(entry.rule, entry.packets)
             for table in self.tables.values()
-            for (_, match), entry in table.entries.items()
+            for held in table.entries.values()
+            for match, entry in held.items()
             if match is not None
         ]
 
@@ -132,14 +136,14 @@ class MemoryNetwork:
         if message.command == ofproto.OFPFC_DELETE:
             table.entries.clear()
         elif message.command == ofproto.OFPFC_DELETE_STRICT:
-            table.entries.pop((message.priority, match), None)
+            table.entries.get(message.priority, {}).pop(match, None)
         else:
             actions = openflow.read_actions(message.instructions)
             if actions.group is not None and actions.group not in table.groups:
                 raise NetworkError(f"switch {switch} has no group {actions.group}")
             held = match if match is not None else Match("", "", 0, 0)
             rule = FlowRule(switch, message.priority, held, actions, message.cookie)
-            table.entries[(message.priority, match)] = Entry(rule)
+            table.entries.setdefault(message.priority, {})[match] = Entry(rule)
 
     def walk(self, source: str, match: Match) -> Walk:
         """Send a packet of the five-tuple ``match`` from port ``source`` and follow it.

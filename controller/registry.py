@@ -31,14 +31,17 @@ def create(name: str, options: Mapping[str, object] | None = None, seed: int | N
     """
     factory = _find(name)
     given = dict(options or {})
-    known = _options(factory)
+    known, takes_any = _options(factory)
     unknown = sorted(given.keys() - known)
-    if unknown:
+    if unknown and not takes_any:
         expected = ", ".join(sorted(known)) or "none"
         raise ValueError(f"unknown option '{unknown[0]}' of scheduler {name}, expected: {expected}")
     if seed is not None and "seed" in known:
         given.setdefault("seed", seed)
-    scheduler = factory(**given)
+    try:
+        scheduler = factory(**given)
+    except TypeError as error:  # an option that must be given, or one of the wrong type
+        raise ValueError(f"scheduler {name}: {error}") from error
     if not isinstance(scheduler, Scheduler):
         raise ValueError(f"scheduler '{name}' has no decide(view, event), name and summary")
     return scheduler
@@ -62,6 +65,9 @@ def _loaded(name: str, load: Callable[[], object]) -> Callable[..., Scheduler]:
     return factory
 
 
-def _options(factory: Callable[..., Scheduler]) -> set[str]:
+def _options(factory: Callable[..., Scheduler]) -> tuple[set[str], bool]:
+    """The names of the options, and whether others are taken too (``**kwargs``)."""
+    parameters = inspect.signature(factory).parameters.values()
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return {name for name, parameter in inspect.signature(factory).parameters.items() if parameter.kind in kinds}
+    named = {parameter.name for parameter in parameters if parameter.kind in kinds}
+    return named, any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
