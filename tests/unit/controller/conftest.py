@@ -51,7 +51,7 @@ def ring(
     """A job on whole hosts: on every port of every NIC a flow to the same port of the next host."""
     ports = {f"h{host}": [p for nic in fabric.hosts[f"h{host}"].nics for p in fabric.nics[nic].ports] for host in hosts}
     names = list(ports)
-    flows = []
+    flows: list[Flow] = []
     for index, host in enumerate(names):
         following = names[(index + 1) % len(names)]
         for rail, (source, target) in enumerate(zip(ports[host], ports[following], strict=True)):

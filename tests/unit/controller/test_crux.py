@@ -22,8 +22,8 @@ RingMaker = Callable[..., Job]
 MixMaker = Callable[[Fabric], list[Job]]
 
 
-def decide(scheduler: Crux, fabric: Fabric, jobs: list[Job], **kwargs: int) -> Decision:
-    view = ClusterView(fabric, {job.name: job for job in jobs}, **kwargs)
+def decide(scheduler: Crux, fabric: Fabric, jobs: list[Job], levels: int = 8) -> Decision:
+    view = ClusterView(fabric, {job.name: job for job in jobs}, levels)
     return scheduler.decide(view, JobArrived(jobs[-1].name))
 
 

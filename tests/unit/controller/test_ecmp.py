@@ -54,8 +54,8 @@ def test_a_flow_below_one_tor_keeps_its_only_path(clos96_fabric: Fabric) -> None
     assert ecmp_path(clos96_fabric, flow, 1) == ("h0n0p0->tor0", "tor0->h1n0p0")
 
 
-def view_of(fabric: Fabric, jobs: list[Job], **kwargs: int) -> ClusterView:
-    return ClusterView(fabric, {job.name: job for job in jobs}, **kwargs)
+def view_of(fabric: Fabric, jobs: list[Job], seed: int = 1) -> ClusterView:
+    return ClusterView(fabric, {job.name: job for job in jobs}, seed=seed)
 
 
 def test_ecmp_decides_a_path_for_every_flow_and_no_level(
