@@ -1,10 +1,11 @@
 # `make run` and `make test` set up what they need first; the second time that takes no time.
 SHELL := /bin/sh
 PYTHON := .venv/bin/python
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 SCENARIO ?= clos96.yaml
 .DEFAULT_GOAL := help
 
+.NOTPARALLEL:
 .PHONY: help setup run test lint unit emulation clean
 
 help:
