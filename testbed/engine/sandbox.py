@@ -13,13 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import testbed
 from testbed.errors import CannotRunError
+from testbed.ownership import MARK, own_mark
 
 _PR_SET_PDEATHSIG = 1
 _LOCK_NAME = "\0testbed-emulation"
@@ -46,7 +46,7 @@ def only_run_on_this_machine() -> Iterator[None]:
 def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
     """Start ``python -m module argument`` in namespaces of its own; its standard output is a pipe."""
     root = str(Path(testbed.__file__).resolve().parent.parent)
-    environment = dict(os.environ, PYTHONPATH=root, TESTBED_RUN=f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    environment = dict(os.environ, PYTHONPATH=root, **{MARK: own_mark()})
     parent = os.getpid()
 
     def die_with_parent() -> None:
