@@ -20,8 +20,8 @@ MAX_TIMER_LATENESS_S: Final = 0.020
 MAX_LINK_RATE_ERROR: Final = 0.02
 """A busy link that reaches less, or more, than its set rate by this share is not the link of the scenario."""
 
-MIN_BUSY_INTERVALS: Final = 3
-"""A link's reached rate is judged on at least this many sampling intervals that began and ended with a queue."""
+MIN_BUSY_S: Final = 1.0
+"""A link's rate is judged once it was seen busy this long, in seconds of the machine's clock."""
 
 INVALID_SHARE: Final = 0.2
 """More than this share of seconds without idle CPU: the run as a whole shows the machine, not the fabric."""
@@ -53,12 +53,12 @@ class Evidence:
     """What was observed while the run was measured.
 
     ``timer_lateness_s`` per iteration, in seconds of the machine's clock; ``link_rates`` link ->
-    (reached / set rate) of its busy intervals; ``settings`` mismatches found on reading back.
+    (seconds seen busy, reached / set rate); ``settings`` mismatches found on reading back.
     """
 
     seconds: Sequence[Second] = ()
     timer_lateness_s: Sequence[float] = ()
-    link_rates: dict[str, list[float]] = field(default_factory=dict)
+    link_rates: dict[str, tuple[float, float]] = field(default_factory=dict)
     queue_drops: int = 0
     other_drops: int = 0
     retransmits: int = 0
@@ -128,27 +128,20 @@ def _judge_timers(evidence: Evidence, lateness: float, reasons: list[str], verdi
 
 
 def _judge_rates(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> float:
-    """Judge each busy link by its median interval that stayed busy; return the largest error."""
+    """Judge every link that was seen busy long enough; return the largest error."""
     errors = {
-        link: abs(_busy_rate(rates) - 1.0)
-        for link, rates in evidence.link_rates.items()
-        if len(rates) >= MIN_BUSY_INTERVALS
+        link: abs(reached - 1.0) for link, (busy_s, reached) in evidence.link_rates.items() if busy_s >= MIN_BUSY_S
     }
     worst = max(errors, key=lambda link: errors[link], default=None)
     if worst is None:
         return 0.0
     if errors[worst] > MAX_LINK_RATE_ERROR:
-        wrong = sorted(link for link, error in errors.items() if error > MAX_LINK_RATE_ERROR)
-        reached = _busy_rate(evidence.link_rates[worst])
-        more = f" and {len(wrong) - 1} more links" if len(wrong) > 1 else ""
-        reasons.append(f"link {worst}{more}: a busy link reached {reached:.1%} of its set rate")
+        wrong = [link for link, error in errors.items() if error > MAX_LINK_RATE_ERROR]
+        reached = evidence.link_rates[worst][1]
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        reasons.append(f"link {worst}{more} reached {reached:.1%} of the set rate while busy")
         verdicts.append("degraded")
     return errors[worst]
-
-
-def _busy_rate(rates: Sequence[float]) -> float:
-    """The third largest: a queue can run empty and fill again between two samples, which only lowers a rate."""
-    return sorted(rates)[-MIN_BUSY_INTERVALS]
 
 
 def _judge_losses(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> None:

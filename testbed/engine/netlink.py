@@ -15,6 +15,8 @@ from dataclasses import dataclass
 _RTM_GETLINK = 18
 _RTM_GETQDISC = 38
 _REQUEST_DUMP = 0x301
+_REQUEST_ECHO = 9
+_TC_H_ROOT = 0xFFFFFFFF
 _DONE = 3
 _ERROR = 2
 _IFLA_IFNAME = 3
@@ -56,6 +58,7 @@ class CounterSocket:
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self._socket.settimeout(5.0)
         self._socket.bind((0, 0))
 
     def close(self) -> None:
@@ -65,6 +68,15 @@ class CounterSocket:
     def queues(self) -> list[QueueCounters]:
         """Counters of every qdisc of the namespace."""
         return [self._queue(body) for body in self._dump(_RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0, 0, 0))]
+
+    def root_queue(self, interface: int) -> QueueCounters:
+        """Counters of the root qdisc of ``interface`` (index), its children's included."""
+        body = _TCMSG.pack(0, 0, 0, interface, 0, _TC_H_ROOT, 0)
+        self._socket.send(_HEADER.pack(_HEADER.size + len(body), _RTM_GETQDISC, _REQUEST_ECHO, 1, 0) + body)
+        data = self._socket.recv(1 << 14)
+        if _HEADER.unpack_from(data)[1] == _ERROR:
+            raise OSError(f"interface {interface} has no root queue")
+        return self._queue(data[_HEADER.size :])
 
     def interfaces(self) -> list[InterfaceCounters]:
         """Counters of every interface of the namespace."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from testbed.engine.machine import cpu_share, read_cpu_times
 from testbed.engine.netlink import CounterSocket
+from testbed.engine.rate_probe import ProbedLink, RateProbe
 from testbed.experiment import Scale
 from testbed.fidelity import Second
 from testbed.record import LinkRow
@@ -21,11 +22,10 @@ from topologies.shaping import LEAF_HANDLE, payload_share
 class _Queue:
     link: str
     level: int
-    wire_rate: float
 
 
 class Sampler:
-    """Reads counters when asked; ``links``, ``seconds`` and ``rates`` collect what it saw.
+    """Reads counters when asked; ``links``, ``seconds`` and ``probe`` collect what it saw.
 
     Sizes in ``links`` are payload in the scenario's units, times undilated from ``origin``.
     """
@@ -35,6 +35,7 @@ class Sampler:
         self._origin = origin
         self._sockets: list[CounterSocket] = []
         self._queues: list[dict[tuple[int, int], _Queue]] = []
+        self._probed: dict[str, ProbedLink] = {}
         for host, pid in network.namespaces():
             if pid is None:
                 self._open(network, host)
@@ -43,12 +44,11 @@ class Sampler:
                     self._open(network, host)
         self.links: list[LinkRow] = []
         self.seconds: list[Second] = []
-        self.rates: dict[str, list[float]] = defaultdict(list)
         self.queue_drops = 0
         self._bytes: dict[_Queue, tuple[int, int]] = {}
-        self._backlog: dict[str, int] = {}
         self._cpu = read_cpu_times()
         self._time = origin
+        self.probe = RateProbe(self._probed, scale.mtu)
         self._drops = self._interface_drops()
         self._first = True
 
@@ -58,16 +58,15 @@ class Sampler:
         for link in network.links_of_namespace(host):
             index = socket.if_nametoindex(interface_name(network.fabric, link))
             rate = network.shaping_of(link).wire_rate
+            self._probed[link.name] = ProbedLink(self._sockets[-1], index, rate)
             for level in range(network.settings.levels):
-                queues[index, LEAF_HANDLE + level] = _Queue(link.name, level, rate)
+                queues[index, LEAF_HANDLE + level] = _Queue(link.name, level)
         self._queues.append(queues)
 
     def sample(self, now: float) -> Second:
         """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""
         duration = max(now - self._time, 1e-6)
-        sent: dict[str, int] = defaultdict(int)
         waiting: dict[str, int] = defaultdict(int)
-        rate: dict[str, float] = {}
         for counters, queues in zip(self._sockets, self._queues, strict=True):
             for entry in counters.queues():
                 queue = queues.get((entry.interface, entry.handle))
@@ -78,14 +77,8 @@ class Sampler:
                 if moved or entry.backlog or entry.drops > drops:
                     self._add_row(now, queue, moved, entry.backlog, entry.drops - drops)
                 self._bytes[queue] = (entry.bytes, entry.drops)
-                sent[queue.link] += moved
                 waiting[queue.link] += entry.backlog
-                rate[queue.link] = queue.wire_rate
-        if not self._first:
-            for link, backlog in waiting.items():
-                if backlog and self._backlog.get(link):
-                    self.rates[link].append(sent[link] * 8 / duration / rate[link])
-        self._backlog = dict(waiting)
+        self.probe.focus(waiting)
         self._first = False
         return self._account_cpu(now, duration)
 

@@ -161,11 +161,12 @@ class Session:
         sampler = Sampler(self._network, self._experiment.scale, self._origin)
         for running in self._jobs.values():
             self._start(running.job, self._origin)
+        probing = asyncio.create_task(self._probe(sampler))
         arrivals = [asyncio.create_task(self._arrive_later(j)) for j in self._experiment.jobs if j.start_s > 0.0]
         try:
             enough = await self._watch(sampler, arrivals)
         finally:
-            for task in arrivals:
+            for task in [probing, *arrivals]:
                 task.cancel()
         end = time.monotonic()
         for running in self._jobs.values():
@@ -197,6 +198,13 @@ class Session:
             if now > limit:
                 self._refuse_if_short()
                 return self._undisturbed(sampler)
+
+    @staticmethod
+    async def _probe(sampler: Sampler) -> None:
+        """Watch busy links closely until cancelled."""
+        while True:
+            sampler.probe.poll()
+            await asyncio.sleep(sampler.probe.interval_s)
 
     def _wanted(self) -> int:
         return self._experiment.measure.warmup + self._experiment.measure.iterations
@@ -302,7 +310,7 @@ class Session:
         evidence = Evidence(
             seconds=measured,
             timer_lateness_s=lateness,
-            link_rates=dict(sampler.rates),
+            link_rates=sampler.probe.results(),
             queue_drops=sampler.queue_drops,
             other_drops=sampler.other_drops(),
             retransmits=self._retransmits,
@@ -329,7 +337,7 @@ class Session:
             "datapath": "kernel" if self._network.settings.kernel_datapath else "userspace",
             "priority_queues": self._network.settings.discipline,
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign] for s in sampler.seconds],
-            "link_rates": {link: [round(rate, 5) for rate in rates] for link, rates in evidence.link_rates.items()},
+            "link_rates": {link: [round(value, 5) for value in seen] for link, seen in evidence.link_rates.items()},
             "timer_lateness_s": list(evidence.timer_lateness_s),
         }
 
