@@ -1,0 +1,111 @@
+"""``testbed plan``: a dry run. What the run would do, and how long it would take; needs no root."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from testbed.api import prepare
+from testbed.errors import EXIT_OK
+from testbed.planning import plan
+from testbed.report.tables import new_table, percent, seconds, show
+from topologies.units import format_rate, format_work
+
+NAME = "plan"
+HELP = "show what a run would do: fabric, jobs, decisions, scale, estimated time"
+
+Document = Mapping[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the scenario and what can be changed about it."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
+    parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
+                        help="override a value, such as measure.iterations=5 (repeatable)")  # fmt: skip
+    parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the plan; raises :class:`testbed.errors.TestbedError` where there is none."""
+    prepared = prepare(
+        arguments.scenario, schedulers=arguments.scheduler, overrides=arguments.overrides, seed=arguments.seed
+    )
+    document = plan(prepared.experiments)
+    if arguments.json:
+        print(json.dumps(document, indent=1))
+        return EXIT_OK
+    print(_headline(document))
+    show([_job_table(document), _decision_table(document)])
+    print("\n".join(_closing_lines(document)))
+    return EXIT_OK
+
+
+def _headline(document: Document) -> str:
+    fabric = document["fabric"]
+    switches = ", ".join(f"{count} {tier}" for tier, count in fabric["switches"].items() if count)
+    cables = ", ".join(f"{count} {kind}" for kind, count in fabric["cables"].items())
+    ports = "" if fabric["ports"] == fabric["nics"] else f" with {fabric['ports']} ports"
+    return (
+        f"{document['scenario']}, seed {document['seed']}: {fabric['hosts']} hosts, {fabric['gpus']} GPUs, "
+        f"{fabric['nics']} NICs{ports}; switches: {switches}; cables: {cables}"
+    )
+
+
+def _job_table(document: Document) -> Table:
+    right = ("GPUs", "hosts", "flows", "start s", "iteration s", "GPU util %", "t_j s", "intensity")
+    table = new_table("jobs, each alone on the fabric", left=("job", "model"), right=right)
+    for job in document["jobs"]:
+        table.add_row(
+            job["name"], job["model"], *(str(job[key]) for key in ("gpus", "hosts", "flows")),
+            seconds(job["start_s"], 1), seconds(job["iteration_s"]), percent(job["gpu_utilization"]),
+            seconds(job["communication_s"]), f"{format_work(job['intensity'])}/s",
+        )  # fmt: skip
+    return table
+
+
+def _decision_table(document: Document) -> Table:
+    """A row per scheduler and job: its level, and what its own flows cost it on the decided paths."""
+    right = ("level", "iteration s", "GPU util %")
+    table = new_table("decisions (each job alone on its decided paths)", left=("scheduler", "job"), right=right)
+    for entry in document["schedulers"]:
+        for place, job in enumerate(entry["jobs"]):
+            level = "-" if job["level"] is None else str(job["level"])
+            name = entry["scheduler"] if place == 0 else ""
+            table.add_row(name, job["name"], level, seconds(job["iteration_s"]), percent(job["gpu_utilization"]))
+        table.add_section()
+    return table
+
+
+def _closing_lines(document: Document) -> list[str]:
+    scale = document["scale"]
+    rates = ", ".join(
+        f"{kind} {' and '.join(format_rate(rate) for rate in rates)}" for kind, rates in scale["link_rates_bps"].items()
+    )
+    share = scale["peak_load_share"]
+    lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in document["schedulers"]]
+    lines += [
+        f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
+        f"peak load: {share:.0%} of this kind of machine's forwarding budget",
+    ]
+    if share > 1.0:
+        lines.append("warning: the peak load is above the budget, the verdict may not be ok (scale: auto fits it)")
+    times = ", ".join(f"{entry['scheduler']} {entry['estimated_s']:.0f} s" for entry in document["schedulers"])
+    lines.append(f"estimated time: {document['estimated_s']:.0f} s ({times}); contention makes it longer")
+    return lines
+
+
+def _sharing(entry: Document) -> str:
+    if entry["hashed_flows"]:
+        return f"the switches choose the paths of {entry['hashed_flows']} flows"
+    if not entry["links_by_flows"]:
+        return "no two flows share a link above the ToRs"
+    shared = ", ".join(f"{links} with {count}" for count, links in entry["links_by_flows"].items())
+    worst = entry["worst_link"]
+    jobs = ", ".join(worst["jobs"])
+    return f"shared links by number of flows: {shared}; worst: {worst['link']}, {worst['flows']} flows of {jobs}"
