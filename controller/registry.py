@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from controller.crux import Crux
 from controller.decision import Scheduler
 from controller.ecmp import Ecmp, EcmpSwitch
+from controller.fixed import Fixed
 
 GROUP = "testbed.schedulers"
 
@@ -16,6 +17,7 @@ _BUILT_IN: Mapping[str, Callable[..., Scheduler]] = {
     "crux": Crux,
     "ecmp": Ecmp,
     "ecmp-switch": EcmpSwitch,
+    "fixed": Fixed,
 }
 
 
