@@ -12,7 +12,7 @@ from testbed import manifest
 from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
 from testbed.engine.registry import create_engine
-from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
+from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
 from testbed.experiment import Experiment
 from testbed.progress import Progress
 from testbed.record import RunRecord
@@ -95,9 +95,9 @@ def run_scenario(
     prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed)
     chosen = create_engine(engine)
     chosen.check()
-    directory = _create(prepared, RUNS if out is None else out)
     records = []
-    with Progress(quiet) as progress:
+    with chosen.alone(), Progress(quiet) as progress:
+        directory = _create(prepared, RUNS if out is None else out)
         for experiment in prepared.experiments:
             record = chosen.run(experiment, directory.folder(experiment.scheduler), _shower(progress, experiment))
             directory.write_record(record)
@@ -116,8 +116,8 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
     scenario, scale = prepared.scenario, prepared.experiments[0].scale
     try:
         directory = RunDirectory.create(parent, scenario.name)
-    except OSError as error:
-        raise BadInputError(f"{parent}: cannot make a run directory ({error.strerror}), expected one to write to") from None
+    except RunFailedError as error:
+        raise BadInputError(f"{error}, expected a directory to write to") from None
     text = scenario.resolved_yaml()
     directory.write_manifest(
         manifest.collect(

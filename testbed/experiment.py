@@ -32,7 +32,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How long to measure: ``iterations`` per job after ``warmup`` iterations, in at most ``limit_s`` undilated seconds."""
+    """How long to measure: ``iterations`` per job after ``warmup``, in at most ``limit_s`` undilated seconds."""
 
     iterations: int
     warmup: int

@@ -53,15 +53,16 @@ class Evidence:
     """What was observed while the run was measured.
 
     ``timer_lateness_s`` per iteration, in seconds of the machine's clock; ``link_rates`` link ->
-    (seconds seen busy, reached / set rate); ``settings`` mismatches found on reading back.
+    (seconds seen busy, reached / set rate, grain of that measurement); ``settings`` mismatches found on reading back.
     """
 
     seconds: Sequence[Second] = ()
     timer_lateness_s: Sequence[float] = ()
-    link_rates: dict[str, tuple[float, float]] = field(default_factory=dict)
+    link_rates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     queue_drops: int = 0
     other_drops: int = 0
     retransmits: int = 0
+    out_of_order: int = 0
     settings: Sequence[str] = ()
     enough_undisturbed: bool = True
 
@@ -128,9 +129,11 @@ def _judge_timers(evidence: Evidence, lateness: float, reasons: list[str], verdi
 
 
 def _judge_rates(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> float:
-    """Judge every link that was seen busy long enough; return the largest error."""
+    """Judge every link that was seen busy long enough; return the largest error beyond the grain of packets."""
     errors = {
-        link: abs(reached - 1.0) for link, (busy_s, reached) in evidence.link_rates.items() if busy_s >= MIN_BUSY_S
+        link: max(0.0, abs(reached - 1.0) - grain)
+        for link, (busy_s, reached, grain) in evidence.link_rates.items()
+        if busy_s >= MIN_BUSY_S
     }
     worst = max(errors, key=lambda link: errors[link], default=None)
     if worst is None:
@@ -151,7 +154,9 @@ def _judge_losses(evidence: Evidence, reasons: list[str], verdicts: list[Verdict
         reasons.append(f"{evidence.other_drops} packets dropped outside the emulated queues")
     if evidence.retransmits:
         reasons.append(f"{evidence.retransmits} segments were sent again")
-    if evidence.queue_drops or evidence.other_drops or evidence.retransmits:
+    if evidence.out_of_order:
+        reasons.append(f"{evidence.out_of_order} segments arrived out of order")
+    if evidence.queue_drops or evidence.other_drops or evidence.retransmits or evidence.out_of_order:
         verdicts.append("degraded")
     if evidence.settings:
         reasons.extend(evidence.settings)

@@ -56,9 +56,9 @@ class Calibration:
 CALIBRATED: Final[Mapping[str, Calibration]] = MappingProxyType(
     {
         "crux-gpt": Calibration(
-            "gpt", 1.5, 0.65, 1.0, hosts=6, nics_per_host=4, hidden_share=0.55,
+            "gpt", 1.5, 2 / 3, 1.0, hosts=6, nics_per_host=4, hidden_share=0.5,
             reason="about 1.0 alone (figures 19, 20) and 1.53 s per iteration (section 2.2); communication hidden: "
-            "it may start after 35 % of the compute, takes 55 % of it, and leaves 10 % of slack",
+            "it may start with the backward pass, which is two thirds of the compute, and takes half of the compute",
         ),
         "crux-bert": Calibration(
             "bert", 0.6, 0.25, 0.80, hosts=4, nics_per_host=2,

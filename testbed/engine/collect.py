@@ -93,7 +93,7 @@ def _gpu_times(report: HostIteration, position: int, all_ready: Sequence[float])
 
 
 def windows(rows: Sequence[IterationRow], experiment: Experiment) -> dict[str, Window]:
-    """Job -> its measured span: from the start of the first iteration after warm-up to the end of the last whole one."""
+    """Job -> its measured span, from the first iteration after warm-up to the end of the last whole one."""
     spans: dict[str, Window] = {}
     for job in experiment.jobs:
         measured = [row for row in rows if row.job == job.name and row.iteration >= experiment.measure.warmup]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,22 @@ class EmulationEngine:
 
     name = "emulation"
 
+    def __init__(self) -> None:
+        self._alone = False
+
     def check(self) -> None:
         """Raise ``CannotRunError`` naming the first thing this machine lacks."""
         require_emulation()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other emulations away for several runs in a row; ``CannotRunError`` if there is one already."""
+        with only_run_on_this_machine():
+            self._alone = True
+            try:
+                yield
+            finally:
+                self._alone = False
 
     def run(self, experiment: Experiment, directory: Path, progress: Progress) -> RunRecord:
         """Run ``experiment``; logs go to ``directory``, progress messages to ``progress``.
@@ -33,7 +47,7 @@ class EmulationEngine:
         log = directory / "testbed.log"
         request = directory / ".handover"
         write_request(request, experiment, directory)
-        with only_run_on_this_machine():
+        with nullcontext() if self._alone else only_run_on_this_machine():
             child = spawn("testbed.engine.inside", request, log)
             try:
                 assert child.stdout is not None

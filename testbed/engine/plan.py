@@ -49,6 +49,7 @@ def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -
     return {
         "name": job.name,
         "seed": experiment.seed,
+        "iterations": job.iterations,
         "time_scale": experiment.scale.time,
         "jitter": job.jitter,
         "stragglers": [[straggler.gpu, straggler.factor] for straggler in job.stragglers],

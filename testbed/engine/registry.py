@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -20,6 +21,10 @@ class Engine(Protocol):
 
     def check(self) -> None:
         """Raise ``CannotRunError`` if this machine cannot do it."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Have the machine to itself for several runs in a row; ``CannotRunError`` if another run has it."""
         ...
 
     def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:

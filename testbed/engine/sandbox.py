@@ -45,8 +45,9 @@ def only_run_on_this_machine() -> Iterator[None]:
 
 def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
     """Start ``python -m module argument`` in namespaces of its own; its standard output is a pipe."""
-    root = str(Path(testbed.__file__).resolve().parent.parent)
-    environment = dict(os.environ, PYTHONPATH=root, **{MARK: own_mark()})
+    # The testbed's own modules first; then where the user keeps others, such as a scheduler of his own.
+    places = [str(Path(testbed.__file__).resolve().parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, places)), **{MARK: own_mark()})
     parent = os.getpid()
 
     def die_with_parent() -> None:

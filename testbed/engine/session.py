@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,6 +77,7 @@ class Session:
         self._retransmits = 0
         self._timings: dict[str, float] = {}
         self._confirmations: list[float] = []
+        self._changing = asyncio.Lock()
 
     async def run(self) -> RunRecord:
         """Bring up, measure, take down; return the record."""
@@ -135,8 +136,11 @@ class Session:
         self._decision = decision_of(answer)
         confirmed = time.monotonic() - began
         self._confirmations.append(confirmed)
-        at = max(0.0, began - self._origin) / self._experiment.scale.time if self._origin else 0.0
-        self._decisions.append(DecisionRow(at, cause, self._decision, confirmed))
+        self._decisions.append(DecisionRow(self._now(), cause, self._decision, confirmed))
+
+    def _now(self) -> float:
+        """Undilated seconds since the jobs began; 0 before."""
+        return max(0.0, time.monotonic() - self._origin) / self._experiment.scale.time if self._origin else 0.0
 
     async def _set_up(self, job: Job) -> None:
         """Open the connections of ``job``."""
@@ -169,9 +173,12 @@ class Session:
             for task in [probing, *arrivals]:
                 task.cancel()
         end = time.monotonic()
-        for running in self._jobs.values():
-            self._halt(running.job)
-        await self._close_all()
+        await self._note_taken_paths()
+        left = [running.job for running in self._jobs.values() if not running.ended]
+        for job in left:
+            self._halt(job)
+        for job in left:
+            await self._close(job)
         mismatches = await asyncio.to_thread(queue_mismatches, self._network)
         return await self._record(sampler, end, enough, mismatches)
 
@@ -181,17 +188,19 @@ class Session:
         limit = self._origin + measure.limit_s * dilation
         first_end: float | None = None
         tick = self._origin
+        departures: list[asyncio.Task[None]] = []
         while True:
             tick += SAMPLE_S
             await asyncio.sleep(max(0.0, tick - time.monotonic()))
             self._workers.check()
-            for task in arrivals:
+            for task in [*arrivals, *departures]:
                 if task.done():
                     task.result()
             now = time.monotonic()
             sampler.sample(now)
             self._report_progress(now)
-            if self._wanted_left() == 0:
+            departures += [asyncio.create_task(self._depart(running)) for running in self._finished()]
+            if self._wanted_left() == 0 and all(task.done() for task in departures):
                 first_end = first_end or now
                 if self._undisturbed(sampler) or now - self._origin > MAX_EXTENSION * (first_end - self._origin):
                     return self._undisturbed(sampler)
@@ -253,7 +262,7 @@ class Session:
         running = self._jobs[event["job"]]
         running.iterations[host] = event["iteration"] + 1
         gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
-        phases = tuple(PhaseTimes(*row[:4], compute=tuple(row[4:])) for row in event["phases"])
+        phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
         self._reports.append(HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"]))
 
     # Arrival and change while other jobs run
@@ -261,8 +270,9 @@ class Session:
     async def _arrive_later(self, job: Job) -> None:
         at = self._origin + job.start_s * self._experiment.scale.time
         await asyncio.sleep(max(0.0, at - time.monotonic()))
-        answer = await self._announce(job, prepare=True)
-        await self._carry_out_changes(answer)
+        async with self._changing:
+            answer = await self._announce(job, prepare=True)
+            await self._carry_out_changes(answer)
         await self._set_up(job)
         self._start(job, time.monotonic() + START_DELAY_S)
 
@@ -282,18 +292,41 @@ class Session:
         self._workers.tell(receiver, {"op": "mark", "flows": tos})
         self._workers.tell(sender, {"op": "resume", "flows": tos})
 
+    def _finished(self) -> list[_Running]:
+        """Jobs that have made all their iterations since the last call."""
+        found = [r for r in self._jobs.values() if not r.ended and r.completed >= r.job.iterations]
+        for running in found:
+            running.ended = True
+        return found
+
+    async def _depart(self, running: _Running) -> None:
+        """Close a job's connections and let the controller decide anew for those that stay."""
+        await self._close(running.job)
+        async with self._changing:
+            began = time.monotonic()
+            answer = await self._controller.depart(running.job.name, prepare=True)
+            self._note_decision(f"departure of {running.job.name}", answer, began)
+            await self._carry_out_changes(answer)
+
     # The end
 
     def _halt(self, job: Job) -> None:
         for host in self._hosts_of(job):
             self._workers.tell(host, {"op": "halt", "job": job.name})
 
-    async def _close_all(self) -> None:
-        for running in self._jobs.values():
-            hosts = self._hosts_of(running.job)
-            for host in hosts:
-                self._workers.tell(host, {"op": "close", "job": running.job.name})
-            await self._workers.expect("closed", running.job.name, hosts)
+    async def _close(self, job: Job) -> None:
+        hosts = self._hosts_of(job)
+        for host in hosts:
+            self._workers.tell(host, {"op": "close", "job": job.name})
+        await self._workers.expect("closed", job.name, hosts)
+
+    async def _note_taken_paths(self) -> None:
+        """Where switches chose paths themselves, put what they chose on record."""
+        if not self._decision.hashed:
+            return
+        taken = {flow: tuple(path) for flow, path in (await self._controller.taken_paths())["taken"].items() if path}
+        self._decision = replace(self._decision, paths={**self._decision.paths, **taken}, hashed=())
+        self._decisions.append(DecisionRow(self._now(), "paths read back from the switches", self._decision))
 
     async def _record(self, sampler: Sampler, end: float, enough: bool, mismatches: list[str]) -> RunRecord:
         rows = self._rows(sampler)
@@ -314,6 +347,7 @@ class Session:
             queue_drops=sampler.queue_drops,
             other_drops=sampler.other_drops(),
             retransmits=self._retransmits,
+            out_of_order=self._network.out_of_order_segments(),
             settings=mismatches,
             enough_undisturbed=enough,
         )

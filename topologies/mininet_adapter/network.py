@@ -14,7 +14,7 @@ from topologies.fabric import Fabric, Link
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
-from topologies.mininet_adapter.system import network_namespace_of, run_batch, write_sysctls
+from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
 from topologies.shaping import Discipline, Shaping, tc_commands
 
 QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
@@ -82,6 +82,14 @@ class EmulatedNetwork:
     def host_pid(self, host: str) -> int:
         """Process id of the shell that holds ``host``'s namespace."""
         return int(self._mininet.nameToNode[host].pid)
+
+    def out_of_order_segments(self) -> int:
+        """TCP segments that reached a host before an earlier one of their flow, since the hosts were made."""
+        total = 0
+        for _, pid in self.namespaces():
+            if pid is not None:
+                total += tcp_counter(pid, "TCPOFOQueue")
+        return total
 
     def namespaces(self) -> Iterator[tuple[str, int | None]]:
         """Every namespace with emulated interfaces: ("", None) for the switches, then (host, pid)."""

@@ -30,19 +30,19 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]
         """Skip Mininet's look for a system-wide Open vSwitch: the run has its own."""
 
     @classmethod
-    def batchStartup(cls, switches: Any, run: Any = None) -> Any:  # noqa: N802 - Mininet's name
+    def batchStartup(cls, switches: Any, run: Any = None) -> Any:
         """Do nothing: all bridges are made in one transaction."""
         return switches
 
     @classmethod
-    def batchShutdown(cls, switches: Any, run: Any = None) -> tuple[()]:  # noqa: N802 - Mininet's name
+    def batchShutdown(cls, switches: Any, run: Any = None) -> tuple[()]:
         """Leave the bridges to the end of the run's Open vSwitch."""
         return ()
 
     def start(self, controllers: object) -> None:
         """Do nothing: all bridges are made in one transaction."""
 
-    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
+    def stop(self, deleteIntfs: bool = True) -> None:
         """End the shell; bridge and interfaces go with the run's namespaces."""
         self.terminate()
 
@@ -59,7 +59,7 @@ class EmulatedLink(Link):  # type: ignore[misc]
     """A cable of which Mininet knows both interfaces, and whose devices a batch makes."""
 
     @classmethod
-    def makeIntfPair(cls, *_: object, **__: object) -> None:  # noqa: N802 - Mininet's name
+    def makeIntfPair(cls, *_: object, **__: object) -> None:
         """Make nothing yet."""
 
     def delete(self) -> None:

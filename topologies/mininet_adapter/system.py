@@ -80,3 +80,12 @@ def write_sysctls(settings: Mapping[str, str]) -> dict[str, str]:
             path.write_text(value)
             read_back[name] = path.read_text().strip()
     return read_back
+
+
+def tcp_counter(pid: int, name: str) -> int:
+    """The extended TCP counter ``name`` of the network namespace of process ``pid``."""
+    lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        if names.startswith("TcpExt:"):
+            return int(dict(zip(names.split(), values.split(), strict=True))[name])
+    raise KeyError(name)

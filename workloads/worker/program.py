@@ -28,8 +28,9 @@ class PhasePlan:
 class JobProgram:
     """State machine of one job on one host; all times are those of the host's monotonic clock.
 
-    ``departure`` is the time in seconds that a NIC takes to send one full packet. ``report`` receives (iteration, rows), a row per phase: [start, ready, communication end, end,
-    compute seconds of each GPU], and the largest lateness of a timer in the iteration.
+    ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
+    ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer), a row per
+    phase: [start, ready, communication end, end, compute seconds of each GPU].
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class JobProgram:
         compute_times: ComputeTimes,
         slice_size: int,
         departure: float,
+        iterations: int,
         clock: Clock,
         timer: Timer,
         report: Callable[[int, list[list[object]], float], None],
@@ -48,6 +50,7 @@ class JobProgram:
         self._compute_times = compute_times
         self._slice = slice_size
         self._departure = departure
+        self._iterations = iterations
         self._clock = clock
         self._timer = timer
         self._report = report
@@ -171,4 +174,5 @@ class JobProgram:
             self._report(self.iteration, self._rows, self._late)
             self._phase, self._rows, self._late = 0, [], 0.0
             self.iteration += 1
-        self._begin_phase()
+        if self.iteration < self._iterations:
+            self._begin_phase()

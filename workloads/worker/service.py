@@ -24,6 +24,7 @@ import os
 import select
 import socket
 import sys
+from functools import partial
 from typing import Any
 
 from workloads.job import Job, Phase, Straggler
@@ -121,8 +122,8 @@ class WorkerService:
             for phase in plan["phases"]
         )
         return JobProgram(
-            phases, compute_times, plan["slice"], plan["departure"], self._loop.clock, self._loop.at, report,
-            self._message_sent, self._wait_for_room,
+            phases, compute_times, plan["slice"], plan["departure"], plan["iterations"],
+            self._loop.clock, self._loop.at, report, self._message_sent, self._wait_for_room,
         )  # fmt: skip
 
     def _listen(self, job: HostedJob, address: tuple[str, int]) -> None:
@@ -148,13 +149,13 @@ class WorkerService:
             stream = InStream(flow, connection)
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
-            slice_size = job.plan["slice"]
-
-            def handler(_events: int, stream: InStream = stream) -> None:
-                self._receive(job, stream, slice_size)
-
-            self._loop.watch(connection.fileno(), select.EPOLLIN, handler)
+            self._watch_incoming(job, stream)
             self._tell_if_connected(job)
+
+    def _watch_incoming(self, job: HostedJob, stream: InStream) -> None:
+        slice_size: int = job.plan["slice"]
+        handler = partial(self._receive, job, stream, slice_size)
+        self._loop.watch(stream.connection.fileno(), select.EPOLLIN, handler)
 
     def _op_connect(self, command: dict[str, Any]) -> None:
         job = self._jobs[command["job"]]
@@ -196,7 +197,7 @@ class WorkerService:
     def _op_start(self, command: dict[str, Any]) -> None:
         self._jobs[command["job"]].program.start(command["at"])
 
-    def _receive(self, job: HostedJob, stream: InStream, slice_size: int) -> None:
+    def _receive(self, job: HostedJob, stream: InStream, slice_size: int, _events: int) -> None:
         try:
             stream.receive(slice_size)
         except ConnectionError as error:
@@ -219,6 +220,9 @@ class WorkerService:
 
     def _op_hold(self, command: dict[str, Any]) -> None:
         for flow in command["flows"]:
+            if flow not in self._flows:
+                self._tell({"event": "held", "flow": flow})
+                continue
             stream = self._flows[flow].program.out[flow]
             self._holding.add(flow)
             if not stream.started or stream.sent == 0 or stream.done:
@@ -240,7 +244,7 @@ class WorkerService:
         self._tell({"event": "held", "flow": stream.flow})
 
     def _op_resume(self, command: dict[str, Any]) -> None:
-        for flow, tos in command["flows"].items():
+        for flow, tos in self._open_flows(command["flows"]):
             job = self._flows[flow]
             stream = job.program.out[flow]
             self._set_tos(stream.connection, tos)
@@ -248,8 +252,12 @@ class WorkerService:
             job.program.resume(stream)
 
     def _op_mark(self, command: dict[str, Any]) -> None:
-        for flow, tos in command["flows"].items():
+        for flow, tos in self._open_flows(command["flows"]):
             self._set_tos(self._flows[flow].program.into[flow].connection, tos)
+
+    def _open_flows(self, flows: dict[str, int]) -> list[tuple[str, int]]:
+        """(flow, value) of those that are still open: a job may end while it is being changed."""
+        return [(flow, value) for flow, value in flows.items() if flow in self._flows]
 
     # The end
 
@@ -260,10 +268,12 @@ class WorkerService:
         job = self._jobs.pop(command["job"])
         streams = job.program.out.values()
         retransmits = sum(stream.retransmits() for stream in streams)
-        for stream in [*streams, *job.program.into.values()]:
-            self._loop.forget(stream.connection.fileno())
-            self._flows.pop(stream.flow, None)
-            stream.connection.close()
+        connections = {stream.flow: stream.connection for stream in streams}
+        connections.update({stream.flow: stream.connection for stream in job.program.into.values()})
+        for flow, connection in connections.items():
+            self._loop.forget(connection.fileno())
+            self._flows.pop(flow, None)
+            connection.close()
         for listener in job.listeners:
             self._loop.forget(listener.fileno())
             listener.close()

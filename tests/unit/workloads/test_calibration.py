@@ -41,7 +41,7 @@ def test_alone_a_job_has_the_utilisation_of_the_ideal_bars(model: str, low: floa
 def test_gpt_computes_a_second_and_a_half_and_hides_all_communication_with_slack() -> None:
     alone = isolated(job("crux-gpt"), clos96())
     assert alone.iteration_s == pytest.approx(1.5)
-    assert alone.communication_s == pytest.approx(0.55 * 1.5)
+    assert alone.communication_s == pytest.approx(0.5 * 1.5)
     assert isolated(job("crux-gpt"), clos96(), fill_s=0.1).exposed_s == pytest.approx(0)
 
 
@@ -93,11 +93,11 @@ def test_a_hidden_share_must_fit_into_the_overlap() -> None:
 
 
 def test_sensitivity_shows_what_the_hidden_share_decides() -> None:
-    rows = {row.hidden_share: row for row in sensitivity(0.65)}
-    chosen = rows[0.55]
+    rows = {row.hidden_share: row for row in sensitivity(2 / 3)}
+    chosen = rows[0.50]
     assert chosen.alone == 1.0
-    assert chosen.slowed_2x == pytest.approx(1 / 1.45)
-    assert chosen.slowed_3x == pytest.approx(1 / 2.0)
+    assert chosen.slowed_2x == pytest.approx(3 / 4)
+    assert chosen.slowed_3x == pytest.approx(6 / 11)
     assert all(row.alone == 1.0 for row in rows.values())
     by_share = [row.slowed_2x for row in rows.values()]
     assert by_share == sorted(by_share, reverse=True)
