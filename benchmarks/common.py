@@ -83,15 +83,17 @@ def bundled(name: str) -> Scenario:
     return {"name": name, **document, "checks": []}
 
 
-def run(scenario: Mapping[str, Any], scheduler: str | Mapping[str, Any], *, seed: int = 1) -> Run:
-    """Run ``scenario`` under ``scheduler``, up to ``ATTEMPTS`` times until its verdict is ok; the last run otherwise.
+def run(
+    scenario: Mapping[str, Any], scheduler: str | Mapping[str, Any], *, seed: int = 1, attempts: int = ATTEMPTS
+) -> Run:
+    """Run ``scenario`` under ``scheduler``, up to ``attempts`` times until its verdict is ok; the last run otherwise.
 
     A run that fails because of what happened on the machine counts as an attempt. Raises what the
     testbed raises when the last attempt fails too.
     """
     document = {**scenario, "schedulers": [scheduler], "seed": seed}
-    for attempt in range(1, ATTEMPTS + 1):
-        last = attempt == ATTEMPTS
+    for attempt in range(1, attempts + 1):
+        last = attempt == attempts
         try:
             made = _run_once(document)
         except RunFailedError as error:

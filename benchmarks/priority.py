@@ -6,8 +6,11 @@
   at three link rates and for every adjacent pair of levels.
 * Two flows at one level get the same within 5 %, as means over five seeds, at every level.
 
-What a flow gets is its bytes over the time from its first byte allowed to its last byte received.
-The pairs of levels run side by side, each on hosts and links of its own, beside a flow alone.
+What a flow gets is its bytes over the time from its first byte allowed to its last byte received. A
+flow here has a partner the other way, as in an all-to-all of two hosts, so that nobody runs ahead of
+its receiver: two such jobs meet on the link from the ToR to one host, and on the way back in that
+host's own NIC. The pairs of levels run side by side, each on hosts and links of its own, beside a
+job alone.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ ALONE: Final = LEVELS - 1
 """Of eight slots the seven adjacent pairs take one each; in the eighth the higher flow is alone."""
 
 _FLOWS: Final = {
-    "kind": "clos", "hosts": 8, "gpus_per_host": 8, "nics_per_host": 4, "tors": 2, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "400Gbps", "parallel_links": 4, "bonded": True,
+    "kind": "clos", "hosts": 8, "gpus_per_host": 8, "nics_per_host": 4, "tors": 1, "aggregations": 1,
+    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
 }  # fmt: skip
 
 
@@ -39,16 +42,16 @@ _FLOWS: Final = {
 
 
 def _flow(name: str, sender: int, sender_nic: int, receiver_gpu: str, pause_s: float, alone_s: float) -> dict[str, Any]:
-    """A job that is one flow: ``pause_s`` of compute, then a message that takes ``alone_s`` alone."""
+    """A job that is a flow each way: ``pause_s`` of compute, then messages that take ``alone_s`` alone."""
     return {
         "name": name, "model": "bert", "placement": [f"h{sender}g{2 * sender_nic}", receiver_gpu],
-        "collective": "point-to-point", "compute": f"{pause_s}s", "communication": f"{alone_s * PORT_RATE / 8:.0f}B",
+        "collective": "alltoall", "compute": f"{pause_s}s", "communication": f"{2 * alone_s * PORT_RATE / 8:.0f}B",
         "overlap": 0,
     }  # fmt: skip
 
 
 def _slot(slot: int, first: tuple[float, float], second: tuple[float, float] | None) -> Iterator[dict[str, Any]]:
-    """Jobs ``a<slot>`` and ``b<slot>``, (pause, message) each, that meet on the link to one NIC behind the other ToR."""
+    """Jobs ``a<slot>`` and ``b<slot>``, (pause, message) each, that meet at one NIC."""
     host, side = slot // 2, slot % 2
     receiver = host + 4
     yield _flow(f"a{slot}", host, 2 * side, f"h{receiver}g{2 * side}", *first)
@@ -61,7 +64,7 @@ def _pairs_scenario(name: str, rate: float, jobs: Sequence[dict[str, Any]], iter
         "name": name,
         "fabric": dict(_FLOWS),
         "jobs": list(jobs),
-        "measure": {"iterations": iterations, "warmup": 1, "limit": "120s"},
+        "measure": {"iterations": iterations, "warmup": 1, "limit": "60s"},
         "scale": {"bandwidth": PORT_RATE / rate, "time": 1},
         "levels": LEVELS,
     }
@@ -141,7 +144,7 @@ def prioritised_job(collective: str, iterations: int) -> Line:
     scenario = {
         "name": f"prioritised-{collective}",
         "fabric": fabric,
-        "measure": {"iterations": iterations, "warmup": 2, "limit": "120s"},
+        "measure": {"iterations": iterations, "warmup": 2, "limit": "60s"},
         "scale": {"bandwidth": PORT_RATE / 12.5e6, "time": 1},
         "levels": LEVELS,
     }
