@@ -51,6 +51,8 @@ class Sampler:
         self.probe = RateProbe(self._probed, scale.mtu)
         self._drops = self._interface_drops()
         self._first = True
+        self.sample(origin)  # what was counted before is not the run's
+        self.seconds.clear()
 
     def _open(self, network: EmulatedNetwork, host: str) -> None:
         self._sockets.append(CounterSocket())

@@ -1,0 +1,63 @@
+"""Runs of the testbed as a user starts them, for tests on real packets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK_WAIT_S = 300
+
+class Finished:
+    """A run that has ended: exit status, what it printed, its directory and summary."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str], out: Path) -> None:
+        self.status = done.returncode
+        self.error = done.stderr
+        directories = sorted(path for path in out.iterdir() if path.is_dir()) if out.exists() else []
+        self.directory = directories[-1] if directories else out
+        summary = self.directory / "summary.json"
+        self.summary: dict[str, Any] = json.loads(summary.read_text()) if summary.exists() else {}
+
+    def run(self, scheduler: str) -> dict[str, Any]:
+        """The entry of ``scheduler`` in the summary."""
+        return next(entry for entry in self.summary["runs"] if entry["scheduler"] == scheduler)
+
+    def job(self, scheduler: str, name: str) -> dict[str, Any]:
+        """The entry of job ``name`` under ``scheduler``."""
+        return next(entry for entry in self.run(scheduler)["jobs"] if entry["name"] == name)
+
+    def decisions(self, scheduler: str) -> list[dict[str, Any]]:
+        """The decisions of ``scheduler``, in order."""
+        found: list[dict[str, Any]] = json.loads((self.directory / scheduler / "decisions.json").read_text())
+        return found
+
+    def skip_if_disturbed(self) -> None:
+        """Tests on times mean nothing where other load or stolen CPU disturbed the run."""
+        for entry in self.summary["runs"]:
+            if entry["fidelity"]["verdict"] != "ok":
+                pytest.skip(f"the machine disturbed the run: {'; '.join(entry['fidelity']['reasons'])}")
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line of the testbed in this environment."""
+    return [sys.executable, "-m", "testbed", *arguments]
+
+
+def run_to_end(scenario: str | Path, out: Path, *arguments: str) -> Finished:
+    """Run a scenario to its end; waits while another run has the machine."""
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        done = subprocess.run(
+            command("run", str(scenario), "--out", str(out), *arguments),
+            cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        if "another emulation is running" not in done.stderr or time.monotonic() > deadline:
+            return Finished(done, out)
+        time.sleep(2)

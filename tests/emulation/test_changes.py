@@ -1,0 +1,75 @@
+"""Jobs that arrive and leave while others run: paths and levels of running flows change between two messages."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from emulation_runs import Finished, run_to_end
+
+pytestmark = pytest.mark.emulation
+
+SCENARIO = """
+fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 2,
+         port_rate: 100Gbps, fabric_rate: 100Gbps}
+jobs:
+  - {name: long, model: bert, placement: ["h0:0-1", "h2:0-1"], compute: 0.3s, communication: 4GB, overlap: 0}
+  - {name: short, model: resnet, placement: ["h0:2-3", "h2:2-3"], compute: 0.3s, communication: 3GB, overlap: 0,
+     iterations: 8}
+  - {name: later, model: resnet, placement: ["h1:0-1", "h3:0-1"], compute: 0.2s, communication: 3GB, overlap: 0,
+     start: 1.5s}
+  - {name: latest, model: resnet, placement: ["h1:2-3", "h3:2-3"], compute: 0.9s, communication: 4GB, overlap: 0,
+     start: 2.5s}
+schedulers: [crux]
+measure: {iterations: 5, warmup: 1, limit: 30s}
+scale: {bandwidth: 8000, time: 1}
+"""
+
+
+@pytest.fixture(scope="module")
+def changing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("changing")
+    (folder / "changing.yaml").write_text(SCENARIO)
+    done = run_to_end(folder / "changing.yaml", folder / "runs")
+    assert done.status in (0, 4), done.error
+    return done
+
+
+def test_every_arrival_and_departure_has_its_decision(changing: Finished) -> None:
+    assert [row["cause"] for row in changing.decisions("crux")] == [
+        "arrival of long", "arrival of short", "arrival of later", "arrival of latest", "departure of short",
+    ]  # fmt: skip
+
+
+def test_flows_of_running_jobs_changed_path_and_level(changing: Finished) -> None:
+    rows = changing.decisions("crux")
+    moved = [flow for before, after in pairwise(rows) for flow in _moved(before, after)]
+    raised = [
+        job
+        for before, after in pairwise(rows)
+        for job, level in after["levels"].items()
+        if before["levels"].get(job, 7) != level and job not in after["cause"]
+    ]
+    assert moved, "the scenario no longer makes Crux move a running flow"
+    assert raised, "the scenario no longer makes Crux change the level of a running job"
+
+
+def _moved(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return [flow for flow, path in before["paths"].items() if after["paths"].get(flow, path) != path]
+
+
+def test_no_packet_of_theirs_was_lost_or_reordered(changing: Finished) -> None:
+    fidelity = changing.run("crux")["fidelity"]
+    assert fidelity["retransmits"] == 0
+    assert fidelity["unintended_drops"] == 0
+    assert not any("out of order" in reason for reason in fidelity["reasons"])
+
+
+def test_the_job_that_ended_has_a_measured_completion_time_and_the_others_a_projected_one(changing: Finished) -> None:
+    assert changing.job("crux", "short")["jct_is"] == "measured"
+    assert changing.job("crux", "long")["jct_is"] == "projected"
+
+
+def test_rules_were_confirmed_on_all_switches_at_every_change(changing: Finished) -> None:
+    assert all(row["confirmed_s"] > 0 for row in changing.decisions("crux"))
