@@ -7,6 +7,7 @@ the service.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from controller.ryu_compat import hub
 from controller.service import Answer, RequestError, Service
+
+_log = logging.getLogger("controller")
 
 LARGEST_BODY = 256 * 2**20
 """Bytes; a fabric of thousands of hosts is some 10 MB."""
@@ -89,8 +92,11 @@ class RestServer:
             with self._lock:
                 return 200, route(self._service, method, target, body)
         except RequestError as error:
+            if error.status >= 500:  # the client gets the line; why a scheduler raised stands in the log
+                _log.error("%s %s", method, target, exc_info=error)
             return error.status, {"error": str(error)}
         except Exception as error:  # a request must never take the controller down
+            _log.exception("%s %s", method, target)
             return 500, {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
 
 
