@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOBODY = "65534"
-WAIT_S = 180.0
+TIMEOUT_S = 180.0
+WAIT_S = 60.0
 BUSY = "another emulation is running on this machine: wait for it, or stop it\n"
 
 RAISING = '''
@@ -44,7 +45,7 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*prefix, sys.executable, *python, *arguments],
-        cwd=ROOT, env=env or environment(), capture_output=True, text=True, timeout=WAIT_S,
+        cwd=ROOT, env=env or environment(), capture_output=True, text=True, timeout=TIMEOUT_S,
     )  # fmt: skip
 
 
@@ -53,8 +54,10 @@ def unless_busy(*arguments: str, env: dict[str, str] | None = None) -> subproces
     deadline = time.monotonic() + WAIT_S
     while True:
         done = call(*arguments, env=env)
-        if not (done.returncode == 3 and BUSY in done.stderr) or time.monotonic() > deadline:
+        if not (done.returncode == 3 and BUSY in done.stderr):
             return done
+        if time.monotonic() > deadline:
+            pytest.skip("somebody else's emulation is running on this machine")
         time.sleep(2.0)
 
 
@@ -161,13 +164,11 @@ def test_a_python_without_mininet_is_told_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.emulation
-@pytest.mark.parametrize("out", ["file", "/proc/nothing"])
-def test_a_place_that_cannot_be_written_to_is_bad_input(out: str, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    done = unless_busy("run", "hello.yaml", "--out", str(tmp_path / out))
-    (line,) = errors_of(done)
-    assert done.returncode == 2
-    assert line.startswith(f"{tmp_path / out}: cannot make a run directory: ")
+    done = unless_busy("run", "hello.yaml", "--out", str(tmp_path / "file"))
+    line = f"{tmp_path}/file: cannot make a run directory: File exists, expected a directory to write to"
+    assert_one_line(done, 2, line)
 
 
 @pytest.fixture
