@@ -11,7 +11,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ENVIRONMENT = os.path.join(CHECKOUT, ".venv")
 
 
-def _go_on_in_environment():
+def _go_on_in_environment():  # type: () -> None
     python = os.path.join(ENVIRONMENT, "bin", "python")
     if not os.path.exists(os.path.join(ENVIRONMENT, "pyvenv.cfg")) or not os.access(python, os.X_OK):
         return
@@ -20,7 +20,7 @@ def _go_on_in_environment():
         os.execv(python, [python, "-m", "testbed"] + sys.argv[1:])  # noqa: RUF005
 
 
-def _missing():
+def _missing():  # type: () -> str
     if sys.version_info < (3, 11):
         return "Python 3.11 or newer (this is %d.%d)" % sys.version_info[:2]
     from importlib.util import find_spec
@@ -28,7 +28,7 @@ def _missing():
     return ", ".join(name for name in NEEDED if find_spec(name) is None)
 
 
-def _start():
+def _start():  # type: () -> int
     _go_on_in_environment()
     missing = _missing()
     if missing:
