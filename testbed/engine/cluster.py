@@ -1,0 +1,256 @@
+"""The emulated cluster of a run: network, controller, workers, and the jobs that come and go on it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from controller.decision import Decision
+from testbed.engine.collect import HostIteration, PhaseTimes
+from testbed.engine.controller_process import ControllerProcess, decision_of
+from testbed.engine.plan import hosts_of, job_plans, tos_of_flows
+from testbed.engine.workers import Event, WorkerPool
+from testbed.errors import RunFailedError
+from testbed.experiment import Experiment
+from testbed.record import DecisionRow
+from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
+from topologies.mininet_adapter.readback import queue_mismatches
+from workloads.job import Flow, Job
+
+QUEUE_BYTES: Final = 32 << 20
+"""Room in each emulated queue: never full, it stands for a lossless fabric."""
+START_DELAY_S: Final = 0.1
+
+Tell = Callable[..., None]
+
+
+@dataclass
+class RunningJob:
+    """What is known of a job that has arrived."""
+
+    job: Job
+    iterations: dict[str, int] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def completed(self) -> int:
+        """Iterations that all hosts have ended."""
+        return min(self.iterations.values(), default=0)
+
+
+class Cluster:
+    """Brings the parts of a run up and down, and carries out what happens to its jobs.
+
+    ``origin`` is the moment on the monotonic clock at which the first jobs begin. Everything else
+    that is public is what the run left: jobs, reports of the workers, decisions, retransmits.
+    """
+
+    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+        self._experiment = experiment
+        self._tell = tell
+        settings = NetworkSettings(
+            bandwidth_scale=experiment.scale.bandwidth,
+            mtu=experiment.scale.mtu,
+            levels=experiment.levels,
+            buffer=QUEUE_BYTES,
+        )
+        log = directory / "testbed.log"
+        self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
+        self._controller = ControllerProcess(
+            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
+        )
+        self.workers = WorkerPool(self._on_event, log)
+        self.jobs: dict[str, RunningJob] = {}
+        self.reports: list[HostIteration] = []
+        self.decisions: list[DecisionRow] = []
+        self.confirmations: list[float] = []
+        self.timings: dict[str, float] = {}
+        self.retransmits = 0
+        self.origin = 0.0
+        self._decision = Decision()
+        self._changing = asyncio.Lock()
+
+    # Up and down
+
+    async def bring_up(self) -> None:
+        """Bring everything up, the first jobs connected; ``RunFailedError`` or ``CommandError`` says what failed."""
+        began = time.monotonic()
+        self._tell("set up", note="namespaces and links")
+        await self._controller.spawn()
+        self.network.start_hosts()
+        await self._controller.ready()
+        self.network.start_switches(self._controller.openflow_target)
+        self.timings["network"] = time.monotonic() - began
+        self._tell("set up", note="workers and switches")
+        await asyncio.gather(self._connect_switches(), self._start_workers())
+        self.timings["connected"] = time.monotonic() - began
+        self._tell("set up", note="jobs and rules")
+        initial = [job for job in self._experiment.jobs if job.start_s <= 0.0]
+        for job in initial:
+            await self._announce(job, prepare=False)
+        self.timings["programmed"] = time.monotonic() - began
+        for job in initial:
+            await self._open(job)
+        self.network.openvswitch.enlarge_buffers()
+        mismatches = await self.queue_mismatches()
+        if mismatches:
+            raise RunFailedError(f"the network is not as set: {mismatches[0]}")
+        self.timings["set up"] = time.monotonic() - began
+        _log("timings", {**self.network.timings, **self.timings})
+
+    async def _connect_switches(self) -> None:
+        await self._controller.set_fabric(self._experiment.fabric)
+        await self._controller.wait_for_switches(list(self._experiment.fabric.switches))
+
+    async def _start_workers(self) -> None:
+        hosts = dict.fromkeys(host for job in self._experiment.jobs for host in self.hosts_of(job))
+        await self.workers.start({host: self.network.host_pid(host) for host in hosts})
+
+    async def queue_mismatches(self) -> list[str]:
+        """Queues that the kernel does not hold as they were set."""
+        return await asyncio.to_thread(queue_mismatches, self.network)
+
+    async def take_down(self) -> None:
+        """End every process of the run and take the network away."""
+        began = time.monotonic()
+        await self.workers.stop()
+        await self._controller.stop()
+        self.network.stop()
+        _log("take-down", {"seconds": time.monotonic() - began})
+
+    # Jobs come
+
+    def hosts_of(self, job: Job) -> tuple[str, ...]:
+        """The hosts of ``job``."""
+        return hosts_of(job, self._experiment.fabric)
+
+    def start_first_jobs(self) -> None:
+        """Set :attr:`origin` and let the jobs that are there begin."""
+        self.origin = time.monotonic() + START_DELAY_S
+        for running in self.jobs.values():
+            self._start(running.job, self.origin)
+
+    async def arrive_later(self, job: Job) -> None:
+        """Wait for the arrival of ``job``, make room for it, and let it begin."""
+        at = self.origin + job.start_s * self._experiment.scale.time
+        await asyncio.sleep(max(0.0, at - time.monotonic()))
+        async with self._changing:
+            answer = await self._announce(job, prepare=True)
+            await self._carry_out_changes(answer)
+        await self._open(job)
+        self._start(job, time.monotonic() + START_DELAY_S)
+
+    async def _announce(self, job: Job, *, prepare: bool) -> dict[str, Any]:
+        """Tell the controller that ``job`` arrives; its rules stand when this returns."""
+        began = time.monotonic()
+        answer = await self._controller.arrive(job, prepare=prepare)
+        self.jobs[job.name] = RunningJob(job)
+        self._note_decision(f"arrival of {job.name}", answer, began)
+        return answer
+
+    def _note_decision(self, cause: str, answer: dict[str, Any], began: float) -> None:
+        self._decision = decision_of(answer)
+        confirmed = time.monotonic() - began
+        self.confirmations.append(confirmed)
+        self.decisions.append(DecisionRow(self._now(), cause, self._decision, confirmed))
+
+    def _now(self) -> float:
+        """Undilated seconds since the first jobs began; 0 before."""
+        return max(0.0, time.monotonic() - self.origin) / self._experiment.scale.time if self.origin else 0.0
+
+    async def _open(self, job: Job) -> None:
+        """Open the connections of ``job``."""
+        tos = tos_of_flows(self._decision, job.flows, self._experiment.levels)
+        hosts = self.hosts_of(job)
+        for host, plan in job_plans(job, self._experiment, tos).items():
+            self.workers.tell(host, {"op": "job", "job": plan})
+        await self.workers.expect("listening", job.name, hosts)
+        for host in hosts:
+            self.workers.tell(host, {"op": "connect", "job": job.name})
+        await self.workers.expect("connected", job.name, hosts)
+
+    def _start(self, job: Job, at: float) -> None:
+        self.jobs[job.name].iterations = dict.fromkeys(self.hosts_of(job), 0)
+        for host in self.hosts_of(job):
+            self.workers.tell(host, {"op": "start", "job": job.name, "at": at})
+
+    # Running jobs change
+
+    async def _carry_out_changes(self, answer: dict[str, Any]) -> None:
+        """Change path and level of running flows, each between two of its messages with nothing in flight."""
+        changed = [c["flow"] for c in answer["changes"] if c["path_changed"] or c["level_changed"]]
+        flows = {flow.id: flow for running in self.jobs.values() for flow in running.job.flows}
+        await asyncio.gather(*(self._change(flows[name]) for name in changed))
+
+    async def _change(self, flow: Flow) -> None:
+        ports = self._experiment.fabric.ports
+        sender, receiver = ports[flow.source].host, ports[flow.target].host
+        tos = tos_of_flows(self._decision, (flow,), self._experiment.levels)
+        self.workers.tell(sender, {"op": "hold", "flows": [flow.id]})
+        await self.workers.expect("held", flow.id, [sender])
+        await self._controller.commit([flow.id])
+        self.workers.tell(receiver, {"op": "mark", "flows": tos})
+        self.workers.tell(sender, {"op": "resume", "flows": tos})
+
+    def _on_event(self, host: str, event: Event) -> None:
+        if event["event"] == "closed":
+            self.retransmits += event["retransmits"]
+        if event["event"] != "iteration":
+            return
+        running = self.jobs[event["job"]]
+        running.iterations[host] = event["iteration"] + 1
+        gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
+        phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
+        self.reports.append(HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"]))
+
+    # Jobs go
+
+    def finished(self) -> list[RunningJob]:
+        """Jobs that have made all their iterations since the last call."""
+        found = [r for r in self.jobs.values() if not r.ended and r.completed >= r.job.iterations]
+        for running in found:
+            running.ended = True
+        return found
+
+    async def depart(self, running: RunningJob) -> None:
+        """Close a job's connections and let the controller decide anew for those that stay."""
+        await self._close(running.job)
+        async with self._changing:
+            began = time.monotonic()
+            answer = await self._controller.depart(running.job.name, prepare=True)
+            self._note_decision(f"departure of {running.job.name}", answer, began)
+            await self._carry_out_changes(answer)
+
+    async def end_all(self) -> None:
+        """Stop the jobs that are still there, and put on record what is only known at the end."""
+        await self._note_taken_paths()
+        left = [running.job for running in self.jobs.values() if not running.ended]
+        for job in left:
+            for host in self.hosts_of(job):
+                self.workers.tell(host, {"op": "halt", "job": job.name})
+        for job in left:
+            await self._close(job)
+
+    async def _close(self, job: Job) -> None:
+        hosts = self.hosts_of(job)
+        for host in hosts:
+            self.workers.tell(host, {"op": "close", "job": job.name})
+        await self.workers.expect("closed", job.name, hosts)
+
+    async def _note_taken_paths(self) -> None:
+        """Where switches chose paths themselves, put what they chose on record."""
+        if not self._decision.hashed:
+            return
+        taken = {flow: tuple(path) for flow, path in (await self._controller.taken_paths())["taken"].items() if path}
+        self._decision = replace(self._decision, paths={**self._decision.paths, **taken}, hashed=())
+        self.decisions.append(DecisionRow(self._now(), "paths read back from the switches", self._decision))
+
+
+def _log(what: str, values: dict[str, float]) -> None:
+    text = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+    print(f"{what}: {text}", file=sys.stderr)
