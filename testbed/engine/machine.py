@@ -56,7 +56,9 @@ def _own_ticks() -> int:
 
 def cpu_share(before: CpuTimes, after: CpuTimes, time_s: float, duration_s: float) -> CpuShare:
     """What happened between two readings; ``foreign`` is busy time that neither the run nor interrupts explain."""
-    total = max(1, after.total - before.total)
+    total = after.total - before.total
+    if total <= 0:  # less than a tick has passed: nothing was seen, nothing is blamed
+        return CpuShare(time_s, duration_s, 1.0, 0.0, 0.0)
     idle = after.idle - before.idle
     stolen = after.stolen - before.stolen
     interrupt = after.interrupt - before.interrupt

@@ -1,0 +1,84 @@
+"""What workers are told: every byte of a job once, in emulated bytes, at the level that was decided."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controller.decision import Decision
+from testbed.api import prepare
+from testbed.engine.plan import emulated_size, hosts_of, job_plans, segment_size, tos_of_flows
+from testbed.experiment import Experiment, Scale
+from topologies.addressing import address_of
+from topologies.queues import tos_of_level
+
+
+@pytest.fixture(scope="module", params=["hello", "double-sided", "moe-alltoall"])
+def experiment(request: pytest.FixtureRequest) -> Experiment:
+    return prepare(str(request.param)).experiments[0]
+
+
+def test_every_connection_has_one_end_that_sends_and_one_that_receives(experiment: Experiment) -> None:
+    for job in experiment.jobs:
+        plans = job_plans(job, experiment, {}).values()
+        outgoing = [end for plan in plans for end in plan["outgoing"]]
+        incoming = [end for plan in plans for end in plan["incoming"]]
+        assert sorted(end["flow"] for end in outgoing) == sorted(flow.id for flow in job.flows)
+        assert sorted(map(str, outgoing)) == sorted(map(str, incoming))
+
+
+def test_connections_carry_the_five_tuple_that_the_controller_matches(experiment: Experiment) -> None:
+    for job in experiment.jobs:
+        for plan in job_plans(job, experiment, {}).values():
+            for end in plan["outgoing"]:
+                flow = job.flow_by_id[end["flow"]]
+                assert end["source"] == address_of(experiment.fabric, flow.source)
+                assert end["target"] == address_of(experiment.fabric, flow.target)
+                assert (end["source_port"], end["target_port"]) == (flow.source_port, flow.target_port)
+
+
+def test_what_is_sent_is_what_is_received_and_adds_up_to_the_flow(experiment: Experiment) -> None:
+    for job in experiment.jobs:
+        plans = job_plans(job, experiment, {}).values()
+        sent: dict[str, int] = {}
+        received: dict[str, int] = {}
+        for phase in (phase for plan in plans for phase in plan["phases"]):
+            for flow, size, _after, _lead in phase["out"]:
+                sent[flow] = sent.get(flow, 0) + size
+            for flow, size in phase["in"]:
+                received[flow] = received.get(flow, 0) + size
+        assert sent == received
+        for flow, size in sent.items():
+            assert size == pytest.approx(experiment.scale.size(job.flow_by_id[flow].bytes), abs=len(job.phases))
+
+
+def test_a_host_computes_for_its_own_gpus(experiment: Experiment) -> None:
+    for job in experiment.jobs:
+        plans = job_plans(job, experiment, {})
+        assert tuple(plans) == hosts_of(job, experiment.fabric)
+        assert sorted(gpu for plan in plans.values() for gpu in plan["gpus"]) == sorted(job.gpus)
+        assert all(experiment.fabric.host_of_gpu[gpu] == host for host, plan in plans.items() for gpu in plan["gpus"])
+
+
+def test_a_plan_is_plain_json(experiment: Experiment) -> None:
+    plans = job_plans(experiment.jobs[0], experiment, {"a": 224})
+    assert json.loads(json.dumps(plans)) == plans
+
+
+def test_a_flow_is_marked_with_its_own_level_its_jobs_or_the_lowest(experiment: Experiment) -> None:
+    one, other = experiment.jobs[0].flows[0], experiment.jobs[1].flows[0]
+    decision = Decision(levels={one.id: 2, other.job: 1})
+    assert tos_of_flows(decision, (one, other), 8) == {one.id: tos_of_level(2), other.id: tos_of_level(1)}
+    assert set(tos_of_flows(Decision(), (one, other), 8).values()) == {tos_of_level(7)}
+
+
+def test_no_message_shrinks_to_nothing() -> None:
+    assert emulated_size(Scale(1e9, 1.0), 1.0) == 1
+    assert emulated_size(Scale(1000.0, 2.0), 5e6) == 10_000
+
+
+def test_the_first_packet_waits_as_long_as_a_nic_needs_to_send_it() -> None:
+    experiment = prepare("hello").experiments[0]
+    plan = job_plans(experiment.jobs[0], experiment, {})["h0"]
+    assert plan["departure"] == pytest.approx(8 * segment_size(9000) / 12.5e6)
