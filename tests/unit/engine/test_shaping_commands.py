@@ -1,0 +1,84 @@
+"""Shaping as tc commands, and how what the kernel shows is compared with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topologies.queues import tos_of_level
+from topologies.shaping import Discipline, Shaping, payload_share, tc_commands
+
+readback = pytest.importorskip("topologies.mininet_adapter.readback", exc_type=ImportError)
+
+HTB = Shaping("tor0-eth1", 12.5e6, 9000, 32 << 20)
+DISCIPLINES: tuple[Discipline, ...] = ("htb", "prio")
+
+
+def shown(shaping: Shaping) -> str:
+    """What ``tc`` of iproute2 6.1 shows for it, in the parts that matter."""
+    rate = f"{shaping.wire_rate / 1e6:.4g}Mbit"
+    lines = ["qdisc htb 1: root refcnt 2 r2q 10 default 0x17 direct_packets_stat 0 direct_qlen 1000"]
+    lines.append(f"class htb 1:1 root rate {rate} ceil {rate} burst 1600b cburst 1600b ")
+    for level in range(shaping.levels):
+        lines.append(f"qdisc bfifo {0x10 + level:x}: parent 1:1{level} limit {shaping.buffer >> 20}Mb")
+        leaf = f"{0x10 + level:x}:"
+        lines.append(f"class htb 1:1{level} parent 1:1 leaf {leaf} prio {level} rate 8Kbit ceil {rate} burst 1580b ")
+        if level < shaping.levels - 1:
+            lines.append(f"filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::80{level} order flowid 1:1{level} ")
+            lines.append(f"  match {tos_of_level(level) << 16:08x}/00fc0000 at 0")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+@pytest.mark.parametrize("levels", [1, 2, 8])
+def test_every_level_has_a_queue_and_every_level_but_the_last_a_filter(discipline: Discipline, levels: int) -> None:
+    commands = tc_commands(Shaping("h0n0p0", 1e7, 9000, 1 << 20, levels, discipline))
+    leaves = [re.search(r"handle (\w+): bfifo limit 1048576$", command) for command in commands]
+    assert [match.group(1) for match in leaves if match] == [f"{0x10 + level:x}" for level in range(levels)]
+    marks = [match.group(1) for command in commands if (match := re.search(r"dsfield (\w+) 0xfc", command))]
+    assert marks == [f"{tos_of_level(level):#x}" for level in range(levels - 1)]
+
+
+def test_a_lower_level_number_is_a_higher_priority_and_all_may_borrow_the_whole_rate() -> None:
+    classes = [command for command in tc_commands(HTB) if "parent 1:1 classid" in command]
+    assert [int(re.findall(r" prio (\d)", command)[0]) for command in classes] == list(range(8))
+    assert all(f"rate 8000bit ceil {HTB.wire_rate}bit" in command for command in classes)
+
+
+def test_what_no_filter_names_goes_to_the_lowest_level() -> None:
+    assert tc_commands(HTB)[0].endswith("htb default 17")
+
+
+@given(st.floats(1e5, 1e9), st.integers(1500, 65_000))
+def test_the_shaper_leaves_the_payload_its_rate(rate: float, mtu: int) -> None:
+    shaping = Shaping("eth0", rate, mtu, 1 << 20)
+    assert shaping.wire_rate * payload_share(mtu) == pytest.approx(rate, rel=1e-4)
+    assert shaping.burst >= 1600
+
+
+def test_what_was_asked_for_has_no_mismatch() -> None:
+    assert list(readback.compare(HTB, shown(HTB))) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("class htb 1:1 root", "class hfsc 1:1 root", "the shaper is gone"),
+        ("root rate 12.58Mbit", "root rate 6.5Mbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
+        ("bfifo 13: parent 1:13 limit 32Mb", "bfifo 13: parent 1:13 limit 16Mb", "the queue of level 3 is not as set"),
+        ("qdisc bfifo 10:", "qdisc pfifo 10:", "the queue of level 0 is not as set"),
+        ("match 00c00000/", "match 00c40000/", "no filter leads DSCP 48 to level 1"),
+        ("leaf 12: prio 2", "leaf 12: prio 0", "the class of level 2 does not have its priority"),
+    ],
+)
+def test_each_thing_that_is_not_as_set_is_named(old: str, new: str, line: str) -> None:
+    text = shown(HTB)
+    assert old in text
+    assert list(readback.compare(HTB, text.replace(old, new))) == [line]
+
+
+def test_a_wiped_interface_is_one_line() -> None:
+    assert list(readback.compare(HTB, "qdisc noqueue 0: root refcnt 2 \n")) == ["the shaper is gone"]
