@@ -19,7 +19,7 @@ DISCIPLINES: tuple[Discipline, ...] = ("htb", "prio")
 
 def shown(shaping: Shaping) -> str:
     """What ``tc`` of iproute2 6.1 shows for it, in the parts that matter."""
-    rate = f"{shaping.wire_rate / 1e6:.4g}Mbit"
+    rate = f"{shaping.wire_rate // 1000}Kbit"
     lines = ["qdisc htb 1: root refcnt 2 r2q 10 default 0x17 direct_packets_stat 0 direct_qlen 1000"]
     lines.append(f"class htb 1:1 root rate {rate} ceil {rate} burst 1600b cburst 1600b ")
     for level in range(shaping.levels):
@@ -67,7 +67,7 @@ def test_what_was_asked_for_has_no_mismatch() -> None:
     ("old", "new", "line"),
     [
         ("class htb 1:1 root", "class hfsc 1:1 root", "the shaper is gone"),
-        ("root rate 12.58Mbit", "root rate 6.5Mbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
+        ("root rate 12575Kbit", "root rate 6500Kbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
         ("bfifo 13: parent 1:13 limit 32Mb", "bfifo 13: parent 1:13 limit 16Mb", "the queue of level 3 is not as set"),
         ("qdisc bfifo 10:", "qdisc pfifo 10:", "the queue of level 0 is not as set"),
         ("match 00c00000/", "match 00c40000/", "no filter leads DSCP 48 to level 1"),

@@ -79,8 +79,8 @@ def test_a_link_that_was_hardly_busy_or_within_the_grain_is_not_judged_by_that()
     assert judge(Evidence(link_rates=rates)).verdict == "ok"
 
 
-@pytest.mark.parametrize("what", ["queue_drops", "other_drops", "retransmits"])
-def test_any_loss_degrades(what: str) -> None:
+@pytest.mark.parametrize("what", ["queue_drops", "other_drops", "retransmits", "out_of_order"])
+def test_any_loss_or_overtaking_degrades(what: str) -> None:
     found = judge(Evidence(**{what: 3}))
     assert found.verdict == "degraded"
     assert found.reasons[0].startswith("3 ")
