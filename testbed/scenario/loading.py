@@ -16,6 +16,7 @@ from testbed.scenario.crosscheck import Parts, cross_problems, job_names
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
 from testbed.scenario.fabrics import AnyFabricSpec
 from testbed.scenario.messages import problems_of
+from testbed.scenario.narrowing import leave_out_checks, scheduler_names
 from testbed.scenario.spec import FabricSpec, JobSpec, Names, ScenarioSpec, SchedulerEntry
 
 T = TypeVar("T")
@@ -61,7 +62,9 @@ def load(
     try:
         document = parse_yaml(text, path)
         _require_mapping(document)
+        before = scheduler_names(document.data)
         _override(document, overrides)
+        leave_out_checks(document, before)
     except DocumentError as error:
         raise BadInputError(str(error)) from None
     data = cast("dict[str, object]", document.data)

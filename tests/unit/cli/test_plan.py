@@ -54,7 +54,7 @@ def test_crux_gives_no_flow_of_clos96_a_neighbour_and_ecmp_does(capsys: pytest.C
 
 
 def test_the_decision_is_a_function_of_scenario_and_seed() -> None:
-    first, again, other = (prepare("double-sided", schedulers=["ecmp"], seed=seed).experiments[0] for seed in (4, 4, 5))
+    first, again, other = (prepare("clos96", schedulers=["ecmp"], seed=seed).experiments[0] for seed in (4, 4, 5))
     assert final_decision(first) == final_decision(again)
     assert final_decision(first).paths != final_decision(other).paths
 
