@@ -36,7 +36,7 @@ def test_a_calibrated_job_is_listed_with_its_choices(name: str) -> None:
     assert cells(f"`{name}`")[1][1:7] == [
         f"`{chosen.derived_from}`",
         *(
-            f"{value:g}"
+            f"{value:.4g}"
             for value in (
                 chosen.compute_s,
                 chosen.overlap,
