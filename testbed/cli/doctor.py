@@ -13,8 +13,13 @@ from rich.table import Table
 
 from testbed.capabilities import Finding, findings
 from testbed.errors import EXIT_CANNOT, EXIT_OK
+from testbed.scale import MTU, PACKET_HOPS_PER_S
+from topologies.shaping import TCP_IP_HEADER
+from topologies.units import format_rate
 
 NAME: Final = "doctor"
+EXAMPLE_NICS: Final = 48
+EXAMPLE_SWITCHES: Final = 3
 HELP: Final = "say what this machine has, what it lacks and what follows; changes nothing"
 
 
@@ -32,8 +37,17 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         console = Console(highlight=False)
         console.print(_table(found))
-        console.print(stopper.remedy if stopper else "This machine can run emulations.", soft_wrap=True)
+        console.print(stopper.remedy if stopper else f"This machine can run emulations. {_budget()}", soft_wrap=True)
     return EXIT_CANNOT if stopper else EXIT_OK
+
+
+def _budget() -> str:
+    """What it can carry, from the budget that ``scale: auto`` plans with."""
+    rate = PACKET_HOPS_PER_S / EXAMPLE_NICS / EXAMPLE_SWITCHES * 8 * (MTU - TCP_IP_HEADER)
+    return (
+        f"Budget: {PACKET_HOPS_PER_S:,.0f} packets x switches per second, "
+        f"such as {EXAMPLE_NICS} NICs at {format_rate(rate)} over {EXAMPLE_SWITCHES} switches."
+    )
 
 
 def _document(found: Sequence[Finding], stopper: Finding | None) -> dict[str, object]:
@@ -41,6 +55,7 @@ def _document(found: Sequence[Finding], stopper: Finding | None) -> dict[str, ob
         "schema_version": 1,
         "can_emulate": stopper is None,
         "reason": stopper.remedy if stopper else "",
+        "budget_packet_hops_per_s": PACKET_HOPS_PER_S,
         "findings": [{key: value for key, value in asdict(finding).items() if key != "remedy"} for finding in found],
     }
 

@@ -18,6 +18,7 @@ from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
 from testbed.record import DecisionRow
+from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
 from workloads.job import Flow, Job
@@ -58,6 +59,8 @@ class Cluster:
             mtu=experiment.scale.mtu,
             levels=experiment.levels,
             buffer=QUEUE_BYTES,
+            kernel_datapath=kernel_datapath_loaded(),
+            discipline=best_discipline(),
         )
         log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")

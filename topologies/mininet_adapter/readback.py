@@ -39,7 +39,9 @@ def queue_mismatches(network: EmulatedNetwork) -> list[str]:
 def _mismatches(shapings: list[Shaping]) -> Iterator[str]:
     lines: list[str] = []
     for shaping in shapings:
-        lines += [f"{kind} show dev {shaping.interface}" for kind in ("qdisc", "class", "filter")] + _BOUNDARY
+        filters = "filter show dev {}" if shaping.discipline == "htb" else "filter show dev {} parent 2:"
+        questions = ("qdisc show dev {}", "class show dev {}", filters)
+        lines += [question.format(shaping.interface) for question in questions] + _BOUNDARY
     text = run_command(["tc", "-batch", "-"], text_input="\n".join(lines) + "\n")
     answers = re.split(r"(?:qdisc noqueue [^\n]*\n){2}", text)
     for shaping, answer in zip(shapings, answers, strict=False):

@@ -1,0 +1,63 @@
+"""What the machine forwards: idle CPU while all 48 NICs of ``clos96`` send at once, over the link rate.
+
+``scale: auto`` plans with :data:`testbed.scale.PACKET_HOPS_PER_S`; this is where that number comes from.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Final
+
+from benchmarks.common import Line, Scenario, bundled, main, run
+from testbed.fidelity import MIN_IDLE_CPU
+from testbed.scale import PACKET_HOPS_PER_S, peak_load
+
+TITLE: Final = "48 NICs sending at once over three switches, MTU 9000"
+HOSTS: Final = (0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11)
+"""Ring neighbours lie under different ToRs."""
+SCALES: Final = (64_000, 48_000, 32_000, 24_000, 16_000)
+
+
+def scenario(bandwidth: float) -> Scenario:
+    """One job on all GPUs that does nothing but send, each flow on links of its own."""
+    made = bundled("clos96")
+    made["name"] = f"forwarding-{bandwidth:.0f}"
+    made["jobs"] = [
+        {
+            "name": "all", "model": "crux-gpt", "placement": [f"h{host}" for host in HOSTS],
+            "compute": "0.001s", "overlap": 0, "communication": "170GB", "jitter": 0,
+        }
+    ]  # fmt: skip
+    made["measure"] = {"iterations": 3, "warmup": 1, "limit": "60s"}
+    made["scale"] = {"bandwidth": bandwidth, "time": 1}
+    made["checks"] = []
+    return made
+
+
+def measure(quick: bool) -> list[Line]:
+    """A row per link rate, the fastest last."""
+    return [_row(bandwidth) for bandwidth in (SCALES[2:3] if quick else SCALES)]
+
+
+def _row(bandwidth: float) -> Line:
+    made = run(scenario(bandwidth), {"name": "crux", "priorities": False}, attempts=1)
+    load = peak_load(made.experiment.fabric, made.experiment.jobs, made.experiment.scale)
+    idle = sorted(float(second[2]) for second in made.record.environment["cpu"])  # type: ignore[attr-defined]
+    job = made.job("all")
+    slowest = job["iteration_s"]["p99"] / job["alone_s"]["decided_paths"]
+    within = load.packet_hops_per_s <= 1.01 * PACKET_HOPS_PER_S
+    return Line(
+        {
+            "link": f"{200e3 / bandwidth:.2f} Mbit/s",
+            "packets x switches per s": f"{load.packet_hops_per_s:,.0f}",
+            "idle CPU, median": f"{median(idle):.0%}",
+            "lowest second": f"{idle[0]:.0%}",
+            "slowest iteration / analytic": f"{slowest:.3f}",
+        },
+        target=f">= {MIN_IDLE_CPU:.0%} idle within the budget" if within else "",
+        outcome=("pass" if median(idle) >= MIN_IDLE_CPU else "missed") if within else "",
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(TITLE, measure))

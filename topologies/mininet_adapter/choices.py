@@ -1,0 +1,25 @@
+"""What the machine offers for carrying a fabric out, tried in the run's own namespace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from topologies.mininet_adapter.system import CommandError, run_command
+from topologies.shaping import Discipline
+
+_KERNEL_MODULE = Path("/sys/module/openvswitch")
+
+
+def kernel_datapath_loaded() -> bool:
+    """Whether Open vSwitch can forward in the kernel; else it forwards in userspace."""
+    return _KERNEL_MODULE.exists()
+
+
+def best_discipline() -> Discipline:
+    """``prio`` where the kernel has it, strict by construction; else ``htb``. Call it in a namespace of one's own."""
+    try:
+        run_command(["tc", "qdisc", "add", "dev", "lo", "root", "handle", "2:", "prio", "bands", "8"])
+    except CommandError:
+        return "htb"
+    run_command(["tc", "qdisc", "del", "dev", "lo", "root"])
+    return "prio"
