@@ -1,8 +1,8 @@
 """Measures the rate that busy links really reach.
 
-A link counts as busy from one look to the next while a full packet waits in its queue at both, the
-looks being a few packet times apart. What it sent over such a stretch says its rate, to within one
-packet; so only long stretches count. A few links at a time are watched closely: those with most in
+A link is busy from one look to the next if enough waited in its queue at the first to keep it
+sending until the second; the looks are a few packet times apart. What it sent over a stretch of
+such looks says its rate, to within one packet; so only long stretches count. A few links at a time are watched closely: those with most in
 their queues, and of those the least watched so far.
 """
 
@@ -27,7 +27,8 @@ GRAIN: Final = 1.2
 class ProbedLink:
     """A link's interface, the rate in bit/s it is set to, and what was seen while it was busy.
 
-    ``begin`` and ``last`` are (time, bytes sent) at the ends of the stretch under way.
+    ``begin`` and ``last`` are (time, bytes sent) at the ends of the stretch under way; ``waiting`` are
+    the bytes in the queue at its end.
     """
 
     socket: CounterSocket
@@ -38,6 +39,7 @@ class ProbedLink:
     stretches: int = 0
     begin: tuple[float, int] | None = field(default=None, repr=False)
     last: tuple[float, int] = field(default=(0.0, 0), repr=False)
+    waiting: int = field(default=0, repr=False)
 
     @property
     def reached(self) -> float:
@@ -46,12 +48,14 @@ class ProbedLink:
 
     def look(self, now: float, sent: int, waiting: int, packet: int) -> None:
         """Take note of the counters at ``now``: bytes sent so far and waiting; ``packet`` is a full one's size."""
-        if waiting < packet:
+        if self.begin is not None and self.waiting * 8 < (now - self.last[0]) * self.wire_rate:
+            self.end_stretch(packet)
+        if waiting < PACKETS_PER_LOOK * packet:
             self.end_stretch(packet)
             return
         if self.begin is None:
             self.begin = (now, sent)
-        self.last = (now, sent)
+        self.last, self.waiting = (now, sent), waiting
 
     def end_stretch(self, packet: int) -> None:
         """Count the stretch under way if it was long enough."""
