@@ -40,7 +40,6 @@ def measure(quick: bool) -> list[Line]:
         lines += [_row(scheduler, cause, seconds) for cause, seconds in seen]
         middle = median(seconds for _, seconds in seen)
         columns = {"scheduler": scheduler, "arrival": f"median of {len(seen)}", "confirmed ms": round(1e3 * middle)}
-        # CPU or timers say nothing about the controller's work, but a doubtful run may have been starved.
         lines.append(Line(columns, "< 250 ms", judged(middle < TARGET_S, *runs), doubts_of(*runs)))
     return lines
 
