@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK_WAIT_S = 300
+NOT_BELIEVABLE = 4
 
 class Finished:
     """A run that has ended: exit status, what it printed, its directory and summary."""
@@ -61,3 +62,13 @@ def run_to_end(scenario: str | Path, out: Path, *arguments: str) -> Finished:
         if "another emulation is running" not in done.stderr or time.monotonic() > deadline:
             return Finished(done, out)
         time.sleep(2)
+
+
+def run_until_believable(scenario: str | Path, out: Path, *arguments: str, attempts: int = 3) -> Finished:
+    """Run a scenario until its verdict is ok, at most ``attempts`` times; the last run otherwise."""
+    for attempt in range(attempts):
+        done = run_to_end(scenario, out / str(attempt), *arguments)
+        if done.status != NOT_BELIEVABLE:
+            break
+        print(f"inconclusive: {[entry['fidelity']['reasons'] for entry in done.summary['runs']]}")
+    return done

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from emulation_runs import Finished, run_to_end
+from emulation_runs import Finished, run_until_believable
 
 pytestmark = pytest.mark.emulation
 
@@ -31,7 +31,7 @@ scale: {bandwidth: 8000, time: 1}
 def changing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder = tmp_path_factory.mktemp("changing")
     (folder / "changing.yaml").write_text(SCENARIO)
-    done = run_to_end(folder / "changing.yaml", folder / "runs")
+    done = run_until_believable(folder / "changing.yaml", folder / "runs")
     assert done.status in (0, 4), done.error
     return done
 

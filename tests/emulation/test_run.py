@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
-from emulation_runs import Finished, run_to_end
+from emulation_runs import Finished, run_to_end, run_until_believable
 
 pytestmark = pytest.mark.emulation
 
 
 @pytest.fixture(scope="module")
 def hello(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return run_to_end("hello.yaml", tmp_path_factory.mktemp("hello"), "--json")
+    return run_until_believable("hello.yaml", tmp_path_factory.mktemp("hello"), "--json")
 
 
 def test_hello_ends_well_and_believable_or_says_that_the_machine_disturbed_it(hello: Finished) -> None:
