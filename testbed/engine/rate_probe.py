@@ -2,8 +2,8 @@
 
 A link is busy from one look to the next if enough waited in its queue at the first to keep it
 sending until the second; the looks are a few packet times apart. What it sent over a stretch of
-such looks says its rate, to within one packet; so only long stretches count. A few links at a time are watched closely: those with most in
-their queues, and of those the least watched so far.
+such looks says its rate, to within one packet; so only long stretches count. A few links at a time
+are watched closely: those with most in their queues, and of those the least watched so far.
 """
 
 from __future__ import annotations
