@@ -44,7 +44,8 @@ def _mismatches(shapings: list[Shaping]) -> Iterator[str]:
         lines += [question.format(shaping.interface) for question in questions] + _BOUNDARY
     text = run_command(["tc", "-batch", "-"], text_input="\n".join(lines) + "\n")
     answers = re.split(r"(?:qdisc noqueue [^\n]*\n){2}", text)
-    for shaping, answer in zip(shapings, answers, strict=False):
+    answers += [""] * len(shapings)
+    for shaping, answer in zip(shapings, answers[: len(shapings)], strict=True):
         for problem in compare(shaping, answer):
             yield f"interface {shaping.interface}: {problem}"
 

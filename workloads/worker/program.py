@@ -97,16 +97,20 @@ class JobProgram:
         self._late = max(self._late, late)
         self._ready = self._clock()
         self._communicating = True
-        for flow, size in self._phases[self._phase].into:
+        self._dependents.clear()
+        plan = self._phases[self._phase]
+        for flow, size in plan.into:
             self.into[flow].begin(size, self._slice)
-        self._timer(self._ready + self._departure, self._send_messages)
+        if plan.out:
+            self._timer(self._ready + self._departure, self._send_messages)
+        else:
+            self._check()
 
     def _send_messages(self, _late: float) -> None:
         """Let the first packets go once they would have left a NIC whole: a token bucket lets them go at once."""
         if self.halted:
             return
         plan = self._phases[self._phase]
-        self._dependents.clear()
         for flow, size, after, lead in plan.out:
             stream = self.out[flow]
             stream.begin(size, lead, self.into[after] if after is not None else None)
