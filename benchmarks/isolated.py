@@ -4,8 +4,9 @@ Target: the mean iteration within 1.5 %, for allreduce and all-to-all, on Clos a
 The analysis takes the paths of the decision in force, so that flows of the job itself that meet on
 a link count on both sides.
 
-Time is dilated by two: what the fill of a ring and the uneven ends of an all-to-all add is a few
-packets' time whatever the size (3 of 5.7 ms at 12.5 Mbit/s), so messages need packets enough.
+The scale is what ``auto`` makes of each case. What the fill of a ring and the uneven ends of an
+all-to-all add is a few packets' time whatever the size, so messages need packets enough, and
+``auto`` sees to that.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ from benchmarks.common import Line, Run, Scenario, doubts_of, judged, main, perc
 TITLE: Final = "A job alone: measured iteration against compute + exposed bytes / rate"
 TOLERANCE: Final = 0.015
 PORT_RATE: Final = 100e9
-EMULATED_RATE: Final = 12.5e6
 COMPUTE_S: Final = 0.3
-DILATION: Final = 2
 
 FABRICS: Final[Mapping[str, Mapping[str, Any]]] = {
     "clos": {
@@ -67,7 +66,7 @@ class Case:
             "fabric": dict(FABRICS[self.fabric]),
             "jobs": [job],
             "measure": {"iterations": iterations, "warmup": 2, "limit": "120s"},
-            "scale": {"bandwidth": PORT_RATE / EMULATED_RATE, "time": DILATION},
+            "scale": "auto",
         }
 
 

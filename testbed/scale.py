@@ -27,6 +27,9 @@ MAX_LINK_RATE: Final = 100e6
 MIN_CHUNK_PACKETS: Final = 8
 """A ring's chunk of fewer full packets than this spends its time in latency, not in bandwidth."""
 
+MIN_ALLTOALL_PACKETS: Final = 400
+"""Full packets that a port sends in an all-to-all: its flows end unevenly, by some six packets of any number."""
+
 MTU: Final = 9000
 DILATIONS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
@@ -54,16 +57,19 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: float = PACKET_HOP
     """The least shrunk scale whose peak stays within ``budget`` packet-hops per second.
 
     The bandwidth scale is rounded up to two digits; the dilation is the smallest of ``DILATIONS``
-    that leaves every ring chunk ``MIN_CHUNK_PACKETS`` full packets, or the largest there is.
+    that leaves every ring chunk ``MIN_CHUNK_PACKETS`` full packets and every port's all-to-all
+    ``MIN_ALLTOALL_PACKETS``, or the largest there is.
     """
     packet_bits = 8 * (MTU - TCP_IP_HEADER)
     fastest = max((link.capacity for link in fabric.network_links), default=MAX_LINK_RATE)
     needed = max(_bit_hops_per_s(fabric, jobs) / packet_bits / budget, fastest / MAX_LINK_RATE, 1.0)
     bandwidth = _round_up(needed)
-    smallest = min(_chunks(jobs), default=float("inf"))
+    chunk = min(_chunks(jobs), default=float("inf"))
+    alltoall = min(_alltoall_bytes(jobs), default=float("inf"))
     for dilation in DILATIONS:
         scale = Scale(bandwidth, dilation, MTU)
-        if scale.size(smallest) >= MIN_CHUNK_PACKETS * packet_bits / 8:
+        packets = scale.size(1.0) * 8 / packet_bits
+        if chunk * packets >= MIN_CHUNK_PACKETS and alltoall * packets >= MIN_ALLTOALL_PACKETS:
             break
     return scale
 
@@ -79,9 +85,21 @@ def _bit_hops_per_s(fabric: Fabric, jobs: Sequence[Job]) -> float:
 
 
 def _chunks(jobs: Sequence[Job]) -> list[float]:
-    """Bytes that every transfer moves at a stretch: the chunk of a ring, else the whole message."""
+    """Bytes that the transfers of rings move at a stretch."""
     transfers = (transfer for job in jobs for phase in job.phases for transfer in phase.transfers)
-    return [transfer.lead if transfer.after is not None else transfer.bytes for transfer in transfers]
+    return [transfer.lead for transfer in transfers if transfer.after is not None]
+
+
+def _alltoall_bytes(jobs: Sequence[Job]) -> list[float]:
+    """Bytes that each port sends in each phase in messages that wait for nothing."""
+    sums: dict[tuple[str, int, str], float] = {}
+    for job in jobs:
+        for index, phase in enumerate(job.phases):
+            for transfer in phase.transfers:
+                if transfer.after is None:
+                    key = (job.name, index, job.flow_by_id[transfer.flow].source)
+                    sums[key] = sums.get(key, 0.0) + transfer.bytes
+    return list(sums.values())
 
 
 def _round_up(value: float) -> float:

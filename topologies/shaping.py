@@ -22,10 +22,13 @@ Discipline = Literal["htb", "prio"]
 ETHERNET_HEADER: Final = 14
 TCP_IP_HEADER: Final = 40
 """IPv4 and TCP without options: time stamps are off in the emulated hosts."""
+ACKNOWLEDGEMENT: Final = (ETHERNET_HEADER + TCP_IP_HEADER) / 2
+"""Bytes of acknowledgement per full packet the other way: one for two. A collective loads both ways alike."""
 
 GUARANTEED_BIT_PER_S: Final = 8000
-BURST_S: Final = 0.001
-"""Lateness of the shaper's timer that the bucket makes good; more would let a burst start ahead of the rate."""
+BURST_S: Final = 0.004
+"""Lateness of the shaper's timer that the bucket makes good: less, and a busy machine's links fall short of their rate.
+It lets a burst start ahead of the rate by as much, which senders wait out."""
 
 LEAF_HANDLE: Final = 0x10
 """The leaf queue of level k is qdisc ``1k:`` (hexadecimal), in both disciplines."""
@@ -44,8 +47,8 @@ class Shaping:
 
     @property
     def wire_rate(self) -> int:
-        """Rate in bit/s the shaper is set to: the payload rate and the headers of full packets."""
-        return round(self.rate * (self.mtu + ETHERNET_HEADER) / (self.mtu - TCP_IP_HEADER))
+        """Rate in bit/s the shaper is set to: the payload rate, headers of full packets and acknowledgements."""
+        return round(self.rate / payload_share(self.mtu))
 
     @property
     def burst(self) -> int:
@@ -54,8 +57,8 @@ class Shaping:
 
 
 def payload_share(mtu: int) -> float:
-    """Payload bytes per byte on the wire of a full packet."""
-    return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER)
+    """Payload bytes per byte on a wire that carries full packets, and acknowledgements of as many the other way."""
+    return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER + ACKNOWLEDGEMENT)
 
 
 def tc_commands(shaping: Shaping) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from testbed.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.fabric import Fabric
 from topologies.queues import tos_of_level
-from topologies.shaping import TCP_IP_HEADER
+from topologies.shaping import BURST_S, TCP_IP_HEADER
 from workloads.job import Flow, Job, Phase
 
 WINDOW_PACKETS: Final = 8
@@ -65,10 +65,13 @@ def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -
 
 
 def _departure(job: Job, experiment: Experiment) -> float:
-    """Seconds, dilated, that a full packet takes on the job's slowest host link; 0 without flows."""
+    """Seconds, dilated, by which the job's slowest host link lets a burst start ahead of its rate; 0 without flows.
+
+    A token bucket sends its first packet, and what the bucket holds, at once.
+    """
     fabric, scale = experiment.fabric, experiment.scale
     rates = [scale.rate(fabric.uplink(flow.source).capacity) for flow in job.flows]
-    return 8 * segment_size(scale.mtu) / min(rates) if rates else 0.0
+    return 8 * segment_size(scale.mtu) / min(rates) + BURST_S if rates else 0.0
 
 
 def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[str, Any]:

@@ -15,8 +15,6 @@ import termios
 _TCP_NODELAY = 1
 _TCP_INFO = 11
 _TCP_WINDOW_CLAMP = 10
-_SO_SNDBUFFORCE = 32
-_SEND_BUFFER = 8 << 20
 _MAX_SEND = 1 << 20
 _ZEROES = memoryview(bytes(_MAX_SEND))
 _SCRATCH = bytearray(1 << 20)
@@ -28,11 +26,13 @@ def prepare(connection: socket.socket, window: int) -> None:
     """Options that every connection of a job carries, set before it connects or listens.
 
     ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
-    a queue share its rate; and small, so that little waits ahead of a change of level.
+    a queue share its rate; and small, so that little waits ahead of a change of level. The kernel
+    takes hardly more than that from the sender: a message is sent when its last bytes are on their
+    way, not when they have been put into a large buffer.
     """
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
-    connection.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SEND_BUFFER)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window)
 
 
 class OutStream:

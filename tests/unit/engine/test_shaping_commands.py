@@ -67,7 +67,7 @@ def test_what_was_asked_for_has_no_mismatch() -> None:
     ("old", "new", "line"),
     [
         ("class htb 1:1 root", "class hfsc 1:1 root", "the shaper is gone"),
-        ("root rate 12575Kbit", "root rate 6500Kbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
+        ("root rate 12613Kbit", "root rate 6500Kbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
         ("bfifo 13: parent 1:13 limit 32Mb", "bfifo 13: parent 1:13 limit 16Mb", "the queue of level 3 is not as set"),
         ("qdisc bfifo 10:", "qdisc pfifo 10:", "the queue of level 0 is not as set"),
         ("match 00c00000/", "match 00c40000/", "no filter leads DSCP 48 to level 1"),
