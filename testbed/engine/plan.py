@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any, Final
 
 from controller.decision import Decision
@@ -13,8 +14,10 @@ from topologies.queues import tos_of_level
 from topologies.shaping import BURST_S, TCP_IP_HEADER
 from workloads.job import Flow, Job, Phase
 
-WINDOW_PACKETS: Final = 8
-"""Full packets a flow may have in flight: enough for the longest path, little to wait behind."""
+MIN_WINDOW_PACKETS: Final = 8
+WINDOW_S: Final = 0.04
+"""What a flow may have in flight: eight full packets, and on fast links as much as they send in this time, which
+covers the way through the switches and back. Enough for the longest path, little to wait behind."""
 SLICE_PACKETS: Final = 2
 """Rings forward in slices of this many full packets: what one acknowledgement covers."""
 
@@ -57,11 +60,19 @@ def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -
         "phases": [_phase(phase, job, host, experiment) for phase in job.phases],
         "outgoing": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host],
         "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
-        "window": WINDOW_PACKETS * segment,
+        "window": _window(experiment),
         "slice": SLICE_PACKETS * segment,
         "departure": _departure(job, experiment),
         "tos": dict(tos),
     }
+
+
+def _window(experiment: Experiment) -> int:
+    """Bytes in flight allowed to every flow of the run alike."""
+    fabric, scale = experiment.fabric, experiment.scale
+    fastest = max((scale.rate(fabric.uplink(port).capacity) for port in fabric.ports), default=0.0)
+    segment = segment_size(scale.mtu)
+    return max(MIN_WINDOW_PACKETS, ceil(WINDOW_S * fastest / 8 / segment)) * segment
 
 
 def _departure(job: Job, experiment: Experiment) -> float:

@@ -16,7 +16,7 @@ from typing import Final
 from testbed.engine.netlink import CounterSocket
 
 WATCHED_LINKS: Final = 8
-PACKETS_PER_LOOK: Final = 3
+PACKETS_PER_LOOK: Final = 2
 MIN_INTERVAL_S: Final = 0.005
 MIN_STRETCH_PACKETS: Final = 20
 GRAIN: Final = 1.2

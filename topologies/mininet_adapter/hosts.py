@@ -33,16 +33,21 @@ HOST_SYSCTLS: Mapping[str, str] = {
     "net.ipv4.ip_local_port_range": "61000 65000",
 }
 
+NIC_QUEUE_PACKETS = 3.3
+"""Full packets of a connection that may wait in its own NIC (TCP small queues). More would hold up the
+acknowledgements of what comes in, which leave by the same queue at the same level."""
+
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_OFF = {"tx checksum": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 
 
-def configure_host(addresses: Mapping[str, str]) -> dict[str, str]:
+def configure_host(addresses: Mapping[str, str], mtu: int) -> dict[str, str]:
     """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
 
     A packet leaves by the interface whose address it carries: one routing table and rule each.
     """
-    settings = write_sysctls(HOST_SYSCTLS)
+    small_queues = {"net.ipv4.tcp_limit_output_bytes": str(round(NIC_QUEUE_PACKETS * mtu))}
+    settings = write_sysctls({**HOST_SYSCTLS, **small_queues})
     lines = ["link set lo up"]
     rules = []
     for table, (interface, address) in enumerate(addresses.items(), start=100):

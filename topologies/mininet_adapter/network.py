@@ -169,7 +169,7 @@ class EmulatedNetwork:
             ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
-                configure_host(addresses)
+                configure_host(addresses, self.settings.mtu)
 
     def _make_bridges(self, controller: str | None) -> None:
         """One transaction; the no-op QoS keeps Open vSwitch from wiping queues that it did not make."""

@@ -12,6 +12,7 @@ from testbed.engine.plan import emulated_size, hosts_of, job_plans, segment_size
 from testbed.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.queues import tos_of_level
+from topologies.shaping import BURST_S
 
 
 @pytest.fixture(scope="module", params=["hello", "double-sided", "moe-alltoall"])
@@ -78,7 +79,16 @@ def test_no_message_shrinks_to_nothing() -> None:
     assert emulated_size(Scale(1000.0, 2.0), 5e6) == 10_000
 
 
-def test_the_first_packet_waits_as_long_as_a_nic_needs_to_send_it() -> None:
+def test_the_first_packet_waits_out_what_the_token_bucket_would_send_ahead_of_its_rate() -> None:
     experiment = prepare("hello").experiments[0]
     plan = job_plans(experiment.jobs[0], experiment, {})["h0"]
-    assert plan["departure"] == pytest.approx(8 * segment_size(9000) / 12.5e6)
+    assert plan["departure"] == pytest.approx(8 * segment_size(9000) / 12.5e6 + BURST_S)
+
+
+@pytest.mark.parametrize(("bandwidth", "packets"), [(32000, 8), (8000, 8), (1000, 56)])
+def test_the_window_is_eight_packets_or_what_a_fast_link_sends_in_forty_milliseconds(
+    bandwidth: float, packets: int
+) -> None:
+    experiment = prepare("hello", overrides=[f"scale={{bandwidth: {bandwidth}, time: 1}}"]).experiments[0]
+    plan = job_plans(experiment.jobs[0], experiment, {})["h0"]
+    assert plan["window"] == packets * segment_size(9000)
