@@ -20,7 +20,7 @@ MAX_TIMER_LATENESS_S: Final = 0.020
 MAX_LINK_RATE_ERROR: Final = 0.02
 """A busy link that reaches less, or more, than its set rate by this share is not the link of the scenario."""
 
-MIN_BUSY_S: Final = 1.0
+MIN_BUSY_S: Final = 2.0
 """A link's rate is judged once it was seen busy this long, in seconds of the machine's clock."""
 
 INVALID_SHARE: Final = 0.2

@@ -19,8 +19,8 @@ WATCHED_LINKS: Final = 8
 PACKETS_PER_LOOK: Final = 2
 MIN_INTERVAL_S: Final = 0.005
 MIN_STRETCH_PACKETS: Final = 20
-GRAIN: Final = 1.2
-"""Packets: three standard deviations of the count at the two ends of a stretch."""
+GRAIN: Final = 2.0
+"""Packets: five standard deviations of the count at the two ends of a stretch."""
 
 
 @dataclass
