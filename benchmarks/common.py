@@ -66,6 +66,17 @@ class Run:
                 by_iteration.setdefault(row.iteration, []).append(row.communication_s)
         return [mean(times) for times in by_iteration.values()]
 
+    def joint_communication_s(self, job: str) -> list[float]:
+        """As :meth:`communication_s`, from when all hosts are ready to the last byte; for jobs without overlap."""
+        ready: dict[int, float] = {}
+        end: dict[int, float] = {}
+        for row in self.record.iterations:
+            if row.job == job and row.iteration >= self.experiment.measure.warmup and not row.disturbed:
+                begin = row.start_s + row.compute_s
+                ready[row.iteration] = max(ready.get(row.iteration, begin), begin)
+                end[row.iteration] = max(end.get(row.iteration, 0.0), begin + row.communication_s)
+        return [end[iteration] - ready[iteration] for iteration in ready]
+
 
 @dataclass(frozen=True)
 class Line:

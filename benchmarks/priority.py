@@ -71,8 +71,8 @@ def _pairs_scenario(name: str, rate: float, jobs: Sequence[dict[str, Any]], iter
 
 
 def _rate(made: Run, job: str, alone_s: float) -> float:
-    """Share of the link's rate that the flow of ``job`` got while it had something to send."""
-    return alone_s / mean(made.communication_s(job))
+    """Share of the link's rate that the flows of ``job`` got while both their senders had something to send."""
+    return alone_s / mean(made.joint_communication_s(job))
 
 
 def adjacent_levels(rate: float, iterations: int) -> list[Line]:
