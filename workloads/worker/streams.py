@@ -15,6 +15,7 @@ import termios
 _TCP_NODELAY = 1
 _TCP_INFO = 11
 _TCP_WINDOW_CLAMP = 10
+_BUFFERED_WINDOWS = 4
 _MAX_SEND = 1 << 20
 _ZEROES = memoryview(bytes(_MAX_SEND))
 _SCRATCH = bytearray(1 << 20)
@@ -27,12 +28,12 @@ def prepare(connection: socket.socket, window: int) -> None:
 
     ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
     a queue share its rate; and small, so that little waits ahead of a change of level. The kernel
-    takes hardly more than that from the sender: a message is sent when its last bytes are on their
-    way, not when they have been put into a large buffer.
+    takes a few times that from the sender, so that it is not idle while the worker wakes, and a
+    message counts as sent when little of it is left, not when it has been put into a large buffer.
     """
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_WINDOWS * window)
 
 
 class OutStream:
