@@ -115,6 +115,9 @@ def _judge_cpu(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) 
         )
         verdicts.append("degraded")
         return True
+    if not evidence.enough_undisturbed:
+        reasons.append("fewer iterations were made than asked for: measure.limit came first")
+        verdicts.append("degraded")
     return False
 
 

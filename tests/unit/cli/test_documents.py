@@ -44,7 +44,7 @@ def test_commands_in_documents_are_what_the_command_line_takes(page: str, line: 
     words = [word.strip("[]") if word.startswith("[") else word for word in shlex.split(line)]
     arguments = words[words.index("testbed") + 1 :]
     if arguments != ["--version"]:
-        build_parser(arguments).parse_args(arguments)
+        assert build_parser(arguments).parse_args(arguments).verb == arguments[0]
 
 
 def test_documents_hold_scenarios_and_commands_to_try() -> None:

@@ -89,3 +89,10 @@ def test_any_loss_or_overtaking_degrades(what: str) -> None:
 def test_a_setting_that_was_not_as_asked_for_invalidates() -> None:
     found = judge(Evidence(settings=["interface tor0-eth1: the shaper is gone"]))
     assert (found.verdict, found.reasons) == ("invalid", ("interface tor0-eth1: the shaper is gone",))
+
+
+def test_a_run_cut_short_by_its_limit_says_so() -> None:
+    verdict = judge(Evidence(enough_undisturbed=False))
+    assert verdict.verdict == "degraded"
+    assert verdict.reasons == ("fewer iterations were made than asked for: measure.limit came first",)
+    assert not verdict.machine_caused

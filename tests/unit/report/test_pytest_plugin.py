@@ -110,6 +110,7 @@ def test_it(run):
     assert run.crux.gpu_utilization > 0.5
 """
     )
+    result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*GPU util*")
 
 
