@@ -15,7 +15,15 @@ MIN_IDLE_CPU: Final = 0.35
 """Mininet-HiFi's rule: below this share of idle CPU in a second, packets and timers are no longer served in time."""
 
 MAX_TIMER_LATENESS_S: Final = 0.020
-"""Seconds of the machine's clock: a compute pause that ends this late moves an iteration of one second by 2 %."""
+"""Seconds of the machine's clock: a compute pause that ends this late moves an iteration of one second by 2 %.
+
+The iterations that a late pause touches are disturbed: listed, replaced by others, not counted."""
+
+MAX_LATE_SHARE: Final = 0.02
+"""More than one iteration, and more than this share, with a late pause: the run's own overload, no passing hitch."""
+
+MAX_STANDSTILL_S: Final = 0.1
+"""Five times the lateness allowed: a process stood still, and even its listed iterations do not say what that did."""
 
 MAX_LINK_RATE_ERROR: Final = 0.02
 """A busy link that reaches less, or more, than its set rate by this share is not the link of the scenario."""
@@ -122,10 +130,13 @@ def _judge_cpu(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) 
 
 
 def _judge_timers(evidence: Evidence, lateness: float, reasons: list[str], verdicts: list[Verdict]) -> None:
+    """A few late pauses only disturb their iterations, which are listed and replaced; many, or long ones, degrade."""
     late = [value for value in evidence.timer_lateness_s if value > MAX_TIMER_LATENESS_S]
-    if late:
+    count = len(evidence.timer_lateness_s)
+    unreplaced = bool(late) and not evidence.enough_undisturbed
+    if len(late) > max(1.0, MAX_LATE_SHARE * count) or lateness > MAX_STANDSTILL_S or unreplaced:
         reasons.append(
-            f"a compute pause ended late in {len(late)} of {len(evidence.timer_lateness_s)} iterations "
+            f"a compute pause ended late in {len(late)} of {count} iterations "
             f"(by {lateness * 1e3:.0f} ms at most, {MAX_TIMER_LATENESS_S * 1e3:.0f} ms allowed)"
         )
         verdicts.append("degraded")

@@ -92,6 +92,17 @@ def _gpu_times(report: HostIteration, position: int, all_ready: Sequence[float])
     return compute, communication, exposed, straggler
 
 
+def late_spans(reports: Iterable[HostIteration], allowed_s: float) -> list[tuple[float, float]]:
+    """When iterations ran, on the machine's clock, in which a compute pause ended more than ``allowed_s`` late."""
+    return [(report.phases[0].start, report.phases[-1].end) for report in reports if report.late > allowed_s]
+
+
+def overlaps(report: HostIteration, spans: Sequence[tuple[float, float]]) -> bool:
+    """Whether any of ``spans`` touches the iteration."""
+    begin, finish = report.phases[0].start, report.phases[-1].end
+    return any(start < finish and begin < end for start, end in spans)
+
+
 def windows(rows: Sequence[IterationRow], experiment: Experiment) -> dict[str, Window]:
     """Job -> its measured span, from the first iteration after warm-up to the end of the last whole one."""
     spans: dict[str, Window] = {}

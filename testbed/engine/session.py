@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from testbed.engine.cluster import Cluster, Tell
-from testbed.engine.collect import iteration_rows, undisturbed_iterations, windows
+from testbed.engine.collect import iteration_rows, late_spans, overlaps, undisturbed_iterations, windows
 from testbed.engine.sampler import Sampler
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
-from testbed.fidelity import Evidence, disturbed_spans, judge
+from testbed.fidelity import MAX_TIMER_LATENESS_S, Evidence, disturbed_spans, judge
 from testbed.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0
@@ -112,9 +112,14 @@ class Session:
         )
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
+        reports = self._cluster.reports
+        spans = self._neighbours(sampler) + late_spans(reports, MAX_TIMER_LATENESS_S)
+        return iteration_rows(reports, self._experiment, self._cluster.origin, spans)
+
+    def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When neighbours took the CPU, on the machine's clock."""
         origin = self._cluster.origin
-        spans = [(origin + start, origin + end) for start, end in disturbed_spans(sampler.seconds)]
-        return iteration_rows(self._cluster.reports, self._experiment, origin, spans)
+        return [(origin + start, origin + end) for start, end in disturbed_spans(sampler.seconds)]
 
     def _report_progress(self) -> None:
         jobs = self._cluster.jobs.values()
@@ -128,7 +133,7 @@ class Session:
         cluster = self._cluster
         rows = self._rows(sampler)
         spans = windows(rows, self._experiment)
-        evidence = self._evidence(sampler, rows, spans, enough, mismatches)
+        evidence = self._evidence(sampler, spans, enough, mismatches)
         sampler.close()
         return RunRecord(
             scheduler=self._experiment.scheduler,
@@ -145,21 +150,20 @@ class Session:
     def _evidence(
         self,
         sampler: Sampler,
-        rows: Sequence[IterationRow],
         spans: dict[str, Window],
         enough: bool,
         mismatches: list[str],
     ) -> Evidence:
-        """What was seen from the first measured iteration on; timers of disturbed iterations do not count."""
+        """What was seen from the first measured iteration on; timers do not count while neighbours took the CPU."""
         measure = self._experiment.measure
         begin = min((span.start_s for span in spans.values()), default=0.0) * self._experiment.scale.time
-        disturbed = {(row.job, row.iteration) for row in rows if row.disturbed}
+        neighbours = self._neighbours(sampler)
         return Evidence(
             seconds=[second for second in sampler.seconds if second.time_s - second.duration_s >= begin],
             timer_lateness_s=[
                 report.late
                 for report in self._cluster.reports
-                if report.iteration >= measure.warmup and (report.job, report.iteration) not in disturbed
+                if report.iteration >= measure.warmup and not overlaps(report, neighbours)
             ],
             link_rates=sampler.probe.results(),
             queue_drops=sampler.queue_drops,

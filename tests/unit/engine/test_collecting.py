@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.api import prepare
-from testbed.engine.collect import HostIteration, PhaseTimes, iteration_rows, undisturbed_iterations, windows
+from testbed.engine.collect import (
+    HostIteration,
+    PhaseTimes,
+    iteration_rows,
+    late_spans,
+    overlaps,
+    undisturbed_iterations,
+    windows,
+)
 from testbed.experiment import Experiment
 from testbed.record import IterationRow
 
@@ -99,3 +109,11 @@ def test_the_window_leaves_the_warm_up_out() -> None:
     assert set(window) == {"big"}
     assert (window["big"].start_s, window["big"].end_s) == (5.0, 20.0)
     assert undisturbed_iterations(rows, 1) == {"big": 2}
+
+
+def test_a_late_pause_disturbs_its_iteration_and_those_beside_it() -> None:
+    late = replace(report("h0", phase(0, 4, 10, 10, 4, 4)), late=0.03)
+    spans = late_spans([late, report("h1", phase(0, 4, 12, 12, 4, 4))], allowed_s=0.02)
+    assert spans == [(ORIGIN, ORIGIN + 10)]
+    assert overlaps(report("h1", phase(9, 10, 12, 12, 4, 4)), spans)
+    assert not overlaps(report("h1", phase(10, 14, 16, 16, 4, 4)), spans)

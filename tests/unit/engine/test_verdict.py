@@ -6,6 +6,7 @@ import pytest
 
 from testbed.fidelity import (
     MAX_LINK_RATE_ERROR,
+    MAX_STANDSTILL_S,
     MAX_TIMER_LATENESS_S,
     MIN_BUSY_S,
     MIN_IDLE_CPU,
@@ -59,11 +60,28 @@ def test_a_fault_of_the_run_beside_a_neighbours_is_not_the_machines_doing() -> N
     assert (found.verdict, found.machine_caused) == ("degraded", False)
 
 
-def test_one_late_timer_degrades() -> None:
-    assert judge(Evidence(timer_lateness_s=[MAX_TIMER_LATENESS_S])).verdict == "ok"
-    found = judge(Evidence(timer_lateness_s=[0.0, MAX_TIMER_LATENESS_S + 0.005]))
+LATE = MAX_TIMER_LATENESS_S + 0.005
+
+
+def test_a_passing_hitch_only_disturbs_the_iterations_it_touches() -> None:
+    assert judge(Evidence(timer_lateness_s=[MAX_TIMER_LATENESS_S] * 9)).verdict == "ok"
+    found = judge(Evidence(timer_lateness_s=[0.0, LATE]))
+    assert (found.verdict, found.max_timer_lateness_s) == ("ok", LATE)
+
+
+def test_many_late_timers_degrade() -> None:
+    found = judge(Evidence(timer_lateness_s=[0.0] * 97 + [LATE] * 3))
     assert found.verdict == "degraded"
-    assert "in 1 of 2 iterations (by 25 ms at most, 20 ms allowed)" in found.reasons[0]
+    assert "in 3 of 100 iterations (by 25 ms at most, 20 ms allowed)" in found.reasons[0]
+
+
+def test_a_standstill_degrades_even_once() -> None:
+    assert judge(Evidence(timer_lateness_s=[0.0] * 999 + [MAX_STANDSTILL_S + 0.001])).verdict == "degraded"
+
+
+def test_a_late_timer_degrades_where_its_iteration_was_not_replaced() -> None:
+    found = judge(Evidence(timer_lateness_s=[0.0] * 99 + [LATE], enough_undisturbed=False))
+    assert any("ended late in 1 of 100" in reason for reason in found.reasons)
 
 
 @pytest.mark.parametrize("reached", [1 + MAX_LINK_RATE_ERROR + 0.001, 1 - MAX_LINK_RATE_ERROR - 0.001])
