@@ -6,9 +6,10 @@ decisions out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
@@ -28,7 +29,76 @@ class JobDeparted:
     job: str
 
 
-Event = JobArrived | JobDeparted
+@dataclass(frozen=True, slots=True)
+class JobProfiled:
+    """The measured profile of a job has come in; it is in :attr:`ClusterView.measured`."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A communication step of a job begins: its first host is ready to send."""
+
+    job: str
+    phase: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """A communication step is through on all hosts; it is no longer in the view."""
+
+    job: str
+    phase: int
+
+
+Event = JobArrived | JobDeparted | JobProfiled | StepStarted | StepEnded
+
+JOB_EVENTS: frozenset[type] = frozenset({JobArrived, JobDeparted})
+STEP_EVENTS: frozenset[type] = frozenset({StepStarted, StepEnded})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A communication step under way: what coflow schedulers call a coflow.
+
+    ``remaining``: flow id -> bytes of this step still to be sent. ``started_s`` is when it began,
+    in seconds of the run.
+    """
+
+    job: str
+    phase: int
+    started_s: float
+    remaining: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A job's profile as its workers measured it, per iteration (Crux section 5).
+
+    ``flops`` is W_j; ``communication_s`` is t_j, the duration of its transfers; ``iteration_s``
+    comes from the Fourier transform of its communication over time.
+    """
+
+    flops: float
+    communication_s: float
+    iteration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLevels:
+    """A level that follows a count of bytes of the message: those ``sent``, or those ``left``.
+
+    The level is the number of ``thresholds`` (bytes, ascending) that the count exceeds. The sender
+    applies it.
+    """
+
+    by: Literal["sent", "left"]
+    thresholds: tuple[float, ...]
+
+    def level(self, count: float) -> int:
+        """Return the level at ``count`` bytes: 0 up to and including the first threshold."""
+        return bisect_left(self.thresholds, count)
 
 
 @dataclass(frozen=True)
@@ -36,11 +106,17 @@ class Decision:
     """Paths, levels, rates and shifts in force.
 
     ``paths``: flow id -> links. ``levels``: flow id or job name -> level, 0 highest.
-    ``rates``: flow id -> bit/s. ``shifts``: job name -> seconds. A flow that is missing from a
-    column has that column's default: ECMP path (:func:`controller.ecmp.with_default_paths`), lowest
-    level, no rate limit, no shift. ``hashed`` names the flows whose path is left to the select
-    groups of the switches. ``notes`` holds what the scheduler wants on record (intensities, k_j),
-    JSON-ready; it changes nothing.
+    ``rates``: flow id -> bit/s, 0 to send nothing for now. ``shifts``: job name -> seconds by which
+    its communication starts later than at the job's arrival; with ``periods`` (job name -> seconds)
+    it is kept at that phase of the period. A flow that is missing from a column has that column's
+    default: ECMP path (:func:`controller.ecmp.with_default_paths`), lowest level, no rate limit, no
+    shift. ``hashed`` names the flows whose path is left to the select groups of the switches.
+
+    ``byte_levels``: flow id or job name -> level by the bytes of its message, in place of a fixed
+    one. ``sender_marked``: levels change with every communication step, so the first switch trusts
+    the sender's mark and does not set its own. ``ports``: flow id -> TCP source port, where a path is
+    enforced by a port that hashes to it. ``notes`` holds what the scheduler wants on record
+    (intensities, k_j), JSON-ready; it changes nothing.
     """
 
     paths: Mapping[str, Path] = field(default_factory=dict)
@@ -49,6 +125,18 @@ class Decision:
     shifts: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, object] = field(default_factory=dict)
     hashed: tuple[str, ...] = ()
+    byte_levels: Mapping[str, ByteLevels] = field(default_factory=dict)
+    sender_marked: bool = False
+    periods: Mapping[str, float] = field(default_factory=dict)
+    ports: Mapping[str, int] = field(default_factory=dict)
+
+    def byte_levels_of(self, flow: Flow) -> ByteLevels | None:
+        """The byte-counted level of ``flow``: its own, else its job's, else None."""
+        return self.byte_levels.get(flow.id, self.byte_levels.get(flow.job))
+
+    def trusts_sender(self, flow: Flow) -> bool:
+        """Whether the first switch leaves the sender's mark on ``flow`` as it is."""
+        return self.sender_marked or self.byte_levels_of(flow) is not None
 
     def level_of(self, flow: Flow, lowest: int) -> int:
         """The level of ``flow``: its own, else its job's, else ``lowest``."""
@@ -61,6 +149,10 @@ class ClusterView:
 
     ``jobs`` are the running jobs (an arriving one included) in order of arrival. ``levels`` is K,
     the number of strict priority levels; ``seed`` fixes every hash and every random draw.
+
+    ``steps``: job -> its communication step under way. ``measured``: job -> profile, where there is
+    one. ``profiling``: jobs that run undisturbed to be measured. ``throughput``: job -> recent
+    iterations per second over those of the job alone. ``time_s``: seconds of the run.
     """
 
     fabric: Fabric
@@ -68,6 +160,11 @@ class ClusterView:
     levels: int = 8
     seed: int = 1
     decision: Decision = field(default_factory=Decision)
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    profiling: frozenset[str] = frozenset()
+    throughput: Mapping[str, float] = field(default_factory=dict)
+    time_s: float = 0.0
 
     @property
     def flows(self) -> tuple[Flow, ...]:
@@ -77,7 +174,12 @@ class ClusterView:
 
 @runtime_checkable
 class Scheduler(Protocol):
-    """One method, called at each event. ``name`` is what scenario files and reports call it."""
+    """One method, called at each event. ``name`` is what scenario files and reports call it.
+
+    Further attributes are optional: ``events``, the types of events it wants to hear (default:
+    :data:`JOB_EVENTS`); ``decides``, the columns it fills (``paths``, ``levels``, ``rates``,
+    ``shifts``); ``source``, the publication it follows; ``alone``, True to run each job by itself.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
