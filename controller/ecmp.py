@@ -58,6 +58,8 @@ class Ecmp:
 
     name: ClassVar[str] = "ecmp"
     summary: ClassVar[str] = "seeded five-tuple hash per switch, one level for all"
+    decides: ClassVar[tuple[str, ...]] = ("paths",)
+    source: ClassVar[str] = "RFC 2992, November 2000"
 
     def __init__(self, *, seed: int | None = None) -> None:
         self._seed = seed
@@ -73,6 +75,8 @@ class EcmpSwitch:
 
     name: ClassVar[str] = "ecmp-switch"
     summary: ClassVar[str] = "the switches' own select groups choose among equal-cost next hops, one level for all"
+    decides: ClassVar[tuple[str, ...]] = ("paths",)
+    source: ClassVar[str] = "OpenFlow 1.3, groups of type select"
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return the path of flows that have only one, and name the others as hashed by the switches."""

@@ -22,6 +22,8 @@ class Fixed:
 
     name: ClassVar[str] = "fixed"
     summary: ClassVar[str] = "levels as its option says, paths by hash or the least loaded ones"
+    decides: ClassVar[tuple[str, ...]] = ("paths", "levels")
+    source: ClassVar[str] = "the scenario file"
 
     def __init__(self, *, levels: Mapping[str, int] | None = None, paths: str = "ecmp") -> None:
         self._levels = _checked({} if levels is None else levels)

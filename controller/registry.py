@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from controller.crux import Crux
-from controller.decision import Scheduler
+from controller.decision import JOB_EVENTS, Scheduler
 from controller.ecmp import Ecmp, EcmpSwitch
 from controller.fixed import Fixed
 
@@ -19,6 +20,24 @@ _BUILT_IN: Mapping[str, Callable[..., Scheduler]] = {
     "ecmp-switch": EcmpSwitch,
     "fixed": Fixed,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A scheduler as it describes itself.
+
+    ``decides`` are columns of a decision, ``events`` names of the types it hears, ``source`` the publication
+    it follows; empty where it says nothing. ``package`` is the distribution a plug-in comes from, "" for
+    a built-in one. ``problem`` is why it cannot be used, "" if it can.
+    """
+
+    name: str
+    summary: str = ""
+    decides: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    source: str = ""
+    package: str = ""
+    problem: str = ""
 
 
 def names() -> tuple[str, ...]:
@@ -47,6 +66,47 @@ def create(name: str, options: Mapping[str, object] | None = None, seed: int | N
     if not isinstance(scheduler, Scheduler):
         raise ValueError(f"scheduler '{name}' has no decide(view, event), name and summary")
     return scheduler
+
+
+def descriptions() -> tuple[Description, ...]:
+    """Return what every scheduler says of itself, by name."""
+    return tuple(describe(name) for name in names())
+
+
+def describe(name: str) -> Description:
+    """Return what the scheduler ``name`` says of itself; one that cannot be loaded has the reason in ``problem``."""
+    package = _package_of(name)
+    try:
+        factory = _find(name)
+        subject = factory if _is_scheduler(factory) else create(name)
+        return Description(
+            name=name,
+            summary=" ".join(str(getattr(subject, "summary", "")).split()),
+            decides=_words(getattr(subject, "decides", ())),
+            events=tuple(sorted(event.__name__ for event in getattr(subject, "events", JOB_EVENTS))),
+            source=" ".join(str(getattr(subject, "source", "")).split()),
+            package=package,
+        )
+    except Exception as error:  # a foreign package may fail in any way; the list goes on
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return Description(name=name, package=package, problem=" ".join(said.split()))
+
+
+def _is_scheduler(factory: object) -> bool:
+    """Whether the class itself has what is asked for: then no instance is needed, and no option."""
+    return isinstance(factory, type) and all(hasattr(factory, part) for part in ("name", "summary", "decide"))
+
+
+def _words(said: str | Iterable[object]) -> tuple[str, ...]:
+    return (said,) if isinstance(said, str) else tuple(str(word) for word in said)
+
+
+def _package_of(name: str) -> str:
+    """The distribution whose entry point is the plug-in ``name``; "" for a built-in scheduler."""
+    if name in _BUILT_IN:
+        return ""
+    found = (point.dist for point in entry_points(group=GROUP, name=name))
+    return next((dist.name for dist in found if dist is not None), "")
 
 
 def _find(name: str) -> Callable[..., Scheduler]:

@@ -1,0 +1,54 @@
+"""``testbed schedulers``: every scheduler that can be named, what it decides, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.markup import escape
+from rich.table import Table
+
+from controller.registry import Description, descriptions
+from testbed.errors import EXIT_OK
+from testbed.report.tables import MISSING, new_table, show
+
+NAME = "schedulers"
+HELP = "list the schedulers, those of other packages included: what each decides, and its source"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the form of the list."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list; a scheduler that cannot be loaded is a row with the reason."""
+    found = descriptions()
+    if arguments.json:
+        print(json.dumps(document(found), indent=2))
+    else:
+        show([_table(found)])
+    return EXIT_OK
+
+
+def document(found: Sequence[Description]) -> dict[str, object]:
+    """The list as one JSON-ready document."""
+    return {"schema_version": 1, "schedulers": [asdict(scheduler) for scheduler in found]}
+
+
+def _table(found: Sequence[Description]) -> Table:
+    table = new_table("schedulers", left=("name", "decides"), last="events")
+    for heading in ("source", "summary"):
+        table.add_column(heading)
+    for scheduler in found:
+        decides, events = ", ".join(scheduler.decides), ", ".join(scheduler.events)
+        cells = (scheduler.name, decides, events, scheduler.source, _what_it_is(scheduler))
+        table.add_row(*(escape(cell) or MISSING for cell in cells))
+    return table
+
+
+def _what_it_is(scheduler: Description) -> str:
+    said = f"cannot be used: {scheduler.problem}" if scheduler.problem else scheduler.summary
+    return f"{said} (package {scheduler.package})" if scheduler.package else said
