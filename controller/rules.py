@@ -2,13 +2,14 @@
 
 Each flow has exact five-tuple rules at every switch of its path, for its data and, along the
 reverse path and at the same level, for its acknowledgements. The first switch sets the DSCP of
-the level, the last one the MAC address of the target port. Everything else is dropped.
+the level, unless levels change with every message: then it trusts the sender. The last one sets
+the MAC address of the target port. Everything else is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from controller.decision import Decision
@@ -66,7 +67,7 @@ class FlowRule:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the rule at the first switch, which decides the path and the level."""
+        """Whether this is the rule at the first switch that sets the level."""
         return self.actions.dscp is not None
 
 
@@ -112,8 +113,11 @@ class RuleBuilder:
         """Return the five-tuple of the data of ``flow``."""
         return Match(self._address[flow.source], self._address[flow.target], flow.source_port, flow.target_port)
 
-    def plan(self, flow: Flow, paths: Sequence[Path], dscp: int) -> FlowPlan:
-        """Return the rules that carry ``flow`` over its path, or hash it over ``paths`` where there are several."""
+    def plan(self, flow: Flow, paths: Sequence[Path], dscp: int | None) -> FlowPlan:
+        """Return the rules that carry ``flow`` over its path, or hash it over ``paths`` where there are several.
+
+        ``dscp`` None leaves the sender's mark as it is.
+        """
         match, cookie = self.match(flow), cookie_of(flow.id)
         back = [tuple(self._fabric.links[link].reverse for link in reversed(path)) for path in paths]
         rules: list[FlowRule] = []
@@ -126,7 +130,7 @@ class RuleBuilder:
         return FlowPlan(tuple(rules), tuple(dict.fromkeys(groups)))
 
     def _hops(
-        self, match: Match, paths: Sequence[Path], eth_dst: str, dscp: int, cookie: int
+        self, match: Match, paths: Sequence[Path], eth_dst: str, dscp: int | None, cookie: int
     ) -> Iterator[tuple[FlowRule, GroupRule | None]]:
         """One rule per switch of a path; with several paths one per link into a switch, so that its counter tells."""
         last = len(paths[0]) - 1
@@ -165,8 +169,8 @@ def plans_of(
 ) -> dict[str, FlowPlan]:
     """Return flow id -> its rules under ``decision``; every flow has a path or is hashed by the switches.
 
-    Raises ``ValueError`` for a flow without either, a path that does not join its ports, or a
-    level outside 0 .. ``levels`` - 1.
+    Where the decision gives a flow a source port, its rules match that. Raises ``ValueError`` for a
+    flow without either, a path that does not join its ports, or a level outside 0 .. ``levels`` - 1.
     """
     hashed = set(decision.hashed)
     plans: dict[str, FlowPlan] = {}
@@ -178,7 +182,9 @@ def plans_of(
             paths = (decision.paths[flow.id],)
         else:
             raise ValueError(f"flow '{flow.id}' has no path among its candidates")
-        plans[flow.id] = builder.plan(flow, paths, dscp_of_level(decision.level_of(flow, levels - 1), levels))
+        dscp = None if decision.trusts_sender(flow) else dscp_of_level(decision.level_of(flow, levels - 1), levels)
+        sent = replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
+        plans[flow.id] = builder.plan(sent, paths, dscp)
     return plans
 
 

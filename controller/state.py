@@ -39,8 +39,8 @@ class Change:
     batches: tuple[Batch, ...]
 
 
-_InForce = tuple[Path | None, int]
-"""Path (None: hashed by the switches) and level that the first switch carries out."""
+_InForce = tuple[Path | None, int | None]
+"""Path (None: hashed by the switches) and level that the first switch carries out (None: the sender's mark)."""
 
 
 class ControllerState:
@@ -149,7 +149,8 @@ class ControllerState:
             ) from error
 
     def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
-        return decision.paths.get(flow.id), decision.level_of(flow, self.levels - 1)
+        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self.levels - 1)
+        return decision.paths.get(flow.id), level
 
     def _forget(self, flow: str) -> Iterable[FlowRule]:
         self._in_force.pop(flow)

@@ -19,8 +19,8 @@ class IterationRow:
 
     ``compute_s`` busy time; ``communication_s`` from the first message allowed to the last received
     (overlapped or not); ``exposed_s`` idle while communicating, all peers ready; ``straggler_s``
-    idle while a peer was not ready; ``end_s - start_s`` is the sum of the three idle and busy parts
-    (compute + exposed + straggler).
+    idle while a peer was not ready; what is left of ``end_s - start_s`` is waiting for the job's time
+    shift, at the beginning.
     """
 
     job: str

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.decision import Decision
+from controller.registry import create
+from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes
 from testbed.engine.controller_process import ControllerProcess, decision_of
-from testbed.engine.plan import hosts_of, job_plans, tos_of_flows
+from testbed.engine.plan import hosts_of, job_plans
+from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
@@ -21,7 +24,7 @@ from testbed.record import DecisionRow
 from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
-from workloads.job import Flow, Job
+from workloads.job import Job
 
 QUEUE_BYTES: Final = 32 << 20
 """Room in each emulated queue: never full, it stands for a lossless fabric."""
@@ -37,6 +40,7 @@ class RunningJob:
     job: Job
     iterations: dict[str, int] = field(default_factory=dict)
     ended: bool = False
+    began: float = 0.0
 
     @property
     def completed(self) -> int:
@@ -77,6 +81,10 @@ class Cluster:
         self.origin = 0.0
         self._decision = Decision()
         self._changing = asyncio.Lock()
+        self._changes = Changes(experiment, self._controller, self.workers)
+        scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        wanted = StepCoordinator.wanted(scheduler)
+        self.steps = StepCoordinator(experiment, scheduler, self.workers.tell) if wanted else None
 
     # Up and down
 
@@ -135,6 +143,8 @@ class Cluster:
     def start_first_jobs(self) -> None:
         """Set :attr:`origin` and let the jobs that are there begin."""
         self.origin = time.monotonic() + START_DELAY_S
+        if self.steps is not None:
+            self.steps.origin = self.origin
         for running in self.jobs.values():
             self._start(running.job, self.origin)
 
@@ -143,8 +153,9 @@ class Cluster:
         at = self.origin + job.start_s * self._experiment.scale.time
         await asyncio.sleep(max(0.0, at - time.monotonic()))
         async with self._changing:
+            before = self._decision
             answer = await self._announce(job, prepare=True)
-            await self._carry_out_changes(answer)
+            await self._carry_out(before, answer)
         await self._open(job)
         self._start(job, time.monotonic() + START_DELAY_S)
 
@@ -158,6 +169,9 @@ class Cluster:
 
     def _note_decision(self, cause: str, answer: dict[str, Any], began: float) -> None:
         self._decision = decision_of(answer)
+        if self.steps is not None:
+            present = {name: running.job for name, running in self.jobs.items() if not running.ended}
+            self.steps.set_jobs(present, self._decision)
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
         self.decisions.append(DecisionRow(self._now(), cause, self._decision, confirmed))
@@ -168,48 +182,61 @@ class Cluster:
 
     async def _open(self, job: Job) -> None:
         """Open the connections of ``job``."""
-        tos = tos_of_flows(self._decision, job.flows, self._experiment.levels)
         hosts = self.hosts_of(job)
-        for host, plan in job_plans(job, self._experiment, tos).items():
+        for host, plan in job_plans(job, self._experiment, self._decision, steps=self.steps is not None).items():
             self.workers.tell(host, {"op": "job", "job": plan})
         await self.workers.expect("listening", job.name, hosts)
         for host in hosts:
             self.workers.tell(host, {"op": "connect", "job": job.name})
         await self.workers.expect("connected", job.name, hosts)
+        self._changes.tell_rates(Decision(), self._decision, [job], time.monotonic())
 
     def _start(self, job: Job, at: float) -> None:
-        self.jobs[job.name].iterations = dict.fromkeys(self.hosts_of(job), 0)
+        running = self.jobs[job.name]
+        running.iterations = dict.fromkeys(self.hosts_of(job), 0)
+        running.began = at
+        self._keep_rhythm(running)
         for host in self.hosts_of(job):
             self.workers.tell(host, {"op": "start", "job": job.name, "at": at})
 
     # Running jobs change
 
-    async def _carry_out_changes(self, answer: dict[str, Any]) -> None:
-        """Change path and level of running flows, each between two of its messages with nothing in flight."""
-        changed = [c["flow"] for c in answer["changes"] if c["path_changed"] or c["level_changed"]]
-        flows = {flow.id: flow for running in self.jobs.values() for flow in running.job.flows}
-        await asyncio.gather(*(self._change(flows[name]) for name in changed))
+    async def _carry_out(self, before: Decision, answer: dict[str, Any]) -> None:
+        """Bring the jobs that run from the decision ``before`` to the one in force."""
+        after = self._decision
+        running = [r for r in self.jobs.values() if r.iterations and not r.ended]
+        jobs = [r.job for r in running]
+        await self._changes.carry_out(before, after, answer["changes"], jobs)
+        self._changes.tell_rates(before, after, jobs, time.monotonic())
+        self._changes.tell_byte_marks(before, after, jobs)
+        for each in running:
+            name = each.job.name
+            if (before.shifts.get(name), before.periods.get(name)) != (after.shifts.get(name), after.periods.get(name)):
+                self._keep_rhythm(each)
 
-    async def _change(self, flow: Flow) -> None:
-        ports = self._experiment.fabric.ports
-        sender, receiver = ports[flow.source].host, ports[flow.target].host
-        tos = tos_of_flows(self._decision, (flow,), self._experiment.levels)
-        self.workers.tell(sender, {"op": "hold", "flows": [flow.id]})
-        await self.workers.expect("held", flow.id, [sender])
-        await self._controller.commit([flow.id])
-        self.workers.tell(receiver, {"op": "mark", "flows": tos})
-        self.workers.tell(sender, {"op": "resume", "flows": tos})
+    def _keep_rhythm(self, running: RunningJob) -> None:
+        """Shifts with a period count from the beginning of the run, those without from that of the job."""
+        job, decision = running.job, self._decision
+        if job.name in decision.shifts or job.name in decision.periods:
+            anchor = self.origin if job.name in decision.periods else running.began
+            self._changes.tell_shift(decision, job, self.hosts_of(job), anchor)
 
     def _on_event(self, host: str, event: Event) -> None:
         if event["event"] == "closed":
             self.retransmits += event["retransmits"]
+        if event["event"] == "shaped" and self.steps is not None:
+            self.steps.on_shaped(event)
+        if event["event"] == "step" and self.steps is not None:
+            self.steps.on_event(host, event)
         if event["event"] != "iteration":
             return
         running = self.jobs[event["job"]]
         running.iterations[host] = event["iteration"] + 1
         gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
         phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
-        self.reports.append(HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"]))
+        self.reports.append(
+            HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"], event["waited"])
+        )
 
     # Jobs go
 
@@ -224,10 +251,10 @@ class Cluster:
         """Close a job's connections and let the controller decide anew for those that stay."""
         await self._close(running.job)
         async with self._changing:
-            began = time.monotonic()
+            began, before = time.monotonic(), self._decision
             answer = await self._controller.depart(running.job.name, prepare=True)
             self._note_decision(f"departure of {running.job.name}", answer, began)
-            await self._carry_out_changes(answer)
+            await self._carry_out(before, answer)
 
     async def end_all(self) -> None:
         """Stop the jobs that are still there, and put on record what is only known at the end."""

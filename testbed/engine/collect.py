@@ -28,7 +28,7 @@ class PhaseTimes:
 
 @dataclass(frozen=True, slots=True)
 class HostIteration:
-    """One iteration of a job on one host, as its worker reported it."""
+    """One iteration of a job on one host, as its worker reported it; ``waited`` seconds for its phase before that."""
 
     job: str
     host: str
@@ -36,6 +36,7 @@ class HostIteration:
     iteration: int
     phases: tuple[PhaseTimes, ...]
     late: float
+    waited: float = 0.0
 
 
 def iteration_rows(
@@ -57,7 +58,7 @@ def _rows_of_iteration(
     group: Sequence[HostIteration], dilation: float, origin: float, disturbed: Sequence[tuple[float, float]]
 ) -> Iterable[IterationRow]:
     all_ready = [max(report.phases[index].ready for report in group) for index in range(len(group[0].phases))]
-    begin = min(report.phases[0].start for report in group)
+    begin = min(report.phases[0].start - report.waited for report in group)
     finish = max(report.phases[-1].end for report in group)
     hit = any(start < finish and begin < end for start, end in disturbed)
     for report in group:
@@ -67,7 +68,7 @@ def _rows_of_iteration(
                 job=report.job,
                 gpu=gpu,
                 iteration=report.iteration,
-                start_s=(report.phases[0].start - origin) / dilation,
+                start_s=(report.phases[0].start - report.waited - origin) / dilation,
                 compute_s=compute / dilation,
                 communication_s=communication / dilation,
                 exposed_s=exposed / dilation,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
 from typing import Any, Final
 
@@ -42,12 +41,45 @@ def hosts_of(job: Job, fabric: Fabric) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fabric.host_of_gpu[gpu] for gpu in job.gpus))
 
 
-def job_plans(job: Job, experiment: Experiment, tos: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Host -> the ``job`` command's plan for the worker of that host."""
-    return {host: _plan(job, host, experiment, tos) for host in hosts_of(job, experiment.fabric)}
+def rhythm_of(decision: Decision, job: str, scale: Scale, anchor: float) -> dict[str, float] | None:
+    """What keeps ``job`` at its shift, on the machine's clock from ``anchor``; None for a job that is not shifted."""
+    shift, period = decision.shifts.get(job, 0.0), decision.periods.get(job, 0.0)
+    if shift == 0.0 and period == 0.0:
+        return None
+    return {"anchor": anchor, "shift": shift * scale.time, "period": period * scale.time}
 
 
-def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -> dict[str, Any]:
+def byte_marks_of(decision: Decision, flow: Flow, experiment: Experiment) -> dict[str, Any] | None:
+    """``IP_TOS`` of ``flow`` by the bytes of its message, in emulated bytes; None where its level is fixed."""
+    counted = decision.byte_levels_of(flow)
+    if counted is None:
+        return None
+    if len(counted.thresholds) >= experiment.levels:
+        raise ValueError(f"flow '{flow.id}' has {len(counted.thresholds)} thresholds for {experiment.levels} levels")
+    marks = [tos_of_level(level, experiment.levels) for level in range(len(counted.thresholds) + 1)]
+    thresholds = [round(experiment.scale.size(threshold)) for threshold in counted.thresholds]
+    return {"left": counted.by == "left", "thresholds": thresholds, "marks": marks}
+
+
+def job_plans(
+    job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Host -> the ``job`` command's plan for the worker of that host.
+
+    ``steps``: the worker tells when communication begins and ends.
+    """
+    shared = {
+        "tos": tos_of_flows(decision, job.flows, experiment.levels),
+        "byte_marks": {
+            flow.id: marks for flow in job.flows if (marks := byte_marks_of(decision, flow, experiment)) is not None
+        },
+        "steps": steps,
+    }
+    shared["buffered"] = [1] if shared["byte_marks"] else []
+    return {host: {**_plan(job, host, experiment), **shared} for host in hosts_of(job, experiment.fabric)}
+
+
+def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
     fabric, segment = experiment.fabric, segment_size(experiment.scale.mtu)
     return {
         "name": job.name,
@@ -63,7 +95,6 @@ def _plan(job: Job, host: str, experiment: Experiment, tos: Mapping[str, int]) -
         "window": _window(experiment),
         "slice": SLICE_PACKETS * segment,
         "departure": _departure(job, experiment),
-        "tos": dict(tos),
     }
 
 

@@ -19,6 +19,9 @@ _ANSWER_S = 60.0
 
 Event = dict[str, Any]
 
+_FREQUENT = ("iteration", "step", "shaped")
+"""Events that nobody waits for."""
+
 
 class WorkerPool:
     """Sends commands to workers and routes their events.
@@ -63,7 +66,7 @@ class WorkerPool:
         while line := await process.stdout.readline():
             event = json.loads(line)
             kind = event["event"]
-            if kind == "iteration":
+            if kind in _FREQUENT:
                 self._on_event(host, event)
                 continue
             if kind == "failed":

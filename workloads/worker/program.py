@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import InStream, OutStream
 
 Clock = Callable[[], float]
 Timer = Callable[[float, Callable[[float], None]], None]
 ComputeTimes = Callable[[int, int], list[float]]
+Report = Callable[[int, list[list[object]], float, float], None]
+StepReport = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,11 @@ class JobProgram:
     """State machine of one job on one host; all times are those of the host's monotonic clock.
 
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
-    ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer), a row per
-    phase: [start, ready, communication end, end, compute seconds of each GPU].
+    ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer, seconds waited for
+    the job's phase before it), a row per phase: [start, ready, communication end, end, compute seconds of
+    each GPU]. ``draining`` is called with a flow that waits for a mark, ``blocked`` with one for which the
+    kernel has no room. ``step``, if given, is called with ("begin" or "end", iteration, phase) of the
+    communication of each phase that has any. ``rhythm`` is the shift of the job, None without one.
     """
 
     def __init__(
@@ -42,9 +48,10 @@ class JobProgram:
         iterations: int,
         clock: Clock,
         timer: Timer,
-        report: Callable[[int, list[list[object]], float], None],
-        poll_paused: Callable[[OutStream], None],
+        report: Report,
+        draining: Callable[[OutStream], None],
         blocked: Callable[[OutStream], None],
+        step: StepReport | None = None,
     ) -> None:
         self._phases = phases
         self._compute_times = compute_times
@@ -54,8 +61,10 @@ class JobProgram:
         self._clock = clock
         self._timer = timer
         self._report = report
-        self._message_sent = poll_paused
+        self._draining = draining
         self._blocked = blocked
+        self._step = step
+        self.rhythm: Rhythm | None = None
         self.out: dict[str, OutStream] = {}
         self.into: dict[str, InStream] = {}
         self._dependents: dict[str, OutStream] = {}
@@ -64,17 +73,26 @@ class JobProgram:
         self._phase = 0
         self._rows: list[list[object]] = []
         self._late = 0.0
+        self._waited = 0.0
         self._communicating = False
         self._start = self._ready = self._compute_end = self._communication_end = 0.0
         self._compute: list[float] = []
 
     def start(self, at: float) -> None:
         """Begin the first iteration at ``at``."""
-        self._timer(at, lambda _late: self._begin_phase())
+        self._timer(at, lambda _late: self._begin_iteration())
 
     def halt(self) -> None:
         """Send nothing more and report nothing more."""
         self.halted = True
+
+    def _begin_iteration(self) -> None:
+        now = self._clock()
+        self._waited = 0.0 if self.rhythm is None else self.rhythm.wait(now)
+        if self._waited > 0.0:
+            self._timer(now + self._waited, lambda _late: self._begin_phase())
+        else:
+            self._begin_phase()
 
     def _begin_phase(self) -> None:
         if self.halted:
@@ -99,6 +117,7 @@ class JobProgram:
         self._communicating = True
         self._dependents.clear()
         plan = self._phases[self._phase]
+        self._tell_step("begin", plan)
         for flow, size in plan.into:
             self.into[flow].begin(size, self._slice)
         if plan.out:
@@ -135,7 +154,7 @@ class JobProgram:
         self._check()
 
     def resume(self, stream: OutStream) -> None:
-        """Go on with a flow that was held between two messages."""
+        """Go on with a flow that was held."""
         if self._communicating and not self.halted:
             self._send(stream)
             self._check()
@@ -147,8 +166,12 @@ class JobProgram:
     def _send(self, stream: OutStream) -> None:
         if stream.send(self._slice):
             self._blocked(stream)
-        elif stream.done:
-            self._message_sent(stream)
+        elif stream.wanted is not None:
+            self._draining(stream)
+
+    def _tell_step(self, what: str, plan: PhasePlan) -> None:
+        if self._step is not None and (plan.out or plan.into):
+            self._step(what, self.iteration, self._phase)
 
     def _check(self) -> None:
         """End the communication, and the phase, as soon as nothing is left to wait for."""
@@ -161,6 +184,7 @@ class JobProgram:
             if not all(self.into[flow].done for flow, _ in plan.into):
                 return
             self._communication_end = self._clock()
+            self._tell_step("end", plan)
         now = self._clock()
         if now >= self._compute_end:
             self._end_phase(now)
@@ -175,8 +199,10 @@ class JobProgram:
         self._rows.append([self._start, self._ready, self._communication_end, now, *self._compute])
         self._phase += 1
         if self._phase == len(self._phases):
-            self._report(self.iteration, self._rows, self._late)
+            self._report(self.iteration, self._rows, self._late, self._waited)
             self._phase, self._rows, self._late = 0, [], 0.0
             self.iteration += 1
-        if self.iteration < self._iterations:
+            if self.iteration < self._iterations:
+                self._begin_iteration()
+        else:
             self._begin_phase()

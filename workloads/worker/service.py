@@ -6,15 +6,19 @@ Commands and events are JSON objects, one a line. A command is ``{"op": ...}``:
 job        set a job up and listen for its flows -> ``listening``
 connect    open its outgoing flows -> ``connected`` when those and the incoming stand
 start      begin iterating at a given time of the monotonic clock
-hold       finish the message under way on some flows, start no other -> ``held``, flow by flow
+hold       send nothing more on some flows -> ``held``, flow by flow, once nothing is in flight
 resume     mark flows with a new ``IP_TOS`` and go on
 mark       set ``IP_TOS`` on incoming flows, for their acknowledgements
+shape      new marks (by job or flow) and rates (by flow) for what is sent -> ``shaped``
+count      new marks by bytes of the message for flows that count them
+shift      keep the iterations of a job at a phase of a period
 halt       send and report nothing more for a job
 close      close its connections -> ``closed`` with retransmitted segments
 quit       end
 =========  ===========================================================================
 
-Events are ``{"event": ...}``; ``iteration`` carries what a job's iteration measured.
+Events are ``{"event": ...}``; ``iteration`` carries what a job's iteration measured; ``step``, where a
+plan asks for it, says that the communication of a phase begins or ends on this host.
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ from typing import Any
 from workloads.job import Job, Phase, Straggler
 from workloads.variation import compute_time
 from workloads.worker.loop import LineReader, Loop
-from workloads.worker.program import JobProgram, PhasePlan
+from workloads.worker.marks import CHANGING, NO_RATE, ByteMarks, pace, set_tos, unacknowledged
+from workloads.worker.program import JobProgram, PhasePlan, StepReport
+from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import InStream, OutStream, prepare
 
 _DRAIN_POLL_S = 0.002
@@ -62,7 +68,7 @@ class WorkerService:
         self._loop = Loop()
         self._jobs: dict[str, HostedJob] = {}
         self._flows: dict[str, HostedJob] = {}
-        self._holding: set[str] = set()
+        self._polled: set[str] = set()
         self._reader = LineReader(sys.stdin.fileno())
 
     def run(self) -> None:
@@ -110,8 +116,13 @@ class WorkerService:
         def compute_times(iteration: int, phase: int) -> list[float]:
             return [compute_time(job, gpu, iteration, phase, seed) * time_scale for gpu in gpus]
 
-        def report(iteration: int, rows: list[list[object]], late: float) -> None:
-            self._tell({"event": "iteration", "job": name, "iteration": iteration, "phases": rows, "late": late})
+        def report(iteration: int, rows: list[list[object]], late: float, waited: float) -> None:
+            event = {"event": "iteration", "job": name, "iteration": iteration, "phases": rows}
+            self._tell({**event, "late": late, "waited": waited})
+
+        def step(what: str, iteration: int, phase: int) -> None:
+            event = {"event": "step", "job": name, "what": what, "iteration": iteration, "phase": phase}
+            self._tell({**event, "at": self._loop.clock()})
 
         phases = tuple(
             PhasePlan(
@@ -121,9 +132,10 @@ class WorkerService:
             )
             for phase in plan["phases"]
         )
+        told: StepReport | None = step if plan["steps"] else None
         return JobProgram(
             phases, compute_times, plan["slice"], plan["departure"], plan["iterations"],
-            self._loop.clock, self._loop.at, report, self._message_sent, self._wait_for_room,
+            self._loop.clock, self._loop.at, report, self._wait_for_drain, self._wait_for_room, told,
         )  # fmt: skip
 
     def _listen(self, job: HostedJob, address: tuple[str, int]) -> None:
@@ -145,8 +157,8 @@ class WorkerService:
             flow = job.expected[(*peer, *connection.getsockname())]
             connection.setblocking(False)
             prepare(connection, job.plan["window"])
-            self._set_tos(connection, job.plan["tos"].get(flow, 0))
-            stream = InStream(flow, connection)
+            stream = InStream(flow, connection, _byte_marks(job.plan["byte_marks"].get(flow)))
+            stream.mark(job.plan["tos"].get(flow, 0))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
             self._watch_incoming(job, stream)
@@ -163,8 +175,8 @@ class WorkerService:
             connection = socket.socket()
             connection.setblocking(False)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            prepare(connection, job.plan["window"])
-            self._set_tos(connection, job.plan["tos"].get(flow["flow"], 0))
+            prepare(connection, job.plan["window"], *job.plan["buffered"])
+            set_tos(connection, job.plan["tos"].get(flow["flow"], 0))
             connection.bind((flow["source"], flow["source_port"]))
             connection.connect_ex((flow["target"], flow["target_port"]))
             self._watch_connecting(job, flow["flow"], connection)
@@ -177,7 +189,8 @@ class WorkerService:
             if failed:
                 self._tell({"event": "failed", "job": job.name, "flow": flow, "why": os.strerror(failed)})
                 return
-            job.program.out[flow] = OutStream(flow, connection)
+            marks = _byte_marks(job.plan["byte_marks"].get(flow))
+            job.program.out[flow] = OutStream(flow, connection, job.plan["tos"].get(flow, 0), marks)
             self._flows[flow] = job
             job.connecting.discard(flow)
             self._tell_if_connected(job)
@@ -187,10 +200,6 @@ class WorkerService:
     def _tell_if_connected(self, job: HostedJob) -> None:
         if job.complete():
             self._tell({"event": "connected", "job": job.name})
-
-    @staticmethod
-    def _set_tos(connection: socket.socket, tos: int) -> None:
-        connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
 
     # Running
 
@@ -216,7 +225,7 @@ class WorkerService:
 
         self._loop.watch(stream.connection.fileno(), select.EPOLLOUT, writable)
 
-    # Changing level or path of a running flow, between two of its messages
+    # Changing path, level and rate of running flows
 
     def _op_hold(self, command: dict[str, Any]) -> None:
         for flow in command["flows"]:
@@ -224,38 +233,90 @@ class WorkerService:
                 self._tell({"event": "held", "flow": flow})
                 continue
             stream = self._flows[flow].program.out[flow]
-            self._holding.add(flow)
-            if not stream.started or stream.sent == 0 or stream.done:
-                self._drain(stream)
-
-    def _message_sent(self, stream: OutStream) -> None:
-        if stream.flow in self._holding:
+            stream.held |= CHANGING
             self._drain(stream)
 
     def _drain(self, stream: OutStream) -> None:
-        """Hold the flow's next message, and say so once every byte of the last one is acknowledged."""
-        if stream.flow not in self._holding:
-            return
-        stream.held = True
-        if stream.unacknowledged():
+        """Say that a flow is held once every byte of it is acknowledged."""
+        if stream.flow in self._flows and unacknowledged(stream.connection):
             self._loop.at(self._loop.clock() + _DRAIN_POLL_S, lambda _late: self._drain(stream))
-            return
-        self._holding.discard(stream.flow)
-        self._tell({"event": "held", "flow": stream.flow})
+        else:
+            self._tell({"event": "held", "flow": stream.flow})
 
     def _op_resume(self, command: dict[str, Any]) -> None:
         for flow, tos in self._open_flows(command["flows"]):
-            job = self._flows[flow]
-            stream = job.program.out[flow]
-            self._set_tos(stream.connection, tos)
-            stream.held = False
-            job.program.resume(stream)
+            stream = self._flows[flow].program.out[flow]
+            stream.held &= ~CHANGING
+            self._mark(stream, tos)
 
     def _op_mark(self, command: dict[str, Any]) -> None:
         for flow, tos in self._open_flows(command["flows"]):
-            self._set_tos(self._flows[flow].program.into[flow].connection, tos)
+            self._flows[flow].program.into[flow].mark(tos)
 
-    def _open_flows(self, flows: dict[str, int]) -> list[tuple[str, int]]:
+    def _op_shape(self, command: dict[str, Any]) -> None:
+        for name, tos in command["tos"].items():
+            job = self._jobs.get(name)
+            if job is not None:
+                self._mark_all(job, tos)
+        for flow, tos in self._open_flows(command["flows"]):
+            self._mark_either(self._flows[flow], flow, tos)
+        for flow, rate in self._open_flows(command["rates"]):
+            self._set_rate(self._flows[flow].program.out[flow], rate)
+        self._tell({"event": "shaped", "cause": command["cause"], "at": self._loop.clock()})
+
+    def _mark_all(self, job: HostedJob, tos: int) -> None:
+        for flow in (*job.program.out, *job.program.into):
+            self._mark_either(job, flow, tos)
+
+    def _mark_either(self, job: HostedJob, flow: str, tos: int) -> None:
+        if flow in job.program.out:
+            self._mark(job.program.out[flow], tos)
+        else:
+            job.program.into[flow].mark(tos)
+
+    def _mark(self, stream: OutStream, tos: int) -> None:
+        if stream.marks is not None or stream.mark(tos):
+            self._flows[stream.flow].program.resume(stream)
+        else:
+            self._wait_for_drain(stream)
+
+    def _wait_for_drain(self, stream: OutStream) -> None:
+        """Look again and again until the mark that a flow waits for can be set."""
+        if stream.flow not in self._polled:
+            self._polled.add(stream.flow)
+            self._loop.at(self._loop.clock() + _DRAIN_POLL_S, lambda _late: self._poll_drain(stream))
+
+    def _poll_drain(self, stream: OutStream) -> None:
+        self._polled.discard(stream.flow)
+        if stream.flow not in self._flows or stream.wanted is None:
+            return
+        if stream.mark(stream.wanted):
+            self._flows[stream.flow].program.resume(stream)
+        else:
+            self._wait_for_drain(stream)
+
+    def _set_rate(self, stream: OutStream, rate: float | None) -> None:
+        """Pace a flow; ``rate`` in bytes per second, 0 to hold it, None for no limit."""
+        if rate == 0:
+            stream.held |= NO_RATE
+            return
+        pace(stream.connection, rate)
+        if stream.held & NO_RATE:
+            stream.held &= ~NO_RATE
+            self._flows[stream.flow].program.resume(stream)
+
+    def _op_count(self, command: dict[str, Any]) -> None:
+        for flow, given in self._open_flows(command["flows"]):
+            program = self._flows[flow].program
+            stream: OutStream | InStream = program.out[flow] if flow in program.out else program.into[flow]
+            stream.marks = _byte_marks(given)
+
+    def _op_shift(self, command: dict[str, Any]) -> None:
+        job = self._jobs.get(command["job"])
+        if job is not None:
+            job.program.rhythm = Rhythm(**command["rhythm"]) if command["rhythm"] else None
+
+    def _open_flows(self, flows: dict[str, Any]) -> list[tuple[str, Any]]:
         """(flow, value) of those that are still open: a job may end while it is being changed."""
         return [(flow, value) for flow, value in flows.items() if flow in self._flows]
 
@@ -281,3 +342,7 @@ class WorkerService:
 
     def _op_quit(self, _command: dict[str, Any]) -> None:
         self._loop.running = False
+
+
+def _byte_marks(given: dict[str, Any] | None) -> ByteMarks | None:
+    return None if given is None else ByteMarks(given["left"], tuple(given["thresholds"]), tuple(given["marks"]))

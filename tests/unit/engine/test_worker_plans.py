@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from controller.decision import Decision
+from controller.decision import ByteLevels, Decision
 from testbed.api import prepare
-from testbed.engine.plan import emulated_size, hosts_of, job_plans, segment_size, tos_of_flows
+from testbed.engine.plan import emulated_size, hosts_of, job_plans, rhythm_of, segment_size, tos_of_flows
 from testbed.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.queues import tos_of_level
@@ -22,7 +22,7 @@ def experiment(request: pytest.FixtureRequest) -> Experiment:
 
 def test_every_connection_has_one_end_that_sends_and_one_that_receives(experiment: Experiment) -> None:
     for job in experiment.jobs:
-        plans = job_plans(job, experiment, {}).values()
+        plans = job_plans(job, experiment, Decision()).values()
         outgoing = [end for plan in plans for end in plan["outgoing"]]
         incoming = [end for plan in plans for end in plan["incoming"]]
         assert sorted(end["flow"] for end in outgoing) == sorted(flow.id for flow in job.flows)
@@ -31,7 +31,7 @@ def test_every_connection_has_one_end_that_sends_and_one_that_receives(experimen
 
 def test_connections_carry_the_five_tuple_that_the_controller_matches(experiment: Experiment) -> None:
     for job in experiment.jobs:
-        for plan in job_plans(job, experiment, {}).values():
+        for plan in job_plans(job, experiment, Decision()).values():
             for end in plan["outgoing"]:
                 flow = job.flow_by_id[end["flow"]]
                 assert end["source"] == address_of(experiment.fabric, flow.source)
@@ -41,7 +41,7 @@ def test_connections_carry_the_five_tuple_that_the_controller_matches(experiment
 
 def test_what_is_sent_is_what_is_received_and_adds_up_to_the_flow(experiment: Experiment) -> None:
     for job in experiment.jobs:
-        plans = job_plans(job, experiment, {}).values()
+        plans = job_plans(job, experiment, Decision()).values()
         sent: dict[str, int] = {}
         received: dict[str, int] = {}
         for phase in (phase for plan in plans for phase in plan["phases"]):
@@ -56,14 +56,16 @@ def test_what_is_sent_is_what_is_received_and_adds_up_to_the_flow(experiment: Ex
 
 def test_a_host_computes_for_its_own_gpus(experiment: Experiment) -> None:
     for job in experiment.jobs:
-        plans = job_plans(job, experiment, {})
+        plans = job_plans(job, experiment, Decision())
         assert tuple(plans) == hosts_of(job, experiment.fabric)
         assert sorted(gpu for plan in plans.values() for gpu in plan["gpus"]) == sorted(job.gpus)
         assert all(experiment.fabric.host_of_gpu[gpu] == host for host, plan in plans.items() for gpu in plan["gpus"])
 
 
 def test_a_plan_is_plain_json(experiment: Experiment) -> None:
-    plans = job_plans(experiment.jobs[0], experiment, {"a": 224})
+    plans = job_plans(
+        experiment.jobs[0], experiment, Decision(byte_levels={experiment.jobs[0].name: ByteLevels("left", (1e6,))})
+    )
     assert json.loads(json.dumps(plans)) == plans
 
 
@@ -81,7 +83,7 @@ def test_no_message_shrinks_to_nothing() -> None:
 
 def test_the_first_packet_waits_out_what_the_token_bucket_would_send_ahead_of_its_rate() -> None:
     experiment = prepare("hello").experiments[0]
-    plan = job_plans(experiment.jobs[0], experiment, {})["h0"]
+    plan = job_plans(experiment.jobs[0], experiment, Decision())["h0"]
     assert plan["departure"] == pytest.approx(8 * segment_size(9000) / 12.5e6 + BURST_S)
 
 
@@ -90,5 +92,26 @@ def test_the_window_is_eight_packets_or_what_a_fast_link_sends_in_forty_millisec
     bandwidth: float, packets: int
 ) -> None:
     experiment = prepare("hello", overrides=[f"scale={{bandwidth: {bandwidth}, time: 1}}"]).experiments[0]
-    plan = job_plans(experiment.jobs[0], experiment, {})["h0"]
+    plan = job_plans(experiment.jobs[0], experiment, Decision())["h0"]
     assert plan["window"] == packets * segment_size(9000)
+
+
+def test_thresholds_are_scaled_like_the_messages_they_count() -> None:
+    experiment = prepare("hello", overrides=["scale={bandwidth: 8000, time: 2}"]).experiments[0]
+    job = experiment.jobs[0]
+    plan = job_plans(job, experiment, Decision(byte_levels={job.name: ByteLevels("sent", (4e6, 8e6))}))["h0"]
+    marks = plan["byte_marks"][job.flows[0].id]
+    assert marks == {"left": False, "thresholds": [1000, 2000], "marks": [tos_of_level(level) for level in range(3)]}
+
+
+def test_more_thresholds_than_levels_are_refused() -> None:
+    experiment = prepare("hello").experiments[0]
+    decision = Decision(byte_levels={experiment.jobs[0].name: ByteLevels("left", tuple(map(float, range(8))))})
+    with pytest.raises(ValueError, match="8 thresholds for 8 levels"):
+        job_plans(experiment.jobs[0], experiment, decision)
+
+
+def test_shifts_are_dilated() -> None:
+    rhythm = rhythm_of(Decision(shifts={"a": 0.5}, periods={"a": 2.0}), "a", Scale(1.0, 4.0), anchor=9.0)
+    assert rhythm == {"anchor": 9.0, "shift": 2.0, "period": 8.0}
+    assert rhythm_of(Decision(), "a", Scale(1.0, 4.0), anchor=9.0) is None

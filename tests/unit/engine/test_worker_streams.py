@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.worker.program import JobProgram, PhasePlan
+from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import InStream, OutStream
 
 SLICE = 100
@@ -40,7 +41,7 @@ def test_nothing_leaves_before_the_message_begins_or_while_it_is_held(pair: tupl
     out, into = pair
     assert not out.send(SLICE)
     out.begin(10, 0, None)
-    out.held = True
+    out.held = 1
     assert not out.send(SLICE) and out.sent == 0
     into.receive(SLICE)
     assert into.arrived == 0
@@ -152,7 +153,7 @@ def ring_of(compute: tuple[float, float], overlap: float = 0.0, size: int = 1000
         ring.programs.append(
             JobProgram(
                 (plan,), lambda _i, _p, seconds=seconds: [seconds], SLICE, 0.01, iterations, lambda: world.now,
-                world.at, lambda i, r, _late, rows=rows: rows.append((i, r)), lambda _s: None, lambda _s: None,
+                world.at, lambda i, r, _late, _waited, rows=rows: rows.append((i, r)), lambda _s: None, lambda _s: None,
             )
         )  # fmt: skip
     for flow, (source, target) in {"a": (0, 1), "b": (1, 0)}.items():
@@ -226,13 +227,22 @@ def test_a_job_that_is_halted_sends_and_reports_nothing_more(make_ring: Callable
 def test_a_held_flow_goes_on_where_it_was_when_it_is_resumed(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 1.0), iterations=2)
     held = ring.programs[0].out["a"]
-    held.held = True
+    held.held = 1
     run(ring, until=50.0)
     assert ring.rows == [[], []]
     ring.world.now = 60.0
-    held.held = False
+    held.held = 0
     ring.programs[0].resume(held)
     ring.deliver()
     ring.world.run(ring.deliver, 1000.0)
     assert [len(rows) for rows in ring.rows] == [2, 2]
     assert ring.rows[1][0][1][0][3] == 60.0
+
+
+def test_a_shifted_job_waits_for_its_phase_before_it_computes(make_ring: Callable[..., Ring]) -> None:
+    ring = make_ring((1.0, 1.0), iterations=2)
+    for program in ring.programs:
+        program.rhythm = Rhythm(anchor=1.0, shift=0.5, period=1.1)
+    run(ring)
+    starts = [rows[0][0] for _, rows in ring.rows[0]]
+    assert starts == [1.5, pytest.approx(2.6)]

@@ -1,0 +1,94 @@
+"""Carrying a new decision out on jobs that run: path and level in the switches, marks, rates and shifts at the senders.
+
+A flow that falls is marked at once. One that rises or moves is held until nothing of it is in
+flight, so that no packet overtakes another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.decision import Decision
+from testbed.engine.controller_process import ControllerProcess
+from testbed.engine.plan import byte_marks_of, rhythm_of, tos_of_flows
+from testbed.engine.workers import WorkerPool
+from testbed.experiment import Experiment
+from workloads.job import Flow, Job
+
+
+class Changes:
+    """Moves running flows from one decision to the next."""
+
+    def __init__(self, experiment: Experiment, controller: ControllerProcess, workers: WorkerPool) -> None:
+        self._experiment = experiment
+        self._controller = controller
+        self._workers = workers
+
+    async def carry_out(
+        self, before: Decision, after: Decision, changes: Iterable[Mapping[str, Any]], jobs: Iterable[Job]
+    ) -> None:
+        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are told."""
+        flows = {flow.id: flow for job in jobs for flow in job.flows}
+        changed = [change for change in changes if change["path_changed"] or change["level_changed"]]
+        falling = [flows[c["flow"]] for c in changed if self._falls(flows[c["flow"]], c, before, after)]
+        others = [flows[c["flow"]] for c in changed if flows[c["flow"]] not in falling]
+        await asyncio.gather(self._fall(falling, after), *(self._hold_and_move(flow, after) for flow in others))
+
+    def _falls(self, flow: Flow, change: Mapping[str, Any], before: Decision, after: Decision) -> bool:
+        lowest = self._experiment.levels - 1
+        return not change["path_changed"] and after.level_of(flow, lowest) > before.level_of(flow, lowest)
+
+    async def _fall(self, flows: list[Flow], decision: Decision) -> None:
+        if not flows:
+            return
+        for flow in flows:
+            self._mark(flow, decision)
+        await self._controller.commit([flow.id for flow in flows])
+
+    async def _hold_and_move(self, flow: Flow, decision: Decision) -> None:
+        sender = self._host(flow.source)
+        self._workers.tell(sender, {"op": "hold", "flows": [flow.id]})
+        await self._workers.expect("held", flow.id, [sender])
+        await self._controller.commit([flow.id])
+        self._mark(flow, decision)
+
+    def _mark(self, flow: Flow, decision: Decision) -> None:
+        tos = tos_of_flows(decision, (flow,), self._experiment.levels)
+        self._workers.tell(self._host(flow.target), {"op": "mark", "flows": tos})
+        self._workers.tell(self._host(flow.source), {"op": "resume", "flows": tos})
+
+    def _host(self, port: str) -> str:
+        return self._experiment.fabric.ports[port].host
+
+    # What only the senders carry out
+
+    def tell_rates(self, before: Decision, after: Decision, jobs: Iterable[Job], now: float) -> None:
+        """Pace the flows whose rate changes; ``now`` is the machine's clock."""
+        by_host: dict[str, dict[str, float | None]] = {}
+        for flow in (flow for job in jobs for flow in job.flows):
+            rate = after.rates.get(flow.id)
+            if rate != before.rates.get(flow.id):
+                paced = None if rate is None else self._experiment.scale.rate(rate) / 8
+                by_host.setdefault(self._host(flow.source), {})[flow.id] = paced
+        for host, rates in by_host.items():
+            self._workers.tell(host, {"op": "shape", "cause": now, "tos": {}, "flows": {}, "rates": rates})
+
+    def tell_byte_marks(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
+        """New thresholds for flows whose level counts bytes."""
+        by_host: dict[str, dict[str, Any]] = {}
+        for flow in (flow for job in jobs for flow in job.flows):
+            if after.byte_levels_of(flow) == before.byte_levels_of(flow):
+                continue
+            for port in (flow.source, flow.target):
+                marks = byte_marks_of(after, flow, self._experiment)
+                by_host.setdefault(self._host(port), {})[flow.id] = marks
+        for host, flows in by_host.items():
+            self._workers.tell(host, {"op": "count", "flows": flows})
+
+    def tell_shift(self, decision: Decision, job: Job, hosts: Iterable[str], anchor: float) -> None:
+        """Keep the iterations of ``job`` at the phase that ``decision`` gives it, from ``anchor`` on."""
+        rhythm = rhythm_of(decision, job.name, self._experiment.scale, anchor)
+        for host in hosts:
+            self._workers.tell(host, {"op": "shift", "job": job.name, "rhythm": rhythm})

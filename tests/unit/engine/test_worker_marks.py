@@ -1,0 +1,115 @@
+"""A sender's marks: by bytes of the message, at once when it falls, when nothing is in flight when it rises."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.decision import ByteLevels
+from workloads.worker.marks import CHANGING, DRAINING, ByteMarks, pace, unacknowledged
+from workloads.worker.streams import InStream, OutStream
+
+SLICE = 100
+HIGH, LOW = 224, 32
+
+
+@pytest.fixture
+def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        one = socket.create_connection(listener.getsockname())
+        other, _ = listener.accept()
+    one.setblocking(False)
+    other.setblocking(False)
+    with one, other:
+        yield one, other
+
+
+def tos(connection: socket.socket) -> int:
+    return connection.getsockopt(socket.IPPROTO_IP, socket.IP_TOS)
+
+
+def fill(stream: OutStream, other: socket.socket) -> None:
+    """Send more than the peer's kernel takes, so that something stays unacknowledged."""
+    stream.begin(64 << 20, 0, None)
+    assert stream.send(SLICE)
+    assert unacknowledged(stream.connection) > 0
+
+
+@given(
+    by=st.sampled_from(["left", "sent"]),
+    thresholds=st.lists(st.integers(1, 1000), unique=True, max_size=7).map(sorted),
+    size=st.integers(1, 1200),
+)
+def test_a_sender_marks_bytes_as_the_decision_says_and_names_the_byte_where_that_changes(
+    by: str, thresholds: list[int], size: int
+) -> None:
+    marks = ByteMarks(by == "left", tuple(thresholds), tuple(range(len(thresholds) + 1)))
+    levels = ByteLevels(by, tuple(map(float, thresholds)))  # type: ignore[arg-type]
+    sent = 0
+    while sent < size:
+        level, until = marks.at(sent, size)
+        assert sent < until <= size
+        for offset in (sent, until - 1):
+            assert level == levels.level(size - offset if by == "left" else offset + 1)
+        sent = until
+
+
+def test_a_flow_falls_at_once(connection: tuple[socket.socket, socket.socket]) -> None:
+    stream = OutStream("f", connection[0], tos=HIGH)
+    fill(stream, connection[1])
+    assert stream.mark(LOW)
+    assert (tos(connection[0]), stream.held) == (LOW, 0)
+
+
+def test_a_flow_rises_when_nothing_of_it_is_in_flight(connection: tuple[socket.socket, socket.socket]) -> None:
+    one, other = connection
+    stream = OutStream("f", one, tos=LOW)
+    fill(stream, other)
+    assert not stream.mark(HIGH)
+    assert (stream.held, stream.wanted) == (DRAINING, HIGH)
+    sent = stream.sent
+    assert not stream.send(SLICE) and stream.sent == sent
+    while unacknowledged(one):
+        other.recv(1 << 20)
+    assert stream.mark(HIGH)
+    assert (tos(one), stream.held, stream.wanted) == (HIGH, 0, None)
+
+
+def test_a_hold_for_another_reason_survives_a_change_of_mark(connection: tuple[socket.socket, socket.socket]) -> None:
+    stream = OutStream("f", connection[0], tos=LOW)
+    stream.held = CHANGING
+    assert stream.mark(HIGH) and stream.held == CHANGING
+
+
+def test_a_message_falls_level_by_level_as_it_is_sent(connection: tuple[socket.socket, socket.socket]) -> None:
+    one, _ = connection
+    stream = OutStream("f", one, tos=HIGH, marks=ByteMarks(False, (1000,), (HIGH, LOW)))
+    stream.begin(3000, 0, None)
+    while not stream.done:
+        stream.send(SLICE)
+        if stream.wanted is not None:
+            stream.mark(stream.wanted)
+    assert tos(one) == LOW
+    stream.begin(3000, 0, None)
+    assert stream.marks is not None and stream.marks.at(0, 3000)[0] == HIGH
+
+
+def test_acknowledgements_follow_the_bytes_that_have_arrived(connection: tuple[socket.socket, socket.socket]) -> None:
+    one, other = connection
+    into = InStream("f", other, ByteMarks(False, (1000,), (HIGH, LOW)))
+    into.begin(3000, SLICE)
+    for sent, expected in ((900, HIGH), (900, LOW)):
+        one.send(bytes(sent))
+        into.receive(SLICE)
+        assert tos(other) == expected
+
+
+def test_a_rate_is_the_kernels_to_keep(connection: tuple[socket.socket, socket.socket]) -> None:
+    pace(connection[0], 125_000.0)
+    assert connection[0].getsockopt(socket.SOL_SOCKET, 47) == 125_000
+    pace(connection[0], None)
+    assert connection[0].getsockopt(socket.SOL_SOCKET, 47) in (-1, 0xFFFFFFFF)
