@@ -5,13 +5,19 @@ the intensity of the higher one. Jobs on one level contend at random, so the wei
 inside a level is the loss; K levels are a K-cut that no edge crosses upwards. For one topological
 order the best cut into consecutive pieces is exact by dynamic programming; several random orders
 are sampled.
+
+Jobs that no chain of contention joins do not matter to each other, so every connected part is cut
+by itself; one whose longest chain has no more than K jobs loses nothing and needs no sampling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import compress as where
 from random import Random
+
+import numpy as np
+import numpy.typing as npt
 
 Edges = Mapping[tuple[str, str], float]
 """(higher job, lower job) -> intensity of the higher."""
@@ -19,16 +25,31 @@ Edges = Mapping[tuple[str, str], float]
 ORDERS = 10
 """Random topological orders tried: m of the paper."""
 
+_Floats = npt.NDArray[np.float64]
+_CELLS = 2_000_000
+"""Matrix cells handled at once: bounds the memory for large parts."""
+
 
 def contention_edges(
     order: Sequence[str], links: Mapping[str, frozenset[str]], intensity: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
     """Return the contention DAG of the jobs in ``order`` (highest priority first); ``links`` are what each uses."""
-    return {
-        (higher, lower): intensity[higher]
-        for higher, lower in combinations(order, 2)
-        if not links[higher].isdisjoint(links[lower])
-    }
+    number: dict[str, int] = {}
+    used = {job: sum(1 << number.setdefault(link, len(number)) for link in links[job]) for job in order}
+    return contention_edges_of_bits(order, used, intensity)
+
+
+def contention_edges_of_bits(
+    order: Sequence[str], used: Mapping[str, int], intensity: Mapping[str, float]
+) -> dict[tuple[str, str], float]:
+    """As :func:`contention_edges`, with the links that a job uses as the bits of a whole number."""
+    edges: dict[tuple[str, str], float] = {}
+    sets = [used[job] for job in order]
+    for rank, higher in enumerate(order):
+        own, weight = sets[rank], intensity[higher]
+        shared = map(own.__and__, sets[rank + 1 :])
+        edges.update(((higher, lower), weight) for lower in where(order[rank + 1 :], shared))
+    return edges
 
 
 def contending(order: Sequence[str], edges: Edges) -> tuple[str, ...]:
@@ -43,80 +64,149 @@ def cut_weight(groups: Mapping[str, int], edges: Edges) -> float:
 
 
 def compress(jobs: Sequence[str], edges: Edges, levels: int, seed: int = 1) -> dict[str, int]:
-    """Return job -> level (0 highest .. ``levels`` - 1): the heaviest cut of the sampled orders.
+    """Return job -> level (0 highest .. ``levels`` - 1): part by part the heaviest cut of the sampled orders.
 
     Of jobs that share a link the higher never gets a lower level. Used levels are 0, 1, 2 ...
-    without gaps. ``ValueError`` if ``levels`` is below 1.
+    without gaps. ``ValueError`` if ``levels`` is below 1, or if ``edges`` form a cycle.
     """
     if levels < 1:
         raise ValueError(f"levels must be at least 1, not {levels}")
-    random, total = Random(seed), sum(edges.values())
-    best_weight, best_groups = -1.0, {job: 0 for job in jobs}
-    for _ in range(ORDERS if levels > 1 else 0):
-        order = random_topological_order(jobs, edges, random)
-        groups = best_cut(order, edges, levels)
-        weight = cut_weight(groups, edges)
-        if weight > best_weight:
-            best_weight, best_groups = weight, groups
-        if best_weight >= total:
-            break
-    dense = {group: level for level, group in enumerate(sorted(set(best_groups.values())))}
-    return {job: dense[best_groups[job]] for job in jobs}
+    found: dict[str, int] = {}
+    for part, inner in _connected_parts(jobs, edges):
+        depth = longest_chains(part, inner)
+        deepest = max(depth.values())
+        found |= depth if deepest < levels else _sampled(part, inner, levels, seed)
+    return {job: found[job] for job in jobs}
+
+
+def _sampled(jobs: Sequence[str], edges: Edges, levels: int, seed: int) -> dict[str, int]:
+    """The heaviest cut of :data:`ORDERS` random orders of a connected part; the first one on a tie."""
+    random, number = Random(seed), {job: place for place, job in enumerate(jobs)}
+    weights = _matrix(jobs, edges)
+    orders = np.array(
+        [[number[job] for job in random_topological_order(jobs, edges, random)] for _ in range(ORDERS)], np.intp
+    )
+    at_once = max(1, _CELLS // (len(jobs) + 1) ** 2)
+    best_weight, best = -1.0, np.zeros(len(jobs), np.intp)
+    for first in range(0, ORDERS, at_once):
+        chosen = orders[first : first + at_once]
+        values, groups = _best_cuts(chosen, weights, levels)
+        place = int(values.argmax())
+        if values[place] > best_weight:
+            best_weight = float(values[place])
+            best[chosen[place]] = groups[place]
+    _, dense = np.unique(best, return_inverse=True)
+    return dict(zip(jobs, dense.tolist(), strict=True))
+
+
+def _connected_parts(jobs: Sequence[str], edges: Edges) -> list[tuple[list[str], dict[tuple[str, str], float]]]:
+    """The jobs that contention joins, directly or through others, with their edges; in the order of ``jobs``."""
+    part_of = {job: job for job in jobs}
+
+    def part(job: str) -> str:
+        while part_of[job] != job:
+            part_of[job] = job = part_of[part_of[job]]
+        return job
+
+    for higher, lower in edges:
+        part_of[part(lower)] = part(higher)
+    members: dict[str, tuple[list[str], dict[tuple[str, str], float]]] = {}
+    for job in jobs:
+        members.setdefault(part(job), ([], {}))[0].append(job)
+    for edge, weight in edges.items():
+        members[part(edge[0])][1][edge] = weight
+    return list(members.values())
+
+
+def longest_chains(jobs: Sequence[str], edges: Edges) -> dict[str, int]:
+    """Return job -> number of edges of the longest chain of contention that ends at it: 0 for those at the top."""
+    depth = dict.fromkeys(jobs, 0)
+    below = _below(jobs, edges)
+    for job in random_topological_order(jobs, edges, Random(0)):
+        for lower in below[job]:
+            depth[lower] = max(depth[lower], depth[job] + 1)
+    return depth
 
 
 def random_topological_order(jobs: Sequence[str], edges: Edges, random: Random) -> list[str]:
     """Return ``jobs`` so that every edge points forward, each next one drawn from those that are ready."""
     waiting = dict.fromkeys(jobs, 0)
-    below: dict[str, list[str]] = {job: [] for job in jobs}
-    for higher, lower in edges:
+    below = _below(jobs, edges)
+    for _, lower in edges:
         waiting[lower] += 1
-        below[higher].append(lower)
     ready = [job for job in jobs if waiting[job] == 0]
     order: list[str] = []
     while ready:
-        job = ready.pop(random.randrange(len(ready)))
+        job = ready.pop(int(random.random() * len(ready)))
         order.append(job)
         for lower in below[job]:
             waiting[lower] -= 1
             if waiting[lower] == 0:
                 ready.append(lower)
+    if len(order) < len(waiting):
+        raise ValueError("the edges form a cycle")
     return order
+
+
+def _below(jobs: Sequence[str], edges: Edges) -> dict[str, list[str]]:
+    below: dict[str, list[str]] = {job: [] for job in jobs}
+    for higher, lower in edges:
+        below[higher].append(lower)
+    return below
 
 
 def best_cut(order: Sequence[str], edges: Edges, levels: int) -> dict[str, int]:
     """Return job -> group of the heaviest cut of ``order`` into at most ``levels`` consecutive pieces (Eq. 4)."""
-    count = len(order)
-    between = _weights_across(order, edges)
-    value = [[0.0] * (levels + 1) for _ in range(count + 1)]
-    split = [[0] * (levels + 1) for _ in range(count + 1)]
-    for level in range(2, levels + 1):
-        for end in range(1, count + 1):
-            best, start = -1.0, 0
-            # The best split moves only forward with the end: weight between later jobs only adds to later splits.
-            for middle in range(split[end - 1][level], end):
-                weight = value[middle][level - 1] + between[middle][end]
-                if weight > best:
-                    best, start = weight, middle
-            value[end][level], split[end][level] = best, start
-    groups: dict[str, int] = {}
-    end = count
-    for level in range(levels, 0, -1):
-        start = split[end][level] if level > 1 else 0
-        groups.update(dict.fromkeys(order[start:end], level - 1))
-        end = start
-    return groups
+    _, groups = _best_cuts(np.arange(len(order))[None], _matrix(order, edges), levels)
+    return dict(zip(order, groups[0].tolist(), strict=True))
 
 
-def _weights_across(order: Sequence[str], edges: Edges) -> list[list[float]]:
-    """``result[j][i]``: weight of edges from the first ``j`` jobs to jobs ``j + 1`` .. ``i`` of ``order``."""
-    count = len(order)
-    prefix = [[0.0] * (count + 1) for _ in range(count + 1)]
-    for row in range(1, count + 1):
-        for column in range(1, count + 1):
-            weight = edges.get((order[row - 1], order[column - 1]), 0.0)
-            above, left, corner = prefix[row - 1][column], prefix[row][column - 1], prefix[row - 1][column - 1]
-            prefix[row][column] = above + left - corner + weight
-    return [[prefix[row][column] - prefix[row][row] for column in range(count + 1)] for row in range(count + 1)]
+def _matrix(jobs: Sequence[str], edges: Edges) -> _Floats:
+    """Weights of the edges, row: higher, column: lower."""
+    number = {job: place for place, job in enumerate(jobs)}
+    weights = np.zeros((len(jobs), len(jobs)))
+    if edges:
+        rows, columns = zip(*((number[higher], number[lower]) for higher, lower in edges), strict=True)
+        weights[rows, columns] = list(edges.values())
+    return weights
+
+
+def _best_cuts(
+    orders: npt.NDArray[np.intp], weights: _Floats, levels: int
+) -> tuple[_Floats, npt.NDArray[np.intp]]:
+    """For each row of ``orders`` (permutations of jobs) the heaviest cut, and the group at each of its places."""
+    tries, count = orders.shape
+    between = _weights_across(weights[orders[:, :, None], orders[:, None, :]])
+    value = np.zeros((tries, count + 1))
+    splits: list[npt.NDArray[np.intp]] = []
+    for _ in range(1, levels):
+        total = value[:, :, None] + between
+        split = total.argmax(axis=1)
+        value = np.take_along_axis(total, split[:, None, :], axis=1)[:, 0]
+        splits.append(split)
+    groups = np.zeros((tries, count), np.intp)
+    for attempt in range(tries):
+        end = count
+        for level in range(levels - 1, 0, -1):
+            start = int(splits[level - 1][attempt, end])
+            groups[attempt, start:end] = level
+            end = start
+    return value[:, count], groups
+
+
+def _weights_across(weights: _Floats) -> _Floats:
+    """``result[t, j, i]``: weight of edges from the first ``j`` places to places ``j + 1`` .. ``i`` of try ``t``.
+
+    For ``i`` < ``j`` it is minus infinity: a piece does not end before it begins.
+    """
+    tries, count, _ = weights.shape
+    prefix = np.zeros((tries, count + 1, count + 1))
+    np.cumsum(weights, axis=1, out=prefix[:, 1:, 1:])
+    np.cumsum(prefix[:, 1:, 1:], axis=2, out=prefix[:, 1:, 1:])
+    own = np.arange(count + 1)
+    across = prefix - prefix[:, own, own][:, :, None]
+    across[:, np.tri(count + 1, k=-1, dtype=bool)] = -np.inf
+    return across
 
 
 def first_levels_own(order: Sequence[str], levels: int) -> dict[str, int]:

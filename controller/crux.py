@@ -2,75 +2,213 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from controller.compression import compress, contending, contention_edges, first_levels_own
-from controller.decision import ClusterView, Decision, Event
-from controller.ecmp import ecmp_path
-from controller.intensity import Profile, links_used, profile
-from controller.path_selection import select_paths
-from controller.priority import correction_factors, priority_order, reference_of
+import numpy as np
+
+from controller.compression import compress, contending, contention_edges_of_bits, first_levels_own
+from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
+from controller.intensity import Profile, measured_profile
+from controller.path_selection import PlacedJob, Placement
+from controller.placement_index import FabricIndex, JobIndex
+from controller.port_probing import Wanted, source_ports
+from controller.priority import blended_with_loss, correction_factors, priority_order, reference_of
 from topologies.fabric import Path
+
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "profile": ("declared", "measured"),
+    "arrival": ("recompute", "profile"),
+    "enforcement": ("rules", "ports"),
+}
+HIGHEST: Final = 0
 
 
 class Crux:
-    """The three mechanisms of Crux, each of which can be switched off.
+    """The mechanisms of Crux, each of which can be switched.
 
     ``paths`` False leaves flows on their ECMP paths; ``priorities`` False leaves all jobs at the
     default level; ``compression`` False gives the first K - 1 jobs a level each and the rest the last.
+    ``profile`` "measured" takes W_j, t_j and the iteration from the view's measurements where there are
+    any. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
+    ``fairness`` 0 to 1 blends priorities with recent loss of throughput (section 7.2). ``enforcement``
+    "ports" also gives every flow a source port that hashes to its path (section 5).
+
+    What is kept between calls (jobs as arrays, their last choice of paths) never changes a result.
     """
 
     name: ClassVar[str] = "crux"
     summary: ClassVar[str] = "paths and levels by GPU intensity, priorities compressed by a maximum K-cut"
+    decides: ClassVar[tuple[str, ...]] = ("paths", "levels")
+    source: ClassVar[str] = "Cao et al., SIGCOMM 2024, sections 4 and 5"
+    events: frozenset[type] = JOB_EVENTS
 
-    def __init__(self, *, paths: bool = True, priorities: bool = True, compression: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        paths: bool = True,
+        priorities: bool = True,
+        compression: bool = True,
+        profile: str = "declared",
+        arrival: str = "recompute",
+        fairness: float = 0.0,
+        enforcement: str = "rules",
+    ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
-                raise ValueError(f"option '{option}' of crux must be true or false, not '{value}'")
+                raise ValueError(f"option '{option}' of {self.name} must be true or false, not '{value}'")
+        for option, word in (("profile", profile), ("arrival", arrival), ("enforcement", enforcement)):
+            if word not in _CHOICES[option]:
+                expected = " or ".join(_CHOICES[option])
+                raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
+        if isinstance(fairness, bool) or not isinstance(fairness, int | float) or not 0 <= fairness <= 1:
+            raise ValueError(f"option 'fairness' of {self.name} must be a number from 0 to 1, not '{fairness}'")
         self._paths, self._priorities, self._compression = paths, priorities, compression
+        self._measured, self._profiles_first = profile == "measured", arrival == "profile"
+        self._fairness, self._ports = float(fairness), enforcement == "ports"
+        if self._measured or self._profiles_first:
+            self.events = JOB_EVENTS | {JobProfiled}
+        self._kept: _Kept | None = None
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return paths for all flows, and levels for all jobs that share a link with another."""
-        paths = self._choose_paths(view)
-        profiles = {job.name: profile(job, view.fabric, paths) for job in view.jobs.values()}
+        jobs = self._placed_jobs(view)
+        before = {name: self._profile_of(view, job, job.index.alone) for name, job in jobs.items()}
+        placements = self._place(view, jobs, before)
+        profiles = {name: self._profile_of(view, jobs[name], placed.profile) for name, placed in placements.items()}
         senders = {name: found for name, found in profiles.items() if found.communicates}
         factors = correction_factors(tuple(senders.values()))
-        priorities = {name: factors[name] * found.intensity for name, found in senders.items()}
-        levels = self._assign_levels(view, paths, senders, priorities) if self._priorities else {}
-        return Decision(paths=paths, levels=levels, notes=_notes(senders, factors, priorities))
+        plain = {name: factors[name] * found.intensity for name, found in senders.items()}
+        priorities = blended_with_loss(plain, view.throughput, self._fairness)
+        levels = self._assign_levels(view, placements, senders, priorities) if self._priorities else {}
+        paths: dict[str, Path] = {}
+        for placed in placements.values():
+            paths.update(placed.paths)
+        return Decision(
+            paths=paths,
+            levels=levels,
+            notes=self._notes(view, senders, factors, priorities),
+            ports=self._source_ports(view, jobs, placements) if self._ports else {},
+        )
 
-    def _choose_paths(self, view: ClusterView) -> dict[str, Path]:
+    def _placed_jobs(self, view: ClusterView) -> dict[str, PlacedJob]:
+        """The running jobs as arrays, those of the last call as they are."""
+        if self._kept is None or self._kept.index.fabric is not view.fabric:
+            self._kept = _Kept(FabricIndex(view.fabric), {})
+        index, held = self._kept.index, self._kept.jobs
+        jobs = {
+            name: held[name] if name in held and held[name].index.job is job else PlacedJob(JobIndex(job, index))
+            for name, job in view.jobs.items()
+        }
+        self._kept = _Kept(index, jobs)
+        return jobs
+
+    def _profile_of(self, view: ClusterView, job: PlacedJob, declared: Profile) -> Profile:
+        measured = view.measured.get(declared.job) if self._measured else None
+        return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
+
+    def _place(
+        self, view: ClusterView, jobs: Mapping[str, PlacedJob], before: Mapping[str, Profile]
+    ) -> dict[str, Placement]:
+        """Job -> its placement, in the order of the view."""
         if not self._paths:
-            return {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in view.flows}
-        before = {job.name: profile(job, view.fabric) for job in view.jobs.values()}
-        order = sorted(view.jobs.values(), key=lambda job: (-before[job.name].intensity, job.name))
-        return select_paths(view.fabric, order, {name: found.iteration_s for name, found in before.items()})
+            return {name: job.hashed(view.seed) for name, job in jobs.items()}
+        load = next(iter(jobs.values())).index.index.no_load() if jobs else np.zeros(0)
+        order = sorted(jobs, key=lambda name: (-before[name].intensity, name))
+        chosen = {name: jobs[name].choose(load, before[name].iteration_s) for name in order}
+        return {name: chosen[name] for name in jobs}
 
     def _assign_levels(
         self,
         view: ClusterView,
-        paths: Mapping[str, Path],
+        placements: Mapping[str, Placement],
         senders: Mapping[str, Profile],
         priorities: Mapping[str, float],
     ) -> dict[str, int]:
-        order = priority_order(priorities)
-        links = {name: links_used(view.jobs[name], view.fabric, paths) for name in order}
-        edges = contention_edges(order, links, {name: found.intensity for name, found in senders.items()})
+        """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
+        profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
+        order = [name for name in priority_order(priorities) if name not in profiling]
+        used = {name: placements[name].used for name in order}
+        edges = contention_edges_of_bits(order, used, {name: found.intensity for name, found in senders.items()})
         jobs = contending(order, edges)
-        if self._compression:
-            return compress(jobs, edges, view.levels, view.seed)
-        return first_levels_own(jobs, view.levels)
+        first = 1 if profiling and view.levels > 1 else HIGHEST
+        levels = self._levels_of(jobs, edges, view.levels - first, view.seed)
+        return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
+
+    def _levels_of(
+        self, jobs: Sequence[str], edges: Mapping[tuple[str, str], float], levels: int, seed: int
+    ) -> dict[str, int]:
+        return compress(jobs, edges, levels, seed) if self._compression else first_levels_own(jobs, levels)
+
+    def _source_ports(
+        self, view: ClusterView, jobs: Mapping[str, PlacedJob], placements: Mapping[str, Placement]
+    ) -> dict[str, int]:
+        """Flow -> source port that hashes to its path; a flow keeps the port in force where that still does."""
+        wanted = [
+            Wanted(flow, bundle.tree, taken)
+            for name, job in jobs.items()
+            for flow, bundle, taken in zip(
+                job.index.job.flows, job.index.bundles, placements[name].choice.tolist(), strict=True
+            )
+        ]
+        return source_ports(view.fabric, wanted, view.seed, view.decision.ports)
+
+    def _notes(
+        self,
+        view: ClusterView,
+        senders: Mapping[str, Profile],
+        factors: Mapping[str, float],
+        priorities: Mapping[str, float],
+    ) -> dict[str, object]:
+        used = view.measured.keys() if self._measured else frozenset[str]()
+        return {
+            "profile": {name: "measured" if name in used else "declared" for name in view.jobs},
+            "reference": reference_of(tuple(senders.values())).job if senders else None,
+            "intensity": {name: found.intensity for name, found in senders.items()},
+            "communication_s": {name: found.communication_s for name, found in senders.items()},
+            "k": dict(factors),
+            "priority": dict(priorities),
+        }
 
 
-def _notes(
-    senders: Mapping[str, Profile], factors: Mapping[str, float], priorities: Mapping[str, float]
-) -> dict[str, object]:
-    return {
-        "profile": "declared",
-        "reference": reference_of(tuple(senders.values())).job if senders else None,
-        "intensity": {name: found.intensity for name, found in senders.items()},
-        "communication_s": {name: found.communication_s for name, found in senders.items()},
-        "k": dict(factors),
-        "priority": dict(priorities),
-    }
+@dataclass(frozen=True)
+class _Kept:
+    """What later calls need not work out again: the fabric and the jobs as arrays."""
+
+    index: FabricIndex
+    jobs: dict[str, PlacedJob]
+
+
+class CruxPa(Crux):
+    """Crux-PA of section 6.3: priorities only, flows on their ECMP paths, no compression."""
+
+    name: ClassVar[str] = "crux-pa"
+    summary: ClassVar[str] = "Crux with priorities only: ECMP paths, the first K - 1 jobs a level each, no compression"
+    decides: ClassVar[tuple[str, ...]] = ("levels",)
+
+    def __init__(self, *, profile: str = "declared", arrival: str = "recompute", fairness: float = 0.0) -> None:
+        super().__init__(paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness)
+
+
+class CruxPsPa(Crux):
+    """Crux-PS-PA of section 6.3: paths and priorities, a level for every job, no compression.
+
+    The paper gives it as many levels as there are jobs. On K levels the first K - 1 contending jobs have
+    one each and the rest share the last: with K at least the number of contending jobs that is the same.
+    """
+
+    name: ClassVar[str] = "crux-ps-pa"
+    summary: ClassVar[str] = "Crux without compression: its paths, the first K - 1 jobs a level each, the rest the last"
+
+    def __init__(
+        self,
+        *,
+        profile: str = "declared",
+        arrival: str = "recompute",
+        fairness: float = 0.0,
+        enforcement: str = "rules",
+    ) -> None:
+        super().__init__(
+            compression=False, profile=profile, arrival=arrival, fairness=fairness, enforcement=enforcement
+        )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from controller.decision import Measured
 from topologies.fabric import Fabric, Path
 from workloads.analysis import isolated
 from workloads.job import Job
@@ -40,21 +41,62 @@ def profile(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None) -
     The profile is the declared one: from the job's phases and bytes, not from measurements.
     """
     alone = isolated(job, fabric, paths)
-    transfer_s = alone.communication_s
-    total = sum(flow.bytes for flow in job.flows)
+    return _profile(
+        job,
+        alone.communication_s,
+        alone.iteration_s,
+        sum(flow.bytes for flow in job.flows),
+        compute_before_communication(job),
+    )
+
+
+def profile_from_times(
+    job: Job, communication_s: float, phases_s: Sequence[float], sent_bytes: float, lead_s: float
+) -> Profile:
+    """Return the declared profile of ``job`` from times already known, as :func:`profile` would.
+
+    ``communication_s`` is t_j, ``phases_s`` the communication of each phase alone, ``sent_bytes`` all
+    bytes of an iteration, ``lead_s`` what :func:`compute_before_communication` gives.
+    """
+    iteration_s = sum(
+        max(phase.compute_s, (1 - phase.overlap) * phase.compute_s + spent) if phase.transfers else phase.compute_s
+        for phase, spent in zip(job.phases, phases_s, strict=True)
+    )
+    return _profile(job, communication_s, iteration_s, sent_bytes, lead_s)
+
+
+def measured_profile(declared: Profile, measured: Measured, sent_bytes: float) -> Profile:
+    """Return ``declared`` with W_j, t_j and the iteration as the workers measured them (Crux section 5).
+
+    The lead is the latest that the measured iteration allows: its length less its communication.
+    """
+    transfer_s, iteration_s = measured.communication_s, measured.iteration_s
+    compute_s = min(declared.compute_s, iteration_s)
+    return Profile(
+        job=declared.job,
+        intensity=measured.flops / transfer_s if transfer_s > 0 else 0.0,
+        communication_s=transfer_s,
+        compute_s=compute_s,
+        lead_s=min(compute_s, max(0.0, iteration_s - transfer_s)),
+        iteration_s=iteration_s,
+        traffic=sent_bytes / iteration_s if iteration_s > 0 else 0.0,
+    )
+
+
+def _profile(job: Job, transfer_s: float, iteration_s: float, sent_bytes: float, lead_s: float) -> Profile:
     return Profile(
         job=job.name,
         intensity=job.flops / transfer_s if transfer_s > 0 else 0.0,
         communication_s=transfer_s,
         compute_s=job.compute_s,
-        lead_s=_lead_s(job),
-        iteration_s=alone.iteration_s,
-        traffic=total / alone.iteration_s if alone.iteration_s > 0 else 0.0,
+        lead_s=lead_s,
+        iteration_s=iteration_s,
+        traffic=sent_bytes / iteration_s if iteration_s > 0 else 0.0,
     )
 
 
-def _lead_s(job: Job) -> float:
-    """Compute that cannot run beside communication: all of it, less the overlapped share of phases that send."""
+def compute_before_communication(job: Job) -> float:
+    """Compute in s that cannot run beside communication: all, less the overlapped share of phases that send."""
     hidden = sum(phase.overlap * phase.compute_s for phase in job.phases if phase.transfers)
     return max(0.0, job.compute_s - hidden)
 

@@ -1,11 +1,97 @@
-"""Path selection of Crux (section 4.1): intensive jobs choose first, each flow the least loaded path."""
+"""Path selection of Crux (section 4.1): intensive jobs choose first, each flow the least loaded path.
+
+A job's choice depends on nothing but the load it finds on its candidate links, so it is looked up
+again where it finds the same load to the last bit: after an arrival or departure only the jobs
+that meet a changed load choose anew, and the result is that of choosing all from nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from controller.intensity import Profile
+from controller.placement_index import FabricIndex, Floats, JobIndex, Numbers
 from topologies.fabric import Fabric, Path
 from workloads.job import Job
+
+
+class Placement:
+    """A job on the paths of ``choice`` (flow -> candidate): by name, by number, and what follows from them."""
+
+    def __init__(self, job: JobIndex, choice: Numbers) -> None:
+        self.choice = choice
+        links = job.links_of(choice)
+        flows = zip(job.job.flows, choice.tolist(), strict=True)
+        self.paths: dict[str, Path] = {flow.id: job.path(place, taken) for place, (flow, taken) in enumerate(flows)}
+        self.profile: Profile = job.profile(links)
+        self.used = job.index.bits(np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie)))
+        """The links the job sends over, as bits: those of its paths, and PCIe switch to NIC at both ends."""
+
+
+class PlacedJob:
+    """An indexed job and its last choice, with the load and period that led to it."""
+
+    def __init__(self, job: JobIndex) -> None:
+        self.index = job
+        self._placement: Placement | None = None
+        self._found: tuple[float, Floats] | None = None
+        self._left: Floats = np.empty(0)
+        self._hashed: dict[int, Numbers] = {}
+
+    def hashed(self, seed: int) -> Placement:
+        """Return the job on its ECMP paths."""
+        if seed not in self._hashed:
+            self._hashed = {seed: self.index.hashed_choice(seed)}
+        return self.at(self._hashed[seed])
+
+    def at(self, choice: Numbers) -> Placement:
+        """Return the job on ``choice``."""
+        if self._placement is None or not np.array_equal(self._placement.choice, choice):
+            self._placement = Placement(self.index, choice)
+        return self._placement
+
+    def choose(self, load: Floats, period_s: float) -> Placement:
+        """Place the job's flows on their least loaded paths and add them to ``load`` (share of capacity per link)."""
+        touched = self.index.touched
+        found = load[touched]
+        if self._placement is not None and self._found is not None:
+            period_before, found_before = self._found
+            if period_before == period_s and np.array_equal(found_before, found):
+                load[touched] = self._left
+                return self._placement
+        placement = self.at(least_loaded_choice(self.index, load, period_s))
+        self._found, self._left = (period_s, found), load[touched]
+        return placement
+
+
+def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers:
+    """Return flow -> candidate, each flow the path with the smallest (maximum, sum) of ``load``; adds to ``load``.
+
+    The lowest index wins a tie. ``load`` is per link its bits per second over its capacity; a flow adds
+    its bytes over ``period_s``, the iteration of its job alone.
+    """
+    choice = np.zeros(len(job.bytes), np.intp)
+    rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
+    for batch in job.batches:
+        loads = load[batch.candidates]
+        largest = loads.max(axis=0)
+        smallest = largest.min(axis=1, keepdims=True)
+        sums = np.where(largest == smallest, _sum_in_order(loads), np.inf)
+        taken = sums.argmin(axis=1)
+        links = batch.candidates[:, np.arange(len(taken)), taken]
+        load[links] += rates[batch.flows] / job.index.capacity[links]
+        choice[batch.flows] = taken
+    return choice
+
+
+def _sum_in_order(loads: Floats) -> Floats:
+    """Sums over the hops, the first hop first: how it is added up must not depend on the number of flows."""
+    total: Floats = loads[0]
+    for hop in loads[1:]:
+        total = total + hop
+    return total
 
 
 def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, float]) -> dict[str, Path]:
@@ -15,16 +101,11 @@ def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, 
     sum) is taken, the lowest index on a tie. Load is in bytes per second: a flow's bytes over
     ``iteration_s`` of its job alone.
     """
-    load: dict[str, float] = {}
+    index = FabricIndex(fabric)
+    load = index.no_load()
     paths: dict[str, Path] = {}
     for job in jobs:
-        period = iteration_s[job.name]
-        for flow in job.flows:
-            path = least_loaded(fabric.candidate_paths(flow.source, flow.target), load)
-            rate = flow.bytes / period if period > 0 else 0.0
-            for link in path:
-                load[link] = load.get(link, 0.0) + rate * 8 / fabric.links[link].capacity
-            paths[flow.id] = path
+        paths |= PlacedJob(JobIndex(job, index)).choose(load, iteration_s[job.name]).paths
     return paths
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from controller.alternating import higher_sending_time, lower_sending_time
 from controller.intensity import Profile
 from controller.two_jobs import Pattern, State, sending_times
 
@@ -39,18 +40,19 @@ def correction_factor(job: Pattern, reference: Pattern) -> float:
     return _factor(job, reference)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _factor(job: Pattern, reference: Pattern) -> float:
     longest = max(job.period_s, reference.period_s)
     duration_s, warmup_s = MEASURED_PERIODS * longest, WARMUP_PERIODS * longest
     job_gain = reference_gain = 0.0
+    window = (warmup_s, warmup_s + duration_s)
+    reference_first = higher_sending_time(reference, 0.0, *window)
     for phase in range(PHASES):
         offset_s = job.period_s * phase / PHASES
-        gains = priority_gains(
-            State.at(job, offset_s), State.at(reference, 0.0), duration_s=duration_s, warmup_s=warmup_s
-        )
-        job_gain += max(0.0, gains[0])
-        reference_gain += max(0.0, gains[1])
+        job_second = lower_sending_time(job, offset_s, reference, 0.0, *window)
+        reference_second = lower_sending_time(reference, 0.0, job, offset_s, *window)
+        job_gain += max(0.0, higher_sending_time(job, offset_s, *window) - job_second)
+        reference_gain += max(0.0, reference_first - reference_second)
     return _ratio(job_gain, reference_gain, NEGLIGIBLE * duration_s * PHASES)
 
 
@@ -79,6 +81,21 @@ def correction_factors(profiles: Sequence[Profile]) -> dict[str, float]:
         return {}
     reference = pattern_of(reference_of(profiles))
     return {profile.job: correction_factor(pattern_of(profile), reference) for profile in profiles}
+
+
+def blended_with_loss(
+    priorities: Mapping[str, float], throughput: Mapping[str, float], fairness: float
+) -> dict[str, float]:
+    """Return job -> (1 - f) * P_j / max P + f * loss_j: who lost throughput rises (suggested in section 7.2).
+
+    ``throughput``: job -> recent iterations per second over those of the job alone; the loss is 1
+    less that, 0 where it is not known. ``fairness`` f is from 0, which keeps ``priorities``, to 1.
+    """
+    largest = max(priorities.values(), default=0.0)
+    if fairness == 0 or largest <= 0:
+        return dict(priorities)
+    loss = {job: 1 - min(1.0, max(0.0, throughput.get(job, 1.0))) for job in priorities}
+    return {job: (1 - fairness) * value / largest + fairness * loss[job] for job, value in priorities.items()}
 
 
 def priority_order(priorities: Mapping[str, float]) -> tuple[str, ...]:
