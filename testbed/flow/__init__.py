@@ -1,0 +1,1 @@
+"""Flow-level models: rates are computed, no packet is sent."""

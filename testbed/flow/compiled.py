@@ -1,0 +1,23 @@
+"""Compilation to machine code, kept to one module: the compiler has no type annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import ParamSpec, TypeVar, cast
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return ``function`` compiled at its first call; the code is kept on disk for later processes.
+
+    Where neither the package's nor the user's cache directory can be written, it is compiled anew
+    in every process.
+    """
+    njit = import_module("numba").njit
+    try:
+        return cast(Callable[Parameters, Result], njit(cache=True)(function))
+    except RuntimeError:  # numba finds no directory for its cache, and says so before it compiles
+        return cast(Callable[Parameters, Result], njit(function))
