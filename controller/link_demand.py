@@ -1,0 +1,48 @@
+"""What a job asks of a link over one iteration of its own: the arcs of CASSINI's circles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from topologies.fabric import Fabric, Path
+from workloads.analysis import bottleneck_time, bytes_by_link, phase_time
+from workloads.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A stretch of an iteration, in seconds from its start, with a demand as share of a link's capacity."""
+
+    begin_s: float
+    end_s: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A job alone: the length of its iteration in seconds, and link -> the arcs in which it sends over it."""
+
+    iteration_s: float
+    arcs: Mapping[str, tuple[Arc, ...]]
+
+
+def demand_of(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> Demand:
+    """Return the demand of ``job`` on the network links of its ``paths`` (flow id -> links).
+
+    One phase follows the other; a phase sends from where its overlap allows, on every link for as long
+    as its most loaded link takes. So its most loaded link is full, the others are as full as their bytes
+    make them. Raises ``KeyError`` for a flow without a path.
+    """
+    arcs: dict[str, list[Arc]] = {}
+    now = 0.0
+    for phase in job.phases:
+        load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), paths)
+        duration = bottleneck_time(load, fabric)
+        begin = now + (1 - phase.overlap) * phase.compute_s
+        for link, size in load.items():
+            if size > 0:
+                share = 8 * size / fabric.links[link].capacity / duration
+                arcs.setdefault(link, []).append(Arc(begin, begin + duration, share))
+        now += phase_time(phase, fabric, paths)
+    return Demand(now, {link: tuple(found) for link, found in arcs.items()})
