@@ -1,13 +1,13 @@
 """Carrying a new decision out on jobs that run: path and level in the switches, marks, rates and shifts at the senders.
 
 A flow that falls is marked at once. One that rises or moves is held until nothing of it is in
-flight, so that no packet overtakes another.
+flight and the switches' packets follow the new rules, so that no packet overtakes another.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from controller.decision import Decision
@@ -21,8 +21,16 @@ from workloads.job import Flow, Job
 class Changes:
     """Moves running flows from one decision to the next."""
 
-    def __init__(self, experiment: Experiment, controller: ControllerProcess, workers: WorkerPool) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        controller: ControllerProcess,
+        workers: WorkerPool,
+        settle: Callable[[], None],
+    ) -> None:
+        """``settle`` returns when packets follow the rules that switches have confirmed."""
         self._experiment = experiment
+        self._settle = settle
         self._controller = controller
         self._workers = workers
 
@@ -33,8 +41,9 @@ class Changes:
         flows = {flow.id: flow for job in jobs for flow in job.flows}
         changed = [change for change in changes if change["path_changed"] or change["level_changed"]]
         falling = [flows[c["flow"]] for c in changed if self._falls(flows[c["flow"]], c, before, after)]
-        others = [flows[c["flow"]] for c in changed if flows[c["flow"]] not in falling]
-        await asyncio.gather(self._fall(falling, after), *(self._hold_and_move(flow, after) for flow in others))
+        names = {flow.id for flow in falling}
+        others = [flows[c["flow"]] for c in changed if c["flow"] not in names]
+        await asyncio.gather(self._fall(falling, after), self._move(others, after))
 
     def _falls(self, flow: Flow, change: Mapping[str, Any], before: Decision, after: Decision) -> bool:
         lowest = self._experiment.levels - 1
@@ -47,12 +56,22 @@ class Changes:
             self._mark(flow, decision)
         await self._controller.commit([flow.id for flow in flows])
 
-    async def _hold_and_move(self, flow: Flow, decision: Decision) -> None:
+    async def _move(self, flows: list[Flow], decision: Decision) -> None:
+        """Hold all; whenever some are quiet, change them in the switches together and let them go on."""
+        waiting = {asyncio.create_task(self._hold(flow)) for flow in flows}
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            held = [task.result() for task in done]
+            await self._controller.commit([flow.id for flow in held])
+            await asyncio.to_thread(self._settle)
+            for flow in held:
+                self._mark(flow, decision)
+
+    async def _hold(self, flow: Flow) -> Flow:
         sender = self._host(flow.source)
         self._workers.tell(sender, {"op": "hold", "flows": [flow.id]})
         await self._workers.expect("held", flow.id, [sender])
-        await self._controller.commit([flow.id])
-        self._mark(flow, decision)
+        return flow
 
     def _mark(self, flow: Flow, decision: Decision) -> None:
         tos = tos_of_flows(decision, (flow,), self._experiment.levels)

@@ -81,7 +81,7 @@ class Cluster:
         self.origin = 0.0
         self._decision = Decision()
         self._changing = asyncio.Lock()
-        self._changes = Changes(experiment, self._controller, self.workers)
+        self._changes = Changes(experiment, self._controller, self.workers, self.network.openvswitch.settle)
         scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
         wanted = StepCoordinator.wanted(scheduler)
         self.steps = StepCoordinator(experiment, scheduler, self.workers.tell) if wanted else None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from topologies.mininet_adapter.system import CommandError, run_command
+from topologies.mininet_adapter.unixctl import call
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 SEND_BUFFER = 256 << 20
@@ -73,6 +74,14 @@ class OpenVSwitch:
     def vsctl(self, arguments: Sequence[str]) -> str:
         """Run one ``ovs-vsctl`` command and return its output; waits until the daemon has carried it out."""
         return run_command(["ovs-vsctl", "--timeout=30", *arguments], environment=self.environment)
+
+    def settle(self) -> None:
+        """Wait until packets follow the rules in the tables.
+
+        Packets go by cached decisions, which are checked against the tables in the background: a
+        confirmed change of a rule takes effect some milliseconds later.
+        """
+        call(self.directory / f"ovs-vswitchd.{self.daemon_pid}.ctl", "revalidator/wait")
 
     def enlarge_buffers(self) -> int:
         """Give the daemon's AF_PACKET sockets room for every queue of the fabric; return how many there were.
