@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed import manifest
+from testbed.alone import each_alone, isolates_jobs, side_by_side
 from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
-from testbed.engine.registry import create_engine
+from testbed.engine.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
 from testbed.experiment import Experiment
 from testbed.progress import Progress
@@ -99,7 +100,7 @@ def run_scenario(
     with chosen.alone(), Progress(quiet) as progress:
         directory = _create(prepared, RUNS if out is None else out)
         for experiment in prepared.experiments:
-            record = chosen.run(experiment, directory.folder(experiment.scheduler), _shower(progress, experiment))
+            record = _run(chosen, experiment, directory.folder(experiment.scheduler), progress)
             directory.write_record(record)
             records.append(record)
         progress.phase("report")
@@ -110,6 +111,15 @@ def run_scenario(
         html.build(directory)
         directory.finish()
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _run(engine: Engine, experiment: Experiment, folder: Path, progress: Progress) -> RunRecord:
+    if not isolates_jobs(experiment):
+        return engine.run(experiment, folder, _Shower(progress, experiment.scheduler))
+    parts = each_alone(experiment)
+    return side_by_side(
+        [engine.run(part, folder, _Shower(progress, f"{part.scheduler}, {part.jobs[0].name}")) for part in parts]
+    )
 
 
 def _create(prepared: Prepared, parent: Path) -> RunDirectory:
@@ -133,21 +143,17 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
 class _Shower:
     """Turns an engine's messages into phases of the progress display."""
 
-    def __init__(self, progress: Progress, scheduler: str) -> None:
+    def __init__(self, progress: Progress, label: str) -> None:
         self._progress = progress
-        self._scheduler = scheduler
+        self._label = label
         self._phase = ""
 
     def __call__(self, message: Mapping[str, Any]) -> None:
         phase = str(message["phase"])
         if phase != self._phase:
             self._phase = phase
-            self._progress.phase(f"{self._scheduler}: {phase}", message.get("total"))
+            self._progress.phase(f"{self._label}: {phase}", message.get("total"))
         self._progress.advance_to(float(message.get("value", 0.0)), str(message.get("note", "")))
-
-
-def _shower(progress: Progress, experiment: Experiment) -> _Shower:
-    return _Shower(progress, experiment.scheduler)
 
 
 def _status(records: Sequence[RunRecord], checks: Sequence[CheckResult], allow_degraded: bool) -> int:
