@@ -37,13 +37,17 @@ class Pattern:
 
 @dataclass(slots=True)
 class State:
-    """Where a job stands in its iteration: seconds left of compute, of the lead in it, of communication."""
+    """Where a job stands in its iteration: seconds left of compute, of the lead in it, of communication.
+
+    ``sent_s`` and ``computed_s`` add up while time is counted; what is left of that time its GPUs are idle.
+    """
 
     pattern: Pattern
     compute_left: float
     lead_left: float
     communication_left: float
     sent_s: float = 0.0
+    computed_s: float = 0.0
 
     @classmethod
     def at(cls, pattern: Pattern, offset_s: float) -> State:
@@ -69,6 +73,8 @@ class State:
 
     def advance(self, seconds: float, sending: bool, counted: bool) -> None:
         """Let ``seconds`` pass; ``sending`` says whether the job has the link, ``counted`` whether to book it."""
+        if counted:
+            self.computed_s += min(seconds, self.compute_left)
         self.compute_left = _less(self.compute_left, seconds)
         self.lead_left = _less(self.lead_left, seconds)
         if sending:

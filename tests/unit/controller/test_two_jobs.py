@@ -39,6 +39,33 @@ def test_example_1_of_the_paper_with_the_short_job_first() -> None:
     assert sending_times(two, one, 12.0) == (6.0, 4.0)
 
 
+def idle_seconds(high: State, low: State) -> tuple[float, float]:
+    """What 12 s leave idle of each job, in the order given."""
+    sending_times(high, low, 12.0)
+    return 12.0 - high.computed_s, 12.0 - low.computed_s
+
+
+def test_example_1_of_the_paper_leaves_these_seconds_idle() -> None:
+    one, two = example_1()
+    assert idle_seconds(one, two) == (6.0, 9.0)
+    one, two = example_1()
+    assert idle_seconds(two, one) == (6.0, 8.0)
+
+
+def test_example_1_of_the_paper_has_these_utilisations_over_gpus_of_equal_number() -> None:
+    one, two = example_1()
+    assert 1 - sum(idle_seconds(one, two)) / 24 == 0.375
+    one, two = example_1()
+    assert 1 - sum(idle_seconds(two, one)) / 24 == pytest.approx(0.417, abs=5e-4)
+
+
+def test_example_2_of_the_paper_leaves_these_seconds_idle() -> None:
+    one, two = example_2()
+    assert idle_seconds(one, two) == (0.0, 7.0)
+    one, two = example_2()
+    assert idle_seconds(two, one) == (6.0, 0.0)
+
+
 def test_example_1_gives_the_short_job_a_factor_of_one_and_a_half() -> None:
     one, two = example_1()
     gain_two, gain_one = priority_gains(two, one, 12.0)
