@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 SAME: Final = 1e-9
 """Scores that differ by no more than this are equal."""
-MOST_BINS: Final = 20_000
+MOST_BINS: Final = 10_000
 PASSES: Final = 20
 """Rounds of coordinate descent at most; it ends as soon as a round gains nothing, mostly after two."""
 
@@ -77,7 +77,8 @@ class UnifiedCircle:
         table = self.tables[job]
         middles = 2 * np.arange(self.size, dtype=np.int64) + 1
         at = middles * (self.jobs[job].copies * len(table)) // (2 * self.size)
-        return np.asarray(table[(at[None, :] - turns[:, None]) % len(table)])
+        twice = np.concatenate((table, table))  # one way round is enough to look back by any turn
+        return np.asarray(twice[(at % len(table))[None, :] + (len(table) - turns % len(table))[:, None]])
 
     def total(self, turns: Sequence[int], jobs: Sequence[int]) -> Floats:
         """Demand of ``jobs`` together in every bin."""
