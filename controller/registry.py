@@ -7,18 +7,35 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from controller.cassini import Cassini
 from controller.crux import Crux
 from controller.decision import JOB_EVENTS, Scheduler
 from controller.ecmp import Ecmp, EcmpSwitch
 from controller.fixed import Fixed
+from controller.hedera import Hedera
+from controller.ideal import Ideal
+from controller.pfabric import PFabric
+from controller.pias import Pias
+from controller.sincronia import Sincronia
+from controller.taccl_star import TacclStar
+from controller.varys import Varys, VarysPriority
 
 GROUP = "testbed.schedulers"
 
 _BUILT_IN: Mapping[str, Callable[..., Scheduler]] = {
+    "cassini": Cassini,
     "crux": Crux,
     "ecmp": Ecmp,
     "ecmp-switch": EcmpSwitch,
     "fixed": Fixed,
+    "hedera": Hedera,
+    "ideal": Ideal,
+    "pfabric": PFabric,
+    "pias": Pias,
+    "sincronia": Sincronia,
+    "taccl-star": TacclStar,
+    "varys": Varys,
+    "varys-priority": VarysPriority,
 }
 
 
