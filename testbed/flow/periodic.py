@@ -18,7 +18,7 @@ from testbed.flow.rates import Floats, Integers, speeds
 
 SLACK_S = 1e-9
 """Seconds below which a remainder is rounding and counts as done."""
-FIRST_PERIODS = 16
+FIRST_PERIODS = 8
 """Iterations of the slowest job, alone, in the first horizon that is tried."""
 MOST_DOUBLINGS = 9
 TOLERANCE = 1e-3
@@ -68,7 +68,10 @@ class Outcome:
     """What happened in ``horizon_s`` seconds, job by job in the order given.
 
     ``busy_s``: seconds in which a job's GPUs compute. ``sent_s``: seconds of its own communication
-    done, 1 per second at full speed. ``iterations`` are those completed.
+    done, 1 per second at full speed. ``iterations`` are those completed. ``busy_gpus``: GPUs that
+    compute, averaged over time. In a horizon that was chosen here the average weighs the middle most,
+    in a triangle, so that iterations cut at its two ends do not matter: it comes to the long-run
+    utilisation with the square of the horizon, where a plain average does with its length.
     """
 
     horizon_s: float
@@ -76,15 +79,11 @@ class Outcome:
     sent_s: tuple[float, ...]
     iterations: tuple[int, ...]
     gpus: tuple[float, ...]
-
-    @property
-    def busy_gpus(self) -> float:
-        """GPUs that compute, on average over the horizon."""
-        return sum(count * busy for count, busy in zip(self.gpus, self.busy_s, strict=True)) / self.horizon_s
+    busy_gpus: float
 
     @property
     def utilization(self) -> float:
-        """Compute-busy time of the GPUs over all their time."""
+        """Compute-busy time of the GPUs over all their time, averaged like ``busy_gpus``."""
         return self.busy_gpus / sum(self.gpus)
 
 
@@ -104,10 +103,11 @@ def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: floa
     first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
     totals = np.zeros((3, len(jobs)))
     doublings = MOST_DOUBLINGS if horizon_s is None else 0
-    reached = run(shape.times, shape.shares, shape.gpus, np.array(levels, np.int64), first, doublings, totals)
+    level = np.array(levels, np.int64)
+    reached, busy_gpus = run(shape.times, shape.shares, shape.gpus, level, first, doublings, totals)
     busy, sent, iterations = totals.tolist()
     gpus = tuple(float(job.gpus) for job in jobs)
-    return Outcome(reached, tuple(busy), tuple(sent), tuple(int(count) for count in iterations), gpus)
+    return Outcome(reached, tuple(busy), tuple(sent), tuple(int(count) for count in iterations), gpus, busy_gpus)
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ class Shape:
 @compiled
 def run(
     times: Floats, shares: Floats, gpus: Floats, levels: Integers, first_s: float, doublings: int, totals: Floats
-) -> float:
-    """Add busy time, sent time and iterations to ``totals`` [3, jobs]; return the horizon, in seconds.
+) -> tuple[float, float]:
+    """Add busy time, sent time and iterations to ``totals`` [3, jobs]; return the horizon in seconds and busy GPUs.
 
     ``first_s`` is run, then as much again up to ``doublings`` times while utilisation still moves.
     """
@@ -156,6 +156,7 @@ def run(
     known = np.zeros(slots, np.bool_)
     last = -1
     end, now, before, still = first_s, 0.0, 0.0, 0
+    busy, moment, half_busy, half_moment = 0.0, 0.0, 0.0, 0.0  # integrals of busy GPUs and of time x busy GPUs
     while True:
         while now < end - SLACK_S:
             sending = 0
@@ -174,10 +175,13 @@ def run(
                     step = min(step, lead[job])
                 if speed[slot, job] > 0.0:
                     step = min(step, communication[job] / speed[slot, job])
+            middle = now + 0.5 * step
             now += step
             for job in range(jobs):
                 if compute[job] > 0.0:
                     totals[0, job] += step
+                    busy += step * gpus[job]
+                    moment += step * gpus[job] * middle
                     compute[job] -= step
                     lead[job] -= step
                     if compute[job] <= SLACK_S:
@@ -192,8 +196,11 @@ def run(
                 if compute[job] <= 0.0 and communication[job] <= 0.0:
                     totals[2, job] += 1.0
                     compute[job], lead[job], communication[job] = times[job, 0], times[job, 1], times[job, 2]
-        value = np.sum(totals[0] * gpus) / now
+        value = busy / now
+        if end > first_s:  # rising weight in the first half, which was the horizon before, falling in the second
+            value = 4.0 * (half_moment + now * (busy - half_busy) - (moment - half_moment)) / now**2
         still = still + 1 if abs(value - before) < TOLERANCE * before else 0
         if doublings == 0 or still == 2:
-            return now
+            return now, value
+        half_busy, half_moment = busy, moment
         before, end, doublings = value, 2.0 * end, doublings - 1

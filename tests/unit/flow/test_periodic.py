@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import example, given, settings
@@ -73,12 +74,42 @@ def test_the_most_loaded_of_several_links_sets_the_speed() -> None:
     assert found.sent_s == pytest.approx((5.0, 10.0))
 
 
-def test_doubling_the_chosen_horizon_hardly_moves_utilisation() -> None:
-    jobs = [job(0.7, 0.9, 0.3, gpus=8), job(0.31, 0.2, 0.31, gpus=16), job(1.3, 0.8, 0.5, gpus=32)]
-    for levels in ((0, 1, 2), (2, 1, 0), (0, 0, 0)):
-        chosen = simulate(jobs, levels)
-        longer = simulate(jobs, levels, 2 * chosen.horizon_s)
-        assert longer.utilization == pytest.approx(chosen.utilization, rel=TOLERANCE)
+LEVELS_OF_THREE = [(0, 1, 2), (2, 1, 0), (0, 0, 0), (1, 0, 1)]
+THREE = [job(0.7, 0.9, 0.3, gpus=8), job(0.31, 0.2, 0.31, gpus=16), job(1.3, 0.8, 0.5, gpus=32)]
+
+
+@pytest.mark.parametrize("levels", LEVELS_OF_THREE)
+def test_the_chosen_horizon_gives_the_utilisation_of_a_much_longer_one(levels: tuple[int, ...]) -> None:
+    chosen = simulate(THREE, levels)
+    longer = simulate(THREE, levels, 64 * chosen.horizon_s)
+    assert chosen.utilization == pytest.approx(longer.utilization, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("levels", LEVELS_OF_THREE)
+def test_a_given_horizon_is_averaged_plainly(levels: tuple[int, ...]) -> None:
+    found = simulate(THREE, levels, 77.0)
+    assert found.busy_gpus == pytest.approx(
+        sum(g * busy for g, busy in zip(found.gpus, found.busy_s, strict=True)) / 77
+    )
+
+
+def four_jobs(seed: int) -> tuple[list[PeriodicJob], list[int]]:
+    """Jobs of many lengths, all on one link."""
+    draw = Random(seed)
+    computes = [draw.uniform(0.1, 1.5) for _ in range(4)]
+    jobs = [job(c, c * draw.uniform(0.2, 1.2), c * draw.uniform(0.3, 1.0), gpus=draw.choice([8, 64])) for c in computes]
+    return jobs, [draw.randrange(4) for _ in jobs]
+
+
+def test_the_chosen_horizon_is_within_a_thousandth_of_the_limit_nearly_always() -> None:
+    """The plain average over very long stands for the limit."""
+    errors = []
+    for seed in range(100):
+        jobs, levels = four_jobs(seed)
+        limit = simulate(jobs, levels, 20_000.0).utilization
+        errors.append(abs(simulate(jobs, levels).utilization / limit - 1))
+    assert sorted(errors)[90] < TOLERANCE
+    assert max(errors) < 10 * TOLERANCE
 
 
 @pytest.mark.parametrize(
