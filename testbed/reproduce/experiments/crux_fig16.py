@@ -1,0 +1,75 @@
+"""Figure 16 of Crux: path selection, priority assignment and compression, each against the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from testbed.progress import Progress
+from testbed.reproduce.experiment import Column, Row, Settings, each_case
+
+SUMMARY: Final = "each mechanism of Crux against the optimum of 1,500 small cases"
+SOURCE: Final = "Cao et al., SIGCOMM 2024, section 4.4, figure 16"
+CASES: Final = 1500
+
+PAPER: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "path-selection crux": 0.9769,
+        "path-selection taccl-star": 0.957,
+        "assignment crux": 0.9724,
+        "assignment taccl-star": 0.831,
+        "assignment sincronia": 0.761,
+        "assignment varys": 0.422,
+        "compression crux": 0.9712,
+        "compression sincronia": 0.782,
+    }
+)
+"""Mean performance. Those of Crux are printed; the others are the means of the curves as read off the figure."""
+
+NOTES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "assignment taccl-star": "distance in hops; ties by arrival",
+        "assignment taccl-star, cost": "distance in seconds",
+        "assignment sincronia": "ports are host links",
+        "assignment sincronia, all links": "ports are all links of the paths",
+        "compression varys": "ranks split evenly, figure 13",
+    }
+)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+COLUMNS: Final = (
+    Column("performance", "paper %", _percent, paper=True),
+    Column("performance", "here %", _percent),
+    Column("spread", "+-", _percent),
+    Column("of_range", "range %", _percent),
+    Column("median_error", "p50 err", _percent),
+    Column("p90_error", "p90", _percent),
+    Column("max_error", "max", _percent),
+    Column("optimal", "opt %", _percent),
+)
+
+
+def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+    """Return a row per mechanism and scheduler; shares of 1."""
+    from testbed.reproduce.fig16.scoring import scores, summarise
+
+    cases = each_case(scores, settings, progress)
+    return [
+        Row(
+            label,
+            {"performance": PAPER[label]} if label in PAPER else {},
+            summarise([case[label] for case in cases]),
+            _note(label),
+        )
+        for label in cases[0]
+    ]
+
+
+def _note(label: str) -> str:
+    read = "" if label not in PAPER or label.endswith(" crux") else "paper: read off the curve"
+    return "; ".join(part for part in (NOTES.get(label, ""), read) if part)

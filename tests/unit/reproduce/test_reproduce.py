@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from testbed.cli.main import main
+from testbed.reproduce.experiment import find, names
+
+
+def test_every_experiment_says_what_it_is() -> None:
+    assert "crux-fig16" in names()
+    for name in names():
+        found = find(name)
+        assert found.SUMMARY and found.SOURCE and found.COLUMNS and found.CASES >= 1
+
+
+def test_without_a_name_the_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce"]) == 0
+    assert "crux-fig16" in capsys.readouterr().out
+
+
+def test_the_list_can_be_read_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["experiments"]] == list(names())
+
+
+def test_json_is_the_agreed_document_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "crux-fig16", "--cases", "2", "--seed", "5", "--jobs", "1", "--json"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert list(found) == ["name", "command", "rows"]
+    assert found["name"] == "crux-fig16"
+    assert found["command"] == "python -m testbed reproduce crux-fig16 --cases 2 --seed 5"
+    row = found["rows"][0]
+    assert list(row) == ["label", "paper", "here", "note"]
+    assert row["label"] == "path-selection crux" and row["paper"] == {"performance": 0.9769}
+    assert 0.0 < row["here"]["performance"] <= 1.0 and row["here"]["spread"] >= 0.0
+    assert "2 cases" in printed.err
+
+
+def test_the_table_has_the_papers_number_beside_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "crux-fig16", "--cases", "2", "--jobs", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"assignment crux +97\.24 +\d+\.\d\d", printed)
+    assert "2 cases, seed 1" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["crux-fig99"], "unknown experiment 'crux-fig99', expected one of: "),
+        (["crux-fig16", "--cases", "0"], "--cases must be at least 1, not 0"),
+        (["crux-fig16", "--jobs", "-1"], "--jobs must be at least 1, not -1"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(message) and error.count("\n") == 1
