@@ -137,6 +137,67 @@ class Shape:
 
 
 @compiled
+def state_at_start(times: Floats) -> Floats:
+    """Return what is left [3, jobs] of compute, of the lead in it and of communication, in seconds."""
+    jobs = times.shape[0]
+    left = np.empty((3, jobs))
+    for job in range(jobs):
+        compute_s, lead_s, communication_s, offset_s = times[job]
+        left[0, job] = max(0.0, compute_s - offset_s)
+        left[1, job] = max(0.0, lead_s - offset_s)
+        left[2, job] = communication_s - max(0.0, offset_s - lead_s)
+    return left
+
+
+@compiled
+def who_sends(left: Floats) -> int:
+    """Return the jobs that want their links, as bits."""
+    sending = 0
+    for job in range(left.shape[1]):
+        if left[1, job] <= 0.0 < left[2, job]:
+            sending |= 1 << job
+    return sending
+
+
+@compiled
+def next_event(left: Floats, speed: Floats) -> float:
+    """Return the seconds until a compute, a lead or a communication ends; infinite if none is under way."""
+    step = np.inf
+    for job in range(left.shape[1]):
+        if left[0, job] > 0.0:
+            step = min(step, left[0, job])
+        if left[1, job] > 0.0:
+            step = min(step, left[1, job])
+        if speed[job] > 0.0:
+            step = min(step, left[2, job] / speed[job])
+    return step
+
+
+@compiled
+def advance(left: Floats, times: Floats, gpus: Floats, speed: Floats, step: float, totals: Floats) -> float:
+    """Let ``step`` seconds pass, start what can start anew, add to ``totals``; return the GPU seconds computed."""
+    computed = 0.0
+    for job in range(left.shape[1]):
+        if left[0, job] > 0.0:
+            totals[0, job] += step
+            computed += step * gpus[job]
+            for part in range(2):
+                left[part, job] -= step
+                if left[part, job] <= SLACK_S:
+                    left[part, job] = 0.0
+        if speed[job] > 0.0:
+            totals[1, job] += step * speed[job]
+            left[2, job] -= step * speed[job]
+            if left[2, job] <= SLACK_S:
+                left[2, job] = 0.0
+        if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+            totals[2, job] += 1.0
+            for part in range(3):
+                left[part, job] = times[job, part]
+    return computed
+
+
+@compiled
 def run(
     times: Floats, shares: Floats, gpus: Floats, levels: Integers, first_s: float, doublings: int, totals: Floats
 ) -> tuple[float, float]:
@@ -145,12 +206,7 @@ def run(
     ``first_s`` is run, then as much again up to ``doublings`` times while utilisation still moves.
     """
     jobs = times.shape[0]
-    compute, lead, communication = np.empty(jobs), np.empty(jobs), np.empty(jobs)
-    for job in range(jobs):
-        offset = times[job, 3]
-        compute[job] = max(0.0, times[job, 0] - offset)
-        lead[job] = max(0.0, times[job, 1] - offset)
-        communication[job] = times[job, 2] - max(0.0, offset - times[job, 1])
+    left = state_at_start(times)
     slots = 1 << min(jobs, _TABLE_JOBS)
     speed = np.zeros((slots, jobs))  # by set of jobs that send: it recurs all the time
     known = np.zeros(slots, np.bool_)
@@ -159,43 +215,16 @@ def run(
     busy, moment, half_busy, half_moment = 0.0, 0.0, 0.0, 0.0  # integrals of busy GPUs and of time x busy GPUs
     while True:
         while now < end - SLACK_S:
-            sending = 0
-            for job in range(jobs):
-                if lead[job] <= 0.0 < communication[job]:
-                    sending |= 1 << job
+            sending = who_sends(left)
             slot = sending if jobs <= _TABLE_JOBS else 0
             if not known[slot] or (jobs > _TABLE_JOBS and sending != last):
                 speeds(sending, shares, levels, speed[slot])
                 known[slot], last = True, sending
-            step = end - now
-            for job in range(jobs):
-                if compute[job] > 0.0:
-                    step = min(step, compute[job])
-                if lead[job] > 0.0:
-                    step = min(step, lead[job])
-                if speed[slot, job] > 0.0:
-                    step = min(step, communication[job] / speed[slot, job])
-            middle = now + 0.5 * step
+            step = min(end - now, next_event(left, speed[slot]))
+            computed = advance(left, times, gpus, speed[slot], step, totals)
+            busy += computed
+            moment += computed * (now + 0.5 * step)
             now += step
-            for job in range(jobs):
-                if compute[job] > 0.0:
-                    totals[0, job] += step
-                    busy += step * gpus[job]
-                    moment += step * gpus[job] * middle
-                    compute[job] -= step
-                    lead[job] -= step
-                    if compute[job] <= SLACK_S:
-                        compute[job] = 0.0
-                    if lead[job] <= SLACK_S:
-                        lead[job] = 0.0
-                if speed[slot, job] > 0.0:
-                    totals[1, job] += step * speed[slot, job]
-                    communication[job] -= step * speed[slot, job]
-                    if communication[job] <= SLACK_S:
-                        communication[job] = 0.0
-                if compute[job] <= 0.0 and communication[job] <= 0.0:
-                    totals[2, job] += 1.0
-                    compute[job], lead[job], communication[job] = times[job, 0], times[job, 1], times[job, 2]
         value = busy / now
         if end > first_s:  # rising weight in the first half, which was the horizon before, falling in the second
             value = 4.0 * (half_moment + now * (busy - half_busy) - (moment - half_moment)) / now**2

@@ -13,8 +13,42 @@ from testbed.flow.compiled import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _FULL = 1e-12
+
+
+@compiled
+def rise_together(growing: Flags, shares: Floats, free: Floats, out: Floats) -> int:
+    """Raise the speeds of the ``growing`` jobs until a link of theirs is full; return how many stop there."""
+    jobs, links = shares.shape
+    rise = 1.0
+    for job in range(jobs):
+        if growing[job]:
+            rise = min(rise, 1.0 - out[job])
+    for link in range(links):
+        wanted = 0.0
+        for job in range(jobs):
+            if growing[job]:
+                wanted += shares[job, link]
+        if wanted > 0.0:
+            rise = min(rise, free[link] / wanted)
+    for job in range(jobs):
+        if growing[job]:
+            out[job] += rise
+            for link in range(links):
+                free[link] -= rise * shares[job, link]
+    stopped = 0
+    for job in range(jobs):
+        if growing[job]:
+            stops = out[job] >= 1.0 - _FULL
+            for link in range(links):
+                if shares[job, link] > 0.0 and free[link] <= _FULL:
+                    stops = True
+            if stops:
+                growing[job] = False
+                stopped += 1
+    return stopped
 
 
 @compiled
@@ -43,30 +77,4 @@ def speeds(sending: int, shares: Floats, levels: Integers, out: Floats) -> None:
                 left += 1
                 waiting &= ~(1 << job)
         while left:
-            rise = 1.0
-            for link in range(links):
-                wanted = 0.0
-                for job in range(jobs):
-                    if growing[job]:
-                        wanted += shares[job, link]
-                if wanted > 0.0:
-                    rise = min(rise, free[link] / wanted)
-            for job in range(jobs):
-                if growing[job]:
-                    rise = min(rise, 1.0 - out[job])
-            for job in range(jobs):
-                if growing[job]:
-                    out[job] += rise
-                    for link in range(links):
-                        free[link] -= rise * shares[job, link]
-            stopped = 0
-            for job in range(jobs):
-                if growing[job]:
-                    stops = out[job] >= 1.0 - _FULL
-                    for link in range(links):
-                        if shares[job, link] > 0.0 and free[link] <= _FULL:
-                            stops = True
-                    if stops:
-                        growing[job] = False
-                        stopped += 1
-            left -= stopped
+            left -= rise_together(growing, shares, free, out)
