@@ -25,7 +25,10 @@ TCP_IP_HEADER: Final = 40
 ACKNOWLEDGEMENT: Final = (ETHERNET_HEADER + TCP_IP_HEADER) / 2
 """Bytes of acknowledgement per full packet the other way: one for two. A collective loads both ways alike."""
 
-GUARANTEED_BIT_PER_S: Final = 8000
+GUARANTEED_BIT_PER_S: Final = 8
+GUARANTEED_BURST: Final = 100
+"""A class sends what it is guaranteed before anything that a higher class must borrow: at this rate and bucket that is
+its very first packet, and later one a minute, after which the kernel forgives the debt."""
 BURST_S: Final = 0.004
 """Lateness of the shaper's timer that the bucket makes good: less, and a busy machine's links fall short of their rate.
 It lets a burst start ahead of the rate by as much, which senders wait out."""
@@ -74,7 +77,7 @@ def _htb(shaping: Shaping) -> Iterator[str]:
     for level in range(shaping.levels):
         yield (
             f"class add dev {device} parent 1:1 classid 1:1{level} htb rate {GUARANTEED_BIT_PER_S}bit ceil {ceiling} "
-            f"prio {level} burst {burst} cburst {burst} quantum {shaping.mtu + ETHERNET_HEADER}"
+            f"prio {level} burst {GUARANTEED_BURST} cburst {burst} quantum {shaping.mtu + ETHERNET_HEADER}"
         )
         yield _leaf(shaping, f"1:1{level}", level)
         if level < lowest:

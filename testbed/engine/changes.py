@@ -1,18 +1,19 @@
 """Carrying a new decision out on jobs that run: path and level in the switches, marks, rates and shifts at the senders.
 
-A flow that falls is marked at once. One that rises or moves is held until nothing of it is in
-flight and the switches' packets follow the new rules, so that no packet overtakes another.
+A new level is marked at once. A flow that moves to another path is held until nothing of it is in
+flight and packets follow the new rules, so that no packet takes the way of another's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from controller.decision import Decision
 from testbed.engine.controller_process import ControllerProcess
-from testbed.engine.plan import byte_marks_of, rhythm_of, tos_of_flows
+from testbed.engine.plan import byte_marks_of, rhythm_of, shape_command, tos_of_flows
 from testbed.engine.workers import WorkerPool
 from testbed.experiment import Experiment
 from workloads.job import Flow, Job
@@ -34,29 +35,19 @@ class Changes:
         self._controller = controller
         self._workers = workers
 
-    async def carry_out(
-        self, before: Decision, after: Decision, changes: Iterable[Mapping[str, Any]], jobs: Iterable[Job]
-    ) -> None:
+    async def carry_out(self, decision: Decision, changes: Iterable[Mapping[str, Any]], jobs: Iterable[Job]) -> None:
         """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are told."""
         flows = {flow.id: flow for job in jobs for flow in job.flows}
-        changed = [change for change in changes if change["path_changed"] or change["level_changed"]]
-        falling = [flows[c["flow"]] for c in changed if self._falls(flows[c["flow"]], c, before, after)]
-        names = {flow.id for flow in falling}
-        others = [flows[c["flow"]] for c in changed if c["flow"] not in names]
-        await asyncio.gather(self._fall(falling, after), self._move(others, after))
+        staying = [flows[c["flow"]] for c in changes if c["level_changed"] and not c["path_changed"]]
+        moving = [flows[c["flow"]] for c in changes if c["path_changed"]]
+        self._mark([*staying, *moving], decision)
+        await asyncio.gather(self._commit(staying), self._move(moving))
 
-    def _falls(self, flow: Flow, change: Mapping[str, Any], before: Decision, after: Decision) -> bool:
-        lowest = self._experiment.levels - 1
-        return not change["path_changed"] and after.level_of(flow, lowest) > before.level_of(flow, lowest)
+    async def _commit(self, flows: list[Flow]) -> None:
+        if flows:
+            await self._controller.commit([flow.id for flow in flows])
 
-    async def _fall(self, flows: list[Flow], decision: Decision) -> None:
-        if not flows:
-            return
-        for flow in flows:
-            self._mark(flow, decision)
-        await self._controller.commit([flow.id for flow in flows])
-
-    async def _move(self, flows: list[Flow], decision: Decision) -> None:
+    async def _move(self, flows: list[Flow]) -> None:
         """Hold all; whenever some are quiet, change them in the switches together and let them go on."""
         waiting = {asyncio.create_task(self._hold(flow)) for flow in flows}
         while waiting:
@@ -65,7 +56,7 @@ class Changes:
             await self._controller.commit([flow.id for flow in held])
             await asyncio.to_thread(self._settle)
             for flow in held:
-                self._mark(flow, decision)
+                self._workers.tell(self._host(flow.source), {"op": "resume", "flows": [flow.id]})
 
     async def _hold(self, flow: Flow) -> Flow:
         sender = self._host(flow.source)
@@ -73,18 +64,23 @@ class Changes:
         await self._workers.expect("held", flow.id, [sender])
         return flow
 
-    def _mark(self, flow: Flow, decision: Decision) -> None:
-        tos = tos_of_flows(decision, (flow,), self._experiment.levels)
-        self._workers.tell(self._host(flow.target), {"op": "mark", "flows": tos})
-        self._workers.tell(self._host(flow.source), {"op": "resume", "flows": tos})
+    def _mark(self, flows: list[Flow], decision: Decision) -> None:
+        """Tell both ends of each flow its level."""
+        by_host: dict[str, dict[str, int]] = {}
+        tos = tos_of_flows(decision, tuple(flows), self._experiment.levels)
+        for flow in flows:
+            for port in (flow.source, flow.target):
+                by_host.setdefault(self._host(port), {})[flow.id] = tos[flow.id]
+        for host, marks in by_host.items():
+            self._workers.tell(host, shape_command(time.monotonic(), flows=marks))
 
     def _host(self, port: str) -> str:
         return self._experiment.fabric.ports[port].host
 
     # What only the senders carry out
 
-    def tell_rates(self, before: Decision, after: Decision, jobs: Iterable[Job], now: float) -> None:
-        """Pace the flows whose rate changes; ``now`` is the machine's clock."""
+    def tell_rates(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
+        """Pace the flows whose rate changes."""
         by_host: dict[str, dict[str, float | None]] = {}
         for flow in (flow for job in jobs for flow in job.flows):
             rate = after.rates.get(flow.id)
@@ -92,7 +88,7 @@ class Changes:
                 paced = None if rate is None else self._experiment.scale.rate(rate) / 8
                 by_host.setdefault(self._host(flow.source), {})[flow.id] = paced
         for host, rates in by_host.items():
-            self._workers.tell(host, {"op": "shape", "cause": now, "tos": {}, "flows": {}, "rates": rates})
+            self._workers.tell(host, shape_command(time.monotonic(), rates=rates))
 
     def tell_byte_marks(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
         """New thresholds for flows whose level counts bytes."""

@@ -86,6 +86,11 @@ class Cluster:
         wanted = StepCoordinator.wanted(scheduler)
         self.steps = StepCoordinator(experiment, scheduler, self.workers.tell) if wanted else None
 
+    @property
+    def levels_within_messages(self) -> bool:
+        """Whether levels change while a message is on its way."""
+        return self.steps is not None or any(row.decision.byte_levels for row in self.decisions)
+
     # Up and down
 
     async def bring_up(self) -> None:
@@ -189,7 +194,7 @@ class Cluster:
         for host in hosts:
             self.workers.tell(host, {"op": "connect", "job": job.name})
         await self.workers.expect("connected", job.name, hosts)
-        self._changes.tell_rates(Decision(), self._decision, [job], time.monotonic())
+        self._changes.tell_rates(Decision(), self._decision, [job])
 
     def _start(self, job: Job, at: float) -> None:
         running = self.jobs[job.name]
@@ -206,8 +211,8 @@ class Cluster:
         after = self._decision
         running = [r for r in self.jobs.values() if r.iterations and not r.ended]
         jobs = [r.job for r in running]
-        await self._changes.carry_out(before, after, answer["changes"], jobs)
-        self._changes.tell_rates(before, after, jobs, time.monotonic())
+        await self._changes.carry_out(after, answer["changes"], jobs)
+        self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         for each in running:
             name = each.job.name

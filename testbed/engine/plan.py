@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Any, Final
 
@@ -61,6 +62,20 @@ def byte_marks_of(decision: Decision, flow: Flow, experiment: Experiment) -> dic
     return {"left": counted.by == "left", "thresholds": thresholds, "marks": marks}
 
 
+def shape_command(
+    cause: float,
+    *,
+    jobs: Mapping[str, int] | None = None,
+    flows: Mapping[str, int] | None = None,
+    rates: Mapping[str, float | None] | None = None,
+) -> dict[str, Any]:
+    """The worker's command that changes marks of jobs and flows (``IP_TOS``) and rates (bytes per second, 0: none).
+
+    ``cause`` is when the reason for it came up, on the machine's clock.
+    """
+    return {"op": "shape", "cause": cause, "tos": jobs or {}, "flows": flows or {}, "rates": rates or {}}
+
+
 def job_plans(
     job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False
 ) -> dict[str, dict[str, Any]]:
@@ -75,7 +90,6 @@ def job_plans(
         },
         "steps": steps,
     }
-    shared["buffered"] = [1] if shared["byte_marks"] else []
     return {host: {**_plan(job, host, experiment), **shared} for host in hosts_of(job, experiment.fabric)}
 
 

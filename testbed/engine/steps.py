@@ -21,7 +21,7 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
-from testbed.engine.plan import hosts_of
+from testbed.engine.plan import hosts_of, shape_command
 from testbed.experiment import Experiment
 from topologies.queues import tos_of_level
 from workloads.job import Flow, Job
@@ -142,7 +142,7 @@ class StepCoordinator:
         commands: dict[str, dict[str, Any]] = {}
 
         def of(host: str) -> dict[str, Any]:
-            return commands.setdefault(host, {"op": "shape", "cause": cause, "tos": {}, "flows": {}, "rates": {}})
+            return commands.setdefault(host, shape_command(cause))
 
         for job in self._jobs.values():
             self._change_levels(job, decision, of)

@@ -1,7 +1,8 @@
 """What a sender does to its flows while they run: marks, rates, pauses.
 
-A packet that is sent at a higher level than the one before it would overtake it and look like a
-loss, so a flow rises only once nothing of it is in flight; it may fall at any time.
+A packet of a higher level overtakes those of its flow that are still in flight. Emulated hosts
+take that for what it is (no selective acknowledgements, no early retransmission), so a mark changes
+at once, in the middle of a message too.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 CHANGING = 1
-"""A flow is held because its path or level changes in the switches."""
-DRAINING = 2
-"""A flow is held until what it has in flight has arrived, or been sent: its mark changes."""
-NO_RATE = 4
+"""A flow is held because its path changes in the switches."""
+NO_RATE = 2
 """A flow is held because its rate is 0."""
 
 _SO_MAX_PACING_RATE = 47
-_SIOCOUTQNSD = 0x894B
+_TCP_NOTSENT_LOWAT = 25
 _NO_LIMIT = (1 << 64) - 1
 
 
@@ -44,16 +43,12 @@ class ByteMarks:
 
 def unacknowledged(connection: socket.socket) -> int:
     """Bytes handed to the kernel that the peer has not acknowledged."""
-    return _queued(connection, termios.TIOCOUTQ)
+    return int(struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0])
 
 
-def unsent(connection: socket.socket) -> int:
-    """Bytes handed to the kernel that have not left it."""
-    return _queued(connection, _SIOCOUTQNSD)
-
-
-def _queued(connection: socket.socket, request: int) -> int:
-    return int(struct.unpack("i", fcntl.ioctl(connection.fileno(), request, b"\0\0\0\0"))[0])
+def keep_little_unsent(connection: socket.socket, size: int) -> None:
+    """Let the kernel take no more while ``size`` bytes have not left it: a mark changes where it should."""
+    connection.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, size)
 
 
 def set_tos(connection: socket.socket, tos: int) -> None:

@@ -34,9 +34,9 @@ class JobProgram:
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
     ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer, seconds waited for
     the job's phase before it), a row per phase: [start, ready, communication end, end, compute seconds of
-    each GPU]. ``draining`` is called with a flow that waits for a mark, ``blocked`` with one for which the
-    kernel has no room. ``step``, if given, is called with ("begin" or "end", iteration, phase) of the
-    communication of each phase that has any. ``rhythm`` is the shift of the job, None without one.
+    each GPU]. ``blocked`` is called with a flow for which the kernel has no room. ``step``, if given, is
+    called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
+    ``rhythm`` is the shift of the job, None without one.
     """
 
     def __init__(
@@ -49,7 +49,6 @@ class JobProgram:
         clock: Clock,
         timer: Timer,
         report: Report,
-        draining: Callable[[OutStream], None],
         blocked: Callable[[OutStream], None],
         step: StepReport | None = None,
     ) -> None:
@@ -61,7 +60,6 @@ class JobProgram:
         self._clock = clock
         self._timer = timer
         self._report = report
-        self._draining = draining
         self._blocked = blocked
         self._step = step
         self.rhythm: Rhythm | None = None
@@ -166,8 +164,6 @@ class JobProgram:
     def _send(self, stream: OutStream) -> None:
         if stream.send(self._slice):
             self._blocked(stream)
-        elif stream.wanted is not None:
-            self._draining(stream)
 
     def _tell_step(self, what: str, plan: PhasePlan) -> None:
         if self._step is not None and (plan.out or plan.into):

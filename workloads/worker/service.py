@@ -7,9 +7,8 @@ job        set a job up and listen for its flows -> ``listening``
 connect    open its outgoing flows -> ``connected`` when those and the incoming stand
 start      begin iterating at a given time of the monotonic clock
 hold       send nothing more on some flows -> ``held``, flow by flow, once nothing is in flight
-resume     mark flows with a new ``IP_TOS`` and go on
-mark       set ``IP_TOS`` on incoming flows, for their acknowledgements
-shape      new marks (by job or flow) and rates (by flow) for what is sent -> ``shaped``
+resume     go on with held flows
+shape      new ``IP_TOS`` (by job or flow, at both ends) and rates (by flow, at the sender) -> ``shaped``
 count      new marks by bytes of the message for flows that count them
 shift      keep the iterations of a job at a phase of a period
 halt       send and report nothing more for a job
@@ -34,7 +33,7 @@ from typing import Any
 from workloads.job import Job, Phase, Straggler
 from workloads.variation import compute_time
 from workloads.worker.loop import LineReader, Loop
-from workloads.worker.marks import CHANGING, NO_RATE, ByteMarks, pace, set_tos, unacknowledged
+from workloads.worker.marks import CHANGING, NO_RATE, ByteMarks, keep_little_unsent, pace, set_tos, unacknowledged
 from workloads.worker.program import JobProgram, PhasePlan, StepReport
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import InStream, OutStream, prepare
@@ -68,7 +67,6 @@ class WorkerService:
         self._loop = Loop()
         self._jobs: dict[str, HostedJob] = {}
         self._flows: dict[str, HostedJob] = {}
-        self._polled: set[str] = set()
         self._reader = LineReader(sys.stdin.fileno())
 
     def run(self) -> None:
@@ -135,7 +133,7 @@ class WorkerService:
         told: StepReport | None = step if plan["steps"] else None
         return JobProgram(
             phases, compute_times, plan["slice"], plan["departure"], plan["iterations"],
-            self._loop.clock, self._loop.at, report, self._wait_for_drain, self._wait_for_room, told,
+            self._loop.clock, self._loop.at, report, self._wait_for_room, told,
         )  # fmt: skip
 
     def _listen(self, job: HostedJob, address: tuple[str, int]) -> None:
@@ -175,7 +173,9 @@ class WorkerService:
             connection = socket.socket()
             connection.setblocking(False)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            prepare(connection, job.plan["window"], *job.plan["buffered"])
+            prepare(connection, job.plan["window"])
+            if flow["flow"] in job.plan["byte_marks"]:
+                keep_little_unsent(connection, job.plan["slice"])
             set_tos(connection, job.plan["tos"].get(flow["flow"], 0))
             connection.bind((flow["source"], flow["source_port"]))
             connection.connect_ex((flow["target"], flow["target_port"]))
@@ -244,14 +244,11 @@ class WorkerService:
             self._tell({"event": "held", "flow": stream.flow})
 
     def _op_resume(self, command: dict[str, Any]) -> None:
-        for flow, tos in self._open_flows(command["flows"]):
-            stream = self._flows[flow].program.out[flow]
-            stream.held &= ~CHANGING
-            self._mark(stream, tos)
-
-    def _op_mark(self, command: dict[str, Any]) -> None:
-        for flow, tos in self._open_flows(command["flows"]):
-            self._flows[flow].program.into[flow].mark(tos)
+        for flow in command["flows"]:
+            if flow in self._flows:
+                stream = self._flows[flow].program.out[flow]
+                stream.held &= ~CHANGING
+                self._flows[flow].program.resume(stream)
 
     def _op_shape(self, command: dict[str, Any]) -> None:
         for name, tos in command["tos"].items():
@@ -259,41 +256,19 @@ class WorkerService:
             if job is not None:
                 self._mark_all(job, tos)
         for flow, tos in self._open_flows(command["flows"]):
-            self._mark_either(self._flows[flow], flow, tos)
+            self._mark(self._flows[flow], flow, tos)
         for flow, rate in self._open_flows(command["rates"]):
             self._set_rate(self._flows[flow].program.out[flow], rate)
         self._tell({"event": "shaped", "cause": command["cause"], "at": self._loop.clock()})
 
     def _mark_all(self, job: HostedJob, tos: int) -> None:
         for flow in (*job.program.out, *job.program.into):
-            self._mark_either(job, flow, tos)
+            self._mark(job, flow, tos)
 
-    def _mark_either(self, job: HostedJob, flow: str, tos: int) -> None:
-        if flow in job.program.out:
-            self._mark(job.program.out[flow], tos)
-        else:
-            job.program.into[flow].mark(tos)
-
-    def _mark(self, stream: OutStream, tos: int) -> None:
-        if stream.marks is not None or stream.mark(tos):
-            self._flows[stream.flow].program.resume(stream)
-        else:
-            self._wait_for_drain(stream)
-
-    def _wait_for_drain(self, stream: OutStream) -> None:
-        """Look again and again until the mark that a flow waits for can be set."""
-        if stream.flow not in self._polled:
-            self._polled.add(stream.flow)
-            self._loop.at(self._loop.clock() + _DRAIN_POLL_S, lambda _late: self._poll_drain(stream))
-
-    def _poll_drain(self, stream: OutStream) -> None:
-        self._polled.discard(stream.flow)
-        if stream.flow not in self._flows or stream.wanted is None:
-            return
-        if stream.mark(stream.wanted):
-            self._flows[stream.flow].program.resume(stream)
-        else:
-            self._wait_for_drain(stream)
+    def _mark(self, job: HostedJob, flow: str, tos: int) -> None:
+        stream: OutStream | InStream = job.program.out[flow] if flow in job.program.out else job.program.into[flow]
+        if stream.marks is None:
+            stream.mark(tos)
 
     def _set_rate(self, stream: OutStream, rate: float | None) -> None:
         """Pace a flow; ``rate`` in bytes per second, 0 to hold it, None for no limit."""

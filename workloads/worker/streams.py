@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from workloads.worker.marks import DRAINING, ByteMarks, set_tos, unacknowledged, unsent
+from workloads.worker.marks import ByteMarks, set_tos
 
 _TCP_NODELAY = 1
 _TCP_INFO = 11
@@ -23,24 +23,23 @@ _SCRATCH = bytearray(1 << 20)
 _TCP_INFO_TOTAL_RETRANS_OFFSET = 100
 
 
-def prepare(connection: socket.socket, window: int, buffered: int = _BUFFERED_WINDOWS) -> None:
+def prepare(connection: socket.socket, window: int) -> None:
     """Options that every connection of a job carries, set before it connects or listens.
 
     ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
     a queue share its rate; and small, so that little waits ahead of a change of level. The kernel
     takes a few times that from the sender, so that it is not idle while the worker wakes, and a
     message counts as sent when little of it is left, not when it has been put into a large buffer.
-    ``buffered`` is how many windows it takes.
     """
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffered * window)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_WINDOWS * window)
 
 
 class OutStream:
     """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`)."""
 
-    __slots__ = ("after", "connection", "flow", "held", "lead", "marks", "sent", "size", "started", "tos", "wanted")
+    __slots__ = ("after", "connection", "flow", "held", "lead", "marks", "sent", "size", "started", "tos")
 
     def __init__(self, flow: str, connection: socket.socket, tos: int = 0, marks: ByteMarks | None = None) -> None:
         self.flow = flow
@@ -53,7 +52,6 @@ class OutStream:
         self.held = 0
         self.tos = tos
         self.marks = marks
-        self.wanted: int | None = None
 
     def begin(self, size: int, lead: int, after: InStream | None) -> None:
         """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the stream ``after``."""
@@ -73,40 +71,24 @@ class OutStream:
         if self.after is not None:
             allowed = min(self.size, self.lead + self.after.arrived_whole_slices(slice_size))
         while self.sent < allowed:
-            limit = allowed if self.marks is None else min(allowed, self._mark_by_bytes())
-            if self.held:
-                return False
+            limit = allowed if self.marks is None else min(allowed, self._mark_by_bytes(self.marks))
             try:
                 self.sent += self.connection.send(_ZEROES[: min(limit - self.sent, _MAX_SEND)])
             except BlockingIOError:
                 return True
         return False
 
-    def _mark_by_bytes(self) -> int:
-        """Bring the mark to that of the next byte, or hold the flow until it can be; return how far it holds."""
-        assert self.marks is not None
-        tos, until = self.marks.at(self.sent, self.size)
+    def _mark_by_bytes(self, marks: ByteMarks) -> int:
+        """Set the mark of the next byte; return the offset up to which it holds."""
+        tos, until = marks.at(self.sent, self.size)
         self.mark(tos)
         return until
 
-    def mark(self, tos: int) -> bool:
-        """Change the mark at once if the flow falls or is quiet, else hold it; return whether it was changed."""
-        if tos != self.tos and not self._may_become(tos):
-            self.wanted = tos
-            self.held |= DRAINING
-            return False
+    def mark(self, tos: int) -> None:
+        """Mark what is sent from now on."""
         if tos != self.tos:
             set_tos(self.connection, tos)
             self.tos = tos
-        self.wanted = None
-        self.held &= ~DRAINING
-        return True
-
-    def _may_become(self, tos: int) -> bool:
-        """A flow rises when nothing is in flight; where bytes are counted, those in the kernel keep their mark."""
-        if tos > self.tos:
-            return unacknowledged(self.connection) == 0
-        return self.marks is None or unsent(self.connection) == 0
 
     def retransmits(self) -> int:
         """Segments this connection has sent again since it was made."""

@@ -45,7 +45,7 @@ def test_every_level_has_a_queue_and_every_level_but_the_last_a_filter(disciplin
 def test_a_lower_level_number_is_a_higher_priority_and_all_may_borrow_the_whole_rate() -> None:
     classes = [command for command in tc_commands(HTB) if "parent 1:1 classid" in command]
     assert [int(re.findall(r" prio (\d)", command)[0]) for command in classes] == list(range(8))
-    assert all(f"rate 8000bit ceil {HTB.wire_rate}bit" in command for command in classes)
+    assert all(f"rate 8bit ceil {HTB.wire_rate}bit" in command for command in classes)
 
 
 def test_what_no_filter_names_goes_to_the_lowest_level() -> None:

@@ -1,4 +1,4 @@
-"""A sender's marks: by bytes of the message, at once when it falls, when nothing is in flight when it rises."""
+"""A sender's marks: by bytes of the message, at once where it is told so."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decision import ByteLevels
-from workloads.worker.marks import CHANGING, DRAINING, ByteMarks, pace, unacknowledged
+from workloads.worker.marks import ByteMarks, pace, unacknowledged
 from workloads.worker.streams import InStream, OutStream
 
 SLICE = 100
@@ -32,13 +32,6 @@ def tos(connection: socket.socket) -> int:
     return connection.getsockopt(socket.IPPROTO_IP, socket.IP_TOS)
 
 
-def fill(stream: OutStream, other: socket.socket) -> None:
-    """Send more than the peer's kernel takes, so that something stays unacknowledged."""
-    stream.begin(64 << 20, 0, None)
-    assert stream.send(SLICE)
-    assert unacknowledged(stream.connection) > 0
-
-
 @given(
     by=st.sampled_from(["left", "sent"]),
     thresholds=st.lists(st.integers(1, 1000), unique=True, max_size=7).map(sorted),
@@ -58,41 +51,20 @@ def test_a_sender_marks_bytes_as_the_decision_says_and_names_the_byte_where_that
         sent = until
 
 
-def test_a_flow_falls_at_once(connection: tuple[socket.socket, socket.socket]) -> None:
+def test_a_mark_changes_at_once(connection: tuple[socket.socket, socket.socket]) -> None:
     stream = OutStream("f", connection[0], tos=HIGH)
-    fill(stream, connection[1])
-    assert stream.mark(LOW)
-    assert (tos(connection[0]), stream.held) == (LOW, 0)
-
-
-def test_a_flow_rises_when_nothing_of_it_is_in_flight(connection: tuple[socket.socket, socket.socket]) -> None:
-    one, other = connection
-    stream = OutStream("f", one, tos=LOW)
-    fill(stream, other)
-    assert not stream.mark(HIGH)
-    assert (stream.held, stream.wanted) == (DRAINING, HIGH)
-    sent = stream.sent
-    assert not stream.send(SLICE) and stream.sent == sent
-    while unacknowledged(one):
-        other.recv(1 << 20)
-    assert stream.mark(HIGH)
-    assert (tos(one), stream.held, stream.wanted) == (HIGH, 0, None)
-
-
-def test_a_hold_for_another_reason_survives_a_change_of_mark(connection: tuple[socket.socket, socket.socket]) -> None:
-    stream = OutStream("f", connection[0], tos=LOW)
-    stream.held = CHANGING
-    assert stream.mark(HIGH) and stream.held == CHANGING
+    stream.begin(64 << 20, 0, None)
+    assert stream.send(SLICE) and unacknowledged(connection[0]) > 0
+    stream.mark(LOW)
+    assert tos(connection[0]) == LOW
 
 
 def test_a_message_falls_level_by_level_as_it_is_sent(connection: tuple[socket.socket, socket.socket]) -> None:
     one, _ = connection
     stream = OutStream("f", one, tos=HIGH, marks=ByteMarks(False, (1000,), (HIGH, LOW)))
     stream.begin(3000, 0, None)
-    while not stream.done:
-        stream.send(SLICE)
-        if stream.wanted is not None:
-            stream.mark(stream.wanted)
+    stream.send(SLICE)
+    assert stream.done
     assert tos(one) == LOW
     stream.begin(3000, 0, None)
     assert stream.marks is not None and stream.marks.at(0, 3000)[0] == HIGH

@@ -153,7 +153,7 @@ def ring_of(compute: tuple[float, float], overlap: float = 0.0, size: int = 1000
         ring.programs.append(
             JobProgram(
                 (plan,), lambda _i, _p, seconds=seconds: [seconds], SLICE, 0.01, iterations, lambda: world.now,
-                world.at, lambda i, r, _late, _waited, rows=rows: rows.append((i, r)), lambda _s: None, lambda _s: None,
+                world.at, lambda i, r, _late, _waited, rows=rows: rows.append((i, r)), lambda _s: None,
             )
         )  # fmt: skip
     for flow, (source, target) in {"a": (0, 1), "b": (1, 0)}.items():
