@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from random import Random
 from statistics import median
 from typing import Final
@@ -108,10 +109,12 @@ def cluster_jobs(size: Size, fabric: Fabric) -> tuple[Job, ...]:
         wanted[largest] //= 2
     hosts = list(fabric.hosts.values())
     by_turns = [hosts[tor * size.hosts_per_tor + turn] for turn in range(size.hosts_per_tor) for tor in range(TORS)]
-    gpus = iter([gpu for host in by_turns for gpu in host.gpus])
+    free = iter([gpu for host in by_turns for gpu in host.gpus])
+    # The largest first: 8 GPUs and more are whole hosts then, and use all their NICs.
+    order = sorted(range(size.jobs), key=lambda number: -wanted[number])
+    given = {number: tuple(islice(free, wanted[number])) for number in order}
     specs = [
-        JobSpec(f"job{number}", _model(random, count), placement=tuple(next(gpus) for _ in range(count)))
-        for number, count in enumerate(wanted)
+        JobSpec(f"job{number}", _model(random, count), placement=given[number]) for number, count in enumerate(wanted)
     ]
     return build_jobs(specs, fabric, seed=SEED)
 

@@ -23,8 +23,7 @@ class Placement:
     def __init__(self, job: JobIndex, choice: Numbers) -> None:
         self.choice = choice
         links = job.links_of(choice)
-        flows = zip(job.job.flows, choice.tolist(), strict=True)
-        self.paths: dict[str, Path] = {flow.id: job.path(place, taken) for place, (flow, taken) in enumerate(flows)}
+        self.paths: dict[str, Path] = job.paths(choice)
         self.profile: Profile = job.profile(links)
         self.used = job.index.bits(np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie)))
         """The links the job sends over, as bits: those of its paths, and PCIe switch to NIC at both ends."""

@@ -7,7 +7,7 @@ same result as one flow after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from controller.intensity import Profile, compute_before_communication, profile_
 from controller.port_probing import HashTree, hash_tree, hashed_index
 from topologies.fabric import Fabric, Path
 from topologies.switch_paths import SwitchPaths
-from workloads.job import Flow, Job, Transfer
+from workloads.job import Job, Transfer
 
 Numbers = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
@@ -31,6 +31,34 @@ class Bundle:
     paths: tuple[Path, ...]
     links: Numbers
     tree: HashTree
+
+
+@dataclass(frozen=True, eq=False)
+class PortLinks:
+    """Per port number: the links to and from its switch, by name and number, that switch, and the PCIe links behind."""
+
+    up_names: tuple[str, ...]
+    down_names: tuple[str, ...]
+    up: Numbers
+    down: Numbers
+    switch: Numbers
+    from_pcie: Numbers
+    to_pcie: Numbers
+
+    @classmethod
+    def of(cls, fabric: Fabric, number: Mapping[str, int], switch_number: Mapping[str, int]) -> PortLinks:
+        """Look up every port of ``fabric``."""
+        ups = [fabric.uplink(port) for port in fabric.ports]
+        nics = [fabric.nics[port.nic] for port in fabric.ports.values()]
+        return cls(
+            up_names=tuple(up.name for up in ups),
+            down_names=tuple(up.reverse for up in ups),
+            up=np.array([number[up.name] for up in ups], np.intp),
+            down=np.array([number[up.reverse] for up in ups], np.intp),
+            switch=np.array([switch_number[up.target] for up in ups], np.intp),
+            from_pcie=np.array([number[f"{nic.pcie_switch}->{nic.name}"] for nic in nics], np.intp),
+            to_pcie=np.array([number[f"{nic.name}->{nic.pcie_switch}"] for nic in nics], np.intp),
+        )
 
 
 class FabricIndex:
@@ -48,8 +76,12 @@ class FabricIndex:
         self.number = {name: number for number, name in enumerate(names)}
         self.absent, self.closed = len(names), len(names) + 1
         self.capacity: Floats = np.array([*(fabric.links[name].capacity for name in names), np.inf, np.inf])
+        self.switch_number = {switch: number for number, switch in enumerate(fabric.switches)}
+        self.port_number = {port: number for number, port in enumerate(fabric.ports)}
+        self.ports = PortLinks.of(fabric, self.number, self.switch_number)
+        self._switch_names = list(fabric.switches)
         self._switch_paths = SwitchPaths(fabric)
-        self._bundles: dict[tuple[str, str], Bundle] = {}
+        self._bundles: dict[tuple[int, int], Bundle] = {}
 
     def no_load(self) -> Floats:
         """A load of 0 on every link, for :meth:`JobIndex.batches` to be placed on."""
@@ -57,24 +89,14 @@ class FabricIndex:
         load[self.closed] = np.inf
         return load
 
-    def bundle(self, flow: Flow) -> Bundle:
-        """The ways between the switches of the flow's two ports; ``KeyError`` for an unknown port."""
-        ports = self.fabric.ports
-        key = (ports[flow.source].switch, ports[flow.target].switch)
+    def bundle(self, source: int, target: int) -> Bundle:
+        """The ways between two switches, by number."""
+        key = (source, target)
         if key not in self._bundles:
-            paths = self._switch_paths.between(*key)
+            paths = self._switch_paths.between(self._switch_names[source], self._switch_names[target])
             numbers = np.array([[self.number[link] for link in path] for path in paths], np.intp)
             self._bundles[key] = Bundle(paths, numbers, hash_tree(self.fabric, paths))
         return self._bundles[key]
-
-    def pcie_links(self, flow: Flow) -> tuple[int, int]:
-        """Numbers of the links from PCIe switch to NIC at the source and back at the target."""
-        nics, ports = self.fabric.nics, self.fabric.ports
-        source, target = nics[ports[flow.source].nic], nics[ports[flow.target].nic]
-        return (
-            self.number[f"{source.pcie_switch}->{source.name}"],
-            self.number[f"{target.name}->{target.pcie_switch}"],
-        )
 
     def bits(self, links: Numbers) -> int:
         """The set ``links`` as the bits of one whole number."""
@@ -113,17 +135,18 @@ class JobIndex:
 
     def __init__(self, job: Job, index: FabricIndex) -> None:
         self.job, self.index = job, index
-        fabric, number = index.fabric, index.number
-        flows = job.flows
-        self.ends = [(fabric.uplink(flow.source).name, fabric.uplink(flow.target).reverse) for flow in flows]
-        self.bundles = [index.bundle(flow) for flow in flows]
-        self.host_links: Numbers = np.array([[number[end] for end in ends] for ends in self.ends], np.intp)
-        self.host_links = self.host_links.reshape(-1, 2).T
+        flows, ports = job.flows, index.ports
+        self._sources: Numbers = np.array([index.port_number[flow.source] for flow in flows], np.intp)
+        self._targets: Numbers = np.array([index.port_number[flow.target] for flow in flows], np.intp)
+        self.host_links: Numbers = np.stack((ports.up[self._sources], ports.down[self._targets]))
         self.bytes: Floats = np.array([flow.bytes for flow in flows], float)
         self.sent_bytes = sum(flow.bytes for flow in flows)
-        self.pcie: Numbers = np.array(
-            [link for flow in flows if flow.bytes > 0 for link in index.pcie_links(flow)], np.intp
+        sends = self.bytes > 0
+        self.pcie: Numbers = np.concatenate(
+            (ports.from_pcie[self._sources[sends]], ports.to_pcie[self._targets[sends]])
         )
+        self._between, self._bundle_of = self._bundles()
+        self.bundles = [self._between[place] for place in self._bundle_of.tolist()]
         position = {flow.id: place for place, flow in enumerate(flows)}
         self.total = Sizes(np.arange(len(flows)), self.bytes)
         self.phases = [self._sizes(phase.transfers, position) for phase in job.phases]
@@ -155,10 +178,19 @@ class JobIndex:
             np.intp,
         )
 
-    def path(self, flow: int, candidate: int) -> Path:
-        """A candidate path of the flow at position ``flow``, by name."""
-        up, down = self.ends[flow]
-        return (up, *self.bundles[flow].paths[candidate], down)
+    def paths(self, choice: Numbers) -> dict[str, Path]:
+        """Flow id -> path by name, for ``choice``: flow -> candidate."""
+        names = self.index.ports
+        ups, downs = names.up_names, names.down_names
+        places = zip(self._sources.tolist(), self._targets.tolist(), self.bundles, choice.tolist(), strict=True)
+        found = [(ups[source], *bundle.paths[taken], downs[target]) for source, target, bundle, taken in places]
+        return {flow.id: path for flow, path in zip(self.job.flows, found, strict=True)}
+
+    def _bundles(self) -> tuple[list[Bundle], Numbers]:
+        """The bundles that the flows take, each once, and flow -> its place among them."""
+        switch, count = self.index.ports.switch, len(self.index.switch_number)
+        pairs, place = np.unique(switch[self._sources] * count + switch[self._targets], return_inverse=True)
+        return [self.index.bundle(*divmod(pair, count)) for pair in pairs.tolist()], place
 
     def _sizes(self, transfers: Sequence[Transfer], position: dict[str, int]) -> Sizes:
         flows = np.array([position[transfer.flow] for transfer in transfers], np.intp)
@@ -167,11 +199,13 @@ class JobIndex:
         return self.total if same else Sizes(flows, sizes)
 
     def _candidates(self) -> Numbers:
-        count = max((len(bundle.paths) for bundle in self.bundles), default=1)
-        hops = 2 + max((bundle.links.shape[1] for bundle in self.bundles), default=0)
-        table = np.full((hops, len(self.bundles), count), self.index.absent, np.intp)
+        count = max((len(bundle.paths) for bundle in self._between), default=1)
+        hops = 2 + max((bundle.links.shape[1] for bundle in self._between), default=0)
+        table = np.full((hops, len(self.bytes), count), self.index.absent, np.intp)
         table[0] = self.host_links[0][:, None]
-        for bundle, rows in _grouped(self.bundles):
+        order = np.argsort(self._bundle_of, kind="stable")
+        starts = np.searchsorted(self._bundle_of[order], np.arange(1, len(self._between)))
+        for bundle, rows in zip(self._between, np.split(order, starts), strict=False):
             paths, between = bundle.links.shape
             table[1 : 1 + between, rows, :paths] = bundle.links.T[:, None, :]
             table[1 + between, rows] = self.host_links[1][rows][:, None]
@@ -179,20 +213,29 @@ class JobIndex:
         return table
 
     def _independent(self) -> Iterable[Numbers]:
-        """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link."""
-        ports, last = self.index.fabric.ports, dict[object, int]()
-        batch_of = np.zeros(len(self.bundles), np.intp)
-        for place, (flow, bundle) in enumerate(zip(self.job.flows, self.bundles, strict=True)):
-            keys: list[object] = [("up", flow.source), ("down", flow.target)]
+        """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link.
+
+        Two flows share one if they have a port in common, or leave or enter the fabric at the same
+        switch; beyond two hops between switches the ways of any two may meet.
+        """
+        switch, ports = self.index.ports.switch, len(self.index.port_number)
+        switches = len(self.index.switch_number)
+        last = [-1] * (2 * (ports + switches) + 1)
+        ends = zip(*(ends.tolist() for ends in (self._sources, self._targets)), strict=True)
+        edges = zip(*(switch[ends].tolist() for ends in (self._sources, self._targets)), strict=True)
+        batch_of: list[int] = []
+        for (source, target), (leaving, entering), bundle in zip(ends, edges, self.bundles, strict=True):
+            keys = [source, ports + target]
             if bundle.links.shape[1]:
-                keys += [("out", ports[flow.source].switch), ("in", ports[flow.target].switch)]
+                keys += [2 * ports + leaving, 2 * ports + switches + entering]
             if bundle.links.shape[1] > 2:
-                keys.append("between")  # beyond two hops the ways of any two flows may meet
-            found = max(last.get(key, -1) for key in keys) + 1
-            last.update(dict.fromkeys(keys, found))
-            batch_of[place] = found
+                keys.append(-1)
+            found = 1 + max([last[key] for key in keys])
+            for key in keys:
+                last[key] = found
+            batch_of.append(found)
         order = np.argsort(batch_of, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(batch_of[order])) + 1) if len(order) else ()
+        return np.split(order, np.flatnonzero(np.diff(np.array(batch_of)[order])) + 1) if len(order) else ()
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)
@@ -200,9 +243,3 @@ class JobIndex:
         member[self.index.absent :] = False
         return np.flatnonzero(member)
 
-
-def _grouped(bundles: Sequence[Bundle]) -> list[tuple[Bundle, Numbers]]:
-    rows: dict[int, list[int]] = {}
-    for place, bundle in enumerate(bundles):
-        rows.setdefault(id(bundle), []).append(place)
-    return [(bundles[places[0]], np.array(places, np.intp)) for places in rows.values()]

@@ -7,7 +7,10 @@ meets in the middle, so a fabric of hundreds of ToRs costs no more per pair than
 
 from __future__ import annotations
 
-from topologies.fabric import Fabric, Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the fabric itself may use this module
+    from topologies.fabric import Fabric, Path
 
 
 class SwitchPaths:
