@@ -9,7 +9,7 @@ from typing import Final
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings, each_case
 
-SUMMARY: Final = "each mechanism of Crux against the optimum of 1,500 small cases"
+SUMMARY: Final = "each mechanism of Crux against the optimum of small generated cases"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 4.4, figure 16"
 CASES: Final = 1500
 
