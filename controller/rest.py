@@ -42,6 +42,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.post_commit(body())
         case ("GET", ["rules"]):
             return service.get_rules()
+        case ("GET", ["check"]):
+            return service.get_check()
         case ("GET", ["taken"]):
             return service.get_taken()
     raise RequestError(404, f"no resource {method} {parts.path}")

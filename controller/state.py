@@ -101,9 +101,11 @@ class ControllerState:
         rules = tuple(rule for held in self._installed.values() for rule in held.values() if rule.switch == switch)
         return Batch(groups=tuple(group for group in self._groups if group.switch == switch), add=rules)
 
-    def candidate_rules(self, flow: str) -> tuple[FlowRule, ...]:
-        """Return the rules that carry ``flow`` under the decision; ``KeyError`` if unknown."""
-        return self._target[flow].rules
+    def data_rules(self) -> dict[str, tuple[FlowRule, ...]]:
+        """Return flow id -> the rules of its data, hop by hop, for flows that have one path and do not move now."""
+        open_paths = {*self.decision.hashed, *self.pending}
+        plans = {flow: plan.rules for flow, plan in self._target.items() if flow not in open_paths}
+        return {flow: rules[: len(rules) // 2] for flow, rules in plans.items()}  # acknowledgements come after
 
     def _check(self, job: Job) -> None:
         if job.name in self.jobs:

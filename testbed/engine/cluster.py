@@ -15,7 +15,8 @@ from controller.registry import create
 from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes
 from testbed.engine.controller_process import ControllerProcess, decision_of
-from testbed.engine.plan import hosts_of, job_plans
+from testbed.engine.marks_seen import MarkLog
+from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, tos_of_flows
 from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
@@ -78,13 +79,14 @@ class Cluster:
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
+        self.marks = MarkLog()
         self.origin = 0.0
         self._decision = Decision()
         self._changing = asyncio.Lock()
         self._changes = Changes(experiment, self._controller, self.workers, self.network.openvswitch.settle)
         scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
         wanted = StepCoordinator.wanted(scheduler)
-        self.steps = StepCoordinator(experiment, scheduler, self.workers.tell) if wanted else None
+        self.steps = StepCoordinator(experiment, scheduler, self.workers.tell, self.marks) if wanted else None
 
     @property
     def levels_within_messages(self) -> bool:
@@ -177,9 +179,27 @@ class Cluster:
         if self.steps is not None:
             present = {name: running.job for name, running in self.jobs.items() if not running.ended}
             self.steps.set_jobs(present, self._decision)
+        self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
         self.decisions.append(DecisionRow(self._now(), cause, self._decision, confirmed))
+
+    def _log_marks(self) -> None:
+        """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""
+        now, decision = time.monotonic(), self._decision
+        for flow in (flow for running in self.jobs.values() for flow in running.job.flows):
+            counted = byte_marks_of(decision, flow, self._experiment)
+            tos = tos_of_flows(decision, (flow,), self._experiment.levels)[flow.id]
+            self.marks.set(flow.id, now, counted["marks"] if counted else [tos])
+
+    @property
+    def decision(self) -> Decision:
+        """The decision in force."""
+        return self._decision
+
+    async def switch_mismatches(self) -> list[str]:
+        """What on the switches is not as decided: rules, and paths by the packets counted on them."""
+        return await self._controller.mismatches()
 
     def _now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""

@@ -105,6 +105,11 @@ class ControllerProcess:
         """Flip the first switch of ``flows``, whose senders hold still."""
         await self.request("POST", "/commit", {"flows": list(flows)})
 
+    async def mismatches(self) -> list[str]:
+        """What on the switches is not as decided."""
+        answer: dict[str, Any] = await self.request("GET", "/check")
+        return list(answer["mismatches"])
+
     async def taken_paths(self) -> dict[str, Any]:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""
         answer: dict[str, Any] = await self.request("GET", "/taken")

@@ -10,6 +10,8 @@ from typing import Final
 
 from testbed.engine.cluster import Cluster, Tell
 from testbed.engine.collect import iteration_rows, late_spans, overlaps, undisturbed_iterations, windows
+from testbed.engine.marks_seen import read_packets, wrong_marks
+from testbed.engine.packet_tap import PacketTap
 from testbed.engine.sampler import Sampler
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
@@ -30,6 +32,8 @@ class Session:
     def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
         self._tell = tell
+        self._tap: PacketTap
+        self._seen = 0
         self._cluster = Cluster(experiment, directory, scratch, tell)
 
     async def run(self) -> RunRecord:
@@ -44,6 +48,7 @@ class Session:
         cluster = self._cluster
         cluster.start_first_jobs()
         sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin)
+        self._tap = PacketTap(cluster.network)
         probing = asyncio.create_task(_probe(sampler))
         later = [job for job in self._experiment.jobs if job.start_s > 0.0]
         arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]
@@ -53,8 +58,21 @@ class Session:
             for task in [probing, *arrivals]:
                 task.cancel()
         end = time.monotonic()
+        self._tap.drain()
+        self._tap.close()
+        wrong = await self._mismatches()
         await cluster.end_all()
-        return self._record(sampler, end, enough, await cluster.queue_mismatches())
+        return self._record(sampler, end, enough, wrong + await cluster.queue_mismatches())
+
+    async def _mismatches(self) -> list[str]:
+        """What the switches and the packets on the wire did that was not decided."""
+        cluster = self._cluster
+        flows = [flow for job in self._experiment.jobs for flow in job.flows]
+        seen = await asyncio.to_thread(
+            read_packets, self._tap.packets, self._experiment.fabric, flows, cluster.decision.ports
+        )
+        self._seen = len(seen)
+        return await cluster.switch_mismatches() + wrong_marks(seen, cluster.marks)
 
     async def _watch(self, sampler: Sampler, arrivals: Sequence[asyncio.Task[None]]) -> bool:
         """Sample until every job has its iterations; return whether enough of them were undisturbed."""
@@ -72,6 +90,7 @@ class Session:
                     task.result()
             now = time.monotonic()
             sampler.sample(now)
+            self._tap.drain()
             self._report_progress()
             departures += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
             if self._wanted_left() == 0 and all(task.done() for task in departures):
@@ -188,6 +207,7 @@ class Session:
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,
             "segments": evidence.segments,
+            "sampled_packets": self._seen,
             "step_delays_s": [] if self._cluster.steps is None else self._cluster.steps.delays,
         }
 

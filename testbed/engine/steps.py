@@ -21,6 +21,7 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
+from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import hosts_of, shape_command
 from testbed.experiment import Experiment
 from topologies.queues import tos_of_level
@@ -38,35 +39,30 @@ class _Under:
     ended: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Shaping:
-    """Marks and rates in force at ``time_s`` (machine's clock): job or flow -> level; flow -> bit/s of the scenario."""
-
-    time_s: float
-    levels: Mapping[str, int]
-    rates: Mapping[str, float]
-
-
 class StepCoordinator:
     """Follows the steps of all jobs; ``tell(host, command)`` reaches the workers.
 
-    ``history`` is every shaping in force with its time; ``delays`` the seconds from a step's beginning
-    or end on a host to the moment at which a sender had applied what followed from it.
+    ``marks`` takes every mark with its time; ``delays`` are the seconds from a step's beginning or end
+    on a host to the moment at which a sender had applied what followed from it.
     """
 
     def __init__(
-        self, experiment: Experiment, scheduler: Scheduler, tell: Callable[[str, dict[str, Any]], None]
+        self,
+        experiment: Experiment,
+        scheduler: Scheduler,
+        tell: Callable[[str, dict[str, Any]], None],
+        marks: MarkLog,
     ) -> None:
         self._experiment = experiment
         self._scheduler = scheduler
         self._tell = tell
+        self._marks = marks
         self._jobs: dict[str, Job] = {}
         self._decision = Decision()
         self._under: dict[tuple[str, int, int], _Under] = {}
         self._tos: dict[tuple[str, str], int] = {}
         self._rates: dict[str, float] = {}
         self._since = 0.0
-        self.history: list[Shaping] = []
         self.delays: list[float] = []
         self.origin = 0.0
 
@@ -122,7 +118,6 @@ class StepCoordinator:
             time_s=self._undilated(cause - self.origin),
         )  # fmt: skip
         decision = self._scheduler.decide(view, event)
-        self.history.append(Shaping(time.monotonic(), dict(decision.levels), dict(decision.rates)))
         for host, command in self._changes(decision, cause):
             self._tell(host, command)
 
@@ -161,7 +156,9 @@ class StepCoordinator:
             if self._tos.get((host, job.name)) != tos:
                 self._tos[host, job.name] = tos
                 of(host)["tos"][job.name] = tos
+        now = time.monotonic()
         for flow in job.flows:
+            self._marks.set(flow.id, now, [tos_of_level(decision.level_of(flow, lowest), levels)])
             if flow.id in decision.levels:
                 for host in (ports[flow.source].host, ports[flow.target].host):
                     of(host)["flows"][flow.id] = tos_of_level(decision.levels[flow.id], levels)

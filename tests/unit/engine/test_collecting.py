@@ -71,9 +71,7 @@ def test_an_iteration_that_one_host_has_not_ended_is_left_out() -> None:
 
 @pytest.mark.parametrize(("span", "hit"), [((9.0, 12.0), True), ((10.0, 12.0), False), ((-3.0, 0.5), True)])
 def test_a_disturbance_hits_the_iterations_that_it_overlaps_on_all_hosts(span: tuple[float, float], hit: bool) -> None:
-    rows = rows_of(
-        report("h0", phase(0, 4, 10, 10, 4, 4)), report("h1", phase(1, 4, 10, 10, 3, 3)), disturbed=(span,)
-    )
+    rows = rows_of(report("h0", phase(0, 4, 10, 10, 4, 4)), report("h1", phase(1, 4, 10, 10, 3, 3)), disturbed=(span,))
     assert {row.disturbed for row in rows.values()} == {hit}
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event, StepEnded, StepStarted
 from testbed.api import prepare
+from testbed.engine.marks_seen import MarkLog
 from testbed.engine.steps import StepCoordinator
 from topologies.queues import tos_of_level
 
@@ -42,7 +43,7 @@ class Steps:
         self.scheduler = FirstCome()
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.coordinator = StepCoordinator(
-            EXPERIMENT, self.scheduler, lambda host, command: self.told.append((host, command))
+            EXPERIMENT, self.scheduler, lambda host, command: self.told.append((host, command)), MarkLog()
         )
         self.coordinator.set_jobs({job.name: job for job in EXPERIMENT.jobs}, Decision())
 

@@ -1,0 +1,40 @@
+"""Whether the switches did what was decided: their rules read back, and the way that packets were counted on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from controller.rules import FlowRule, RuleCount
+
+
+def rule_mismatches(expected: Iterable[FlowRule], counts: Iterable[RuleCount]) -> tuple[str, ...]:
+    """Return one line for every rule that a switch lacks, holds in another form, or should not hold."""
+    wanted = {rule.key: rule for rule in expected}
+    held = {count.rule.key: count.rule for count in counts}
+    missing = [rule for key, rule in wanted.items() if key not in held]
+    lines = [f"switch {rule.switch} lacks the rule of {_tuple(rule)}" for rule in missing]
+    for key, rule in held.items():
+        if key not in wanted:
+            lines.append(f"switch {rule.switch} holds a rule of {_tuple(rule)} that nobody decided")
+        elif rule != wanted[key]:
+            lines.append(f"switch {rule.switch} treats {_tuple(rule)} otherwise than decided")
+    return tuple(lines)
+
+
+def path_mismatches(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]) -> tuple[str, ...]:
+    """Return one line for every flow whose packets were seen at its first switch, but not at another of its path.
+
+    ``rules``: flow id -> the rules of its data, switch by switch along its path.
+    """
+    packets = {count.rule.key: count.packets for count in counts}
+    lines: list[str] = []
+    for flow, along in rules.items():
+        seen = [packets.get(rule.key, 0) for rule in along]
+        if seen and seen[0] > 0 and 0 in seen:
+            lines.append(f"no packet of flow {flow} passed switch {along[seen.index(0)].switch} of its path")
+    return tuple(lines)
+
+
+def _tuple(rule: FlowRule) -> str:
+    match = rule.match
+    return f"{match.source}:{match.source_port} > {match.target}:{match.target_port}"
