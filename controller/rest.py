@@ -38,6 +38,10 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.post_job(body())
         case ("DELETE", ["jobs", name]):
             return service.delete_job(name, query.get("apply", "now"))
+        case ("POST", ["profiles"]):
+            return service.post_profile(body())
+        case ("PUT", ["throughput"]):
+            return service.put_throughput(body())
         case ("POST", ["commit"]):
             return service.post_commit(body())
         case ("GET", ["rules"]):

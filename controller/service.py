@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from controller.decision import Scheduler
+from controller.decision import Measured, Scheduler
 from controller.network import Batch, Network, NetworkError
 from controller.observed import path_mismatches, rule_mismatches
 from controller.state import Change, ControllerState, SchedulerFailedError
 from controller.taken import taken_paths
-from controller.wire import encode, fabric_from_json, job_from_json
+from controller.wire import decode, encode, fabric_from_json, job_from_json
 
 APPLY = ("now", "prepare")
 
@@ -100,6 +100,32 @@ class Service:
             raise RequestError(404, str(error.args[0])) from error
         except SchedulerFailedError as error:
             raise RequestError(500, str(error)) from error
+
+    def post_profile(self, body: object) -> Answer:
+        """Take in a job's measured profile and decide anew."""
+        started, state = self._clock(), self._state()
+        given = _object(body, {"job", "profile", "apply"})
+        move = _moves_now(given.get("apply", "now"))
+        self._all_connected()
+        try:
+            measured = decode(Measured, given.get("profile"), "profile")
+            return self._carry_out(state.profiled(str(given.get("job")), measured, move), started)
+        except KeyError as error:
+            raise RequestError(404, str(error.args[0])) from error
+        except ValueError as error:
+            raise RequestError(400, str(error)) from error
+        except SchedulerFailedError as error:
+            raise RequestError(500, str(error)) from error
+
+    def put_throughput(self, body: object) -> Answer:
+        """Take in recent iterations per second over those of each job alone, for the decisions to come."""
+        state = self._state()
+        try:
+            shares = decode(dict[str, float], body, "throughput")
+        except ValueError as error:
+            raise RequestError(400, str(error)) from error
+        state.throughput = {name: share for name, share in shares.items() if name in state.jobs}
+        return {"throughput": state.throughput}
 
     def post_commit(self, body: object) -> Answer:
         """Bring the named flows to their decided path and level."""

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.decision import ClusterView, Decision, Event, JobArrived, JobDeparted, Scheduler
+from controller.decision import (
+    ClusterView,
+    Decision,
+    Event,
+    JobArrived,
+    JobDeparted,
+    JobProfiled,
+    Measured,
+    Scheduler,
+)
 from controller.ecmp import with_default_paths
 from controller.network import Batch
 from controller.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
@@ -46,7 +55,7 @@ _InForce = tuple[Path | None, int | None]
 class ControllerState:
     """The jobs on one fabric and the rules that carry them.
 
-    ``arrive`` and ``depart`` recompute the decision for all jobs. With ``move`` False, running
+    ``arrive``, ``depart`` and ``profiled`` recompute the decision for all jobs. With ``move`` False, running
     flows stay on their old path and level until ``commit`` names them.
     """
 
@@ -57,6 +66,9 @@ class ControllerState:
         self.seed = seed
         self.jobs: dict[str, Job] = {}
         self.decision = Decision()
+        self.measured: dict[str, Measured] = {}
+        self.throughput: dict[str, float] = {}
+        self.profiling: frozenset[str] = frozenset()
         self._builder = RuleBuilder(fabric)
         self._target: dict[str, FlowPlan] = {}
         self._wanted: dict[str, _InForce] = {}
@@ -77,13 +89,32 @@ class ControllerState:
     def arrive(self, job: Job, move: bool = True) -> Change:
         """Add ``job`` and return the change. ``ValueError`` for a name or five-tuple in use, or an unknown port."""
         self._check(job)
-        return self._change({**self.jobs, job.name: job}, JobArrived(job.name), move)
+        before = self.profiling
+        if JobProfiled in getattr(self.scheduler, "events", ()):
+            self.profiling |= {job.name}
+        try:
+            return self._change({**self.jobs, job.name: job}, JobArrived(job.name), move)
+        except SchedulerFailedError:
+            self.profiling = before
+            raise
 
     def depart(self, name: str, move: bool = True) -> Change:
         """Remove the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         if name not in self.jobs:
             raise KeyError(f"no job named '{name}'")
-        return self._change({key: job for key, job in self.jobs.items() if key != name}, JobDeparted(name), move)
+        change = self._change({key: job for key, job in self.jobs.items() if key != name}, JobDeparted(name), move)
+        self.profiling -= {name}
+        self.measured.pop(name, None)
+        self.throughput.pop(name, None)
+        return change
+
+    def profiled(self, name: str, measured: Measured, move: bool = True) -> Change:
+        """Take in the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
+        if name not in self.jobs:
+            raise KeyError(f"no job named '{name}'")
+        self.measured[name] = measured
+        self.profiling -= {name}
+        return self._change(self.jobs, JobProfiled(name), move)
 
     def commit(self, flows: Sequence[str]) -> tuple[Batch, ...]:
         """Return the batches that bring ``flows`` to their decided path and level; ``ValueError`` if one is unknown."""
@@ -140,7 +171,10 @@ class ControllerState:
         return Change(decision, moved, self._steps(groups, gone, move))
 
     def _decide(self, jobs: Mapping[str, Job], event: Event) -> tuple[Decision, dict[str, FlowPlan]]:
-        view = ClusterView(self.fabric, jobs, self.levels, self.seed, self.decision)
+        view = ClusterView(
+            self.fabric, jobs, self.levels, self.seed, self.decision, measured=self.measured,
+            profiling=self.profiling & jobs.keys(), throughput=self.throughput,
+        )  # fmt: skip
         try:
             decision = with_default_paths(view, self.scheduler.decide(view, event))
             return decision, plans_of(self._builder, self.fabric, view.flows, decision, self.levels)

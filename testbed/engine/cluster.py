@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from controller.decision import Decision
+from controller.decision import Decision, JobProfiled
 from controller.registry import create
 from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes
 from testbed.engine.controller_process import ControllerProcess, decision_of
 from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, tos_of_flows
+from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
 from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
@@ -42,6 +43,7 @@ class RunningJob:
     iterations: dict[str, int] = field(default_factory=dict)
     ended: bool = False
     began: float = 0.0
+    profiled: bool = False
 
     @property
     def completed(self) -> int:
@@ -58,6 +60,7 @@ class Cluster:
 
     def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
+        self._scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
         self._tell = tell
         settings = NetworkSettings(
             bandwidth_scale=experiment.scale.bandwidth,
@@ -84,9 +87,9 @@ class Cluster:
         self._decision = Decision()
         self._changing = asyncio.Lock()
         self._changes = Changes(experiment, self._controller, self.workers, self.network.openvswitch.settle)
-        scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
-        wanted = StepCoordinator.wanted(scheduler)
-        self.steps = StepCoordinator(experiment, scheduler, self.workers.tell, self.marks) if wanted else None
+        self.steps: StepCoordinator | None = None
+        if StepCoordinator.wanted(self._scheduler):
+            self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)
 
     @property
     def levels_within_messages(self) -> bool:
@@ -166,8 +169,35 @@ class Cluster:
         await self._open(job)
         self._start(job, time.monotonic() + START_DELAY_S)
 
+    def unprofiled(self) -> list[RunningJob]:
+        """Jobs with iterations enough for a profile, where the scheduler wants one; each is named once."""
+        if JobProfiled not in getattr(self._scheduler, "events", ()):
+            return []
+        found = [r for r in self.jobs.values() if not r.ended and not r.profiled and ready_for_profile(r.completed)]
+        for running in found:
+            running.profiled = True
+        return found
+
+    async def profile(self, running: RunningJob) -> None:
+        """Hand in the measured profile of a job and carry out what follows."""
+        measured = measure_profile(running.job, self.reports, self._experiment.scale.time)
+        async with self._changing:
+            began, before = time.monotonic(), self._decision
+            answer = await self._controller.profiled(running.job.name, measured)
+            self._note_decision(f"profile of {running.job.name}", answer, began)
+            await self._carry_out(before, answer)
+
+    async def _tell_throughput(self) -> None:
+        """How fast the running jobs were of late beside what they would be alone."""
+        shares = recent_throughput(
+            [running.job for running in self.jobs.values() if not running.ended], self.reports, self._experiment
+        )
+        if shares:
+            await self._controller.tell_throughput(shares)
+
     async def _announce(self, job: Job, *, prepare: bool) -> dict[str, Any]:
         """Tell the controller that ``job`` arrives; its rules stand when this returns."""
+        await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)
         self.jobs[job.name] = RunningJob(job)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from controller import wire
-from controller.decision import Decision
+from controller.decision import Decision, Measured
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -100,6 +100,16 @@ class ControllerProcess:
         """Take a job away; the answer is as for :meth:`arrive`."""
         answer: dict[str, Any] = await self.request("DELETE", f"/jobs/{job}?apply={'prepare' if prepare else 'now'}")
         return answer
+
+    async def profiled(self, job: str, measured: Measured) -> dict[str, Any]:
+        """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        body = {"job": job, "profile": wire.encode(measured), "apply": "prepare"}
+        answer: dict[str, Any] = await self.request("POST", "/profiles", body)
+        return answer
+
+    async def tell_throughput(self, shares: Mapping[str, float]) -> None:
+        """Hand in how fast jobs are beside what they would be alone."""
+        await self.request("PUT", "/throughput", dict(shares))
 
     async def commit(self, flows: Sequence[str]) -> None:
         """Flip the first switch of ``flows``, whose senders hold still."""

@@ -80,20 +80,21 @@ class Session:
         limit = cluster.origin + self._experiment.measure.limit_s * dilation
         planned: float | None = None
         tick = cluster.origin
-        departures: list[asyncio.Task[None]] = []
+        changes: list[asyncio.Task[None]] = []
         while True:
             tick += SAMPLE_S
             await asyncio.sleep(max(0.0, tick - time.monotonic()))
             cluster.workers.check()
-            for task in [*arrivals, *departures]:
+            for task in [*arrivals, *changes]:
                 if task.done():
                     task.result()
             now = time.monotonic()
             sampler.sample(now)
             self._tap.drain()
             self._report_progress()
-            departures += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
-            if self._wanted_left() == 0 and all(task.done() for task in departures):
+            changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
+            changes += [asyncio.create_task(cluster.profile(running)) for running in cluster.unprofiled()]
+            if self._wanted_left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
                 if self._undisturbed(sampler) or now - cluster.origin > MAX_EXTENSION * planned:
                     return self._undisturbed(sampler)
