@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from controller.cassini import Cassini
-from controller.crux import Crux
+from controller.crux import Crux, CruxPa, CruxPsPa
 from controller.decision import JOB_EVENTS, Scheduler
 from controller.ecmp import Ecmp, EcmpSwitch
 from controller.fixed import Fixed
@@ -25,6 +25,8 @@ GROUP = "testbed.schedulers"
 _BUILT_IN: Mapping[str, Callable[..., Scheduler]] = {
     "cassini": Cassini,
     "crux": Crux,
+    "crux-pa": CruxPa,
+    "crux-ps-pa": CruxPsPa,
     "ecmp": Ecmp,
     "ecmp-switch": EcmpSwitch,
     "fixed": Fixed,

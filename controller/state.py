@@ -210,14 +210,15 @@ class ControllerState:
         still, moving = Update(delete=tuple(gone)), Update()
         for flow in self._target:
             update = self._update_of(flow)
-            if not update.moves:
+            reopened = bool(update.delete) and flow in self._in_force  # from another source port: by other rules
+            if not update.moves and not reopened:
                 still += update
                 self._settle(flow)
             elif move:
                 moving += update
                 self._settle(flow)
             else:
-                moving += Update(add_downstream=update.add_downstream)
+                moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
                 self._installed[flow].update({rule.key: rule for rule in update.add_downstream})
         return _batches(
             Batch(groups, still.add_downstream + moving.add_downstream, still.delete),

@@ -25,9 +25,6 @@ MAX_LATE_SHARE: Final = 0.02
 MAX_STANDSTILL_S: Final = 0.1
 """Five times the lateness allowed: a process stood still, and even its listed iterations do not say what that did."""
 
-MAX_OUT_OF_ORDER_SHARE: Final = 0.001
-"""A change of level lets a flow's packets overtake each other once; a path that flaps does it all the time."""
-
 MAX_LINK_RATE_ERROR: Final = 0.02
 """A busy link that reaches less, or more, than its set rate by this share is not the link of the scenario."""
 
@@ -64,8 +61,9 @@ class Evidence:
     """What was observed while the run was measured.
 
     ``timer_lateness_s`` per iteration, in seconds of the machine's clock; ``link_rates`` link ->
-    (seconds seen busy, reached / set rate, grain of that measurement); ``out_of_order`` of all TCP ``segments``,
-    which is expected where ``levels_within_messages`` change; ``settings`` mismatches found on reading back.
+    (seconds seen busy, reached / set rate, grain of that measurement); ``overtaking`` is how many segments may be
+    ``out_of_order`` because a flow's level changed with as many in flight, None where levels change all the
+    time; ``settings`` mismatches found on reading back.
     """
 
     seconds: Sequence[Second] = ()
@@ -75,8 +73,7 @@ class Evidence:
     other_drops: int = 0
     retransmits: int = 0
     out_of_order: int = 0
-    segments: int = 0
-    levels_within_messages: bool = False
+    overtaking: int | None = 0
     settings: Sequence[str] = ()
     enough_undisturbed: bool = True
 
@@ -174,11 +171,9 @@ def _judge_losses(evidence: Evidence, reasons: list[str], verdicts: list[Verdict
         reasons.append(f"{evidence.other_drops} packets dropped outside the emulated queues")
     if evidence.retransmits:
         reasons.append(f"{evidence.retransmits} segments were sent again")
-    reordered = evidence.out_of_order > MAX_OUT_OF_ORDER_SHARE * evidence.segments
-    if reordered and not evidence.levels_within_messages:
-        reasons.append(f"{evidence.out_of_order} of {evidence.segments} segments arrived out of order")
-    else:
-        reordered = False
+    reordered = evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking
+    if reordered:
+        reasons.append(f"{evidence.out_of_order} segments arrived out of order, {evidence.overtaking} could have")
     if evidence.queue_drops or evidence.other_drops or evidence.retransmits or reordered:
         verdicts.append("degraded")
     if evidence.settings:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from controller.decision import Decision
 from testbed.engine.controller_process import ControllerProcess
-from testbed.engine.plan import byte_marks_of, rhythm_of, shape_command, tos_of_flows
+from testbed.engine.plan import byte_marks_of, rhythm_of, shape_command, tos_of_flows, with_port
 from testbed.engine.workers import WorkerPool
 from testbed.experiment import Experiment
+from topologies.addressing import address_of
 from workloads.job import Flow, Job
 
 
 class Changes:
-    """Moves running flows from one decision to the next."""
+    """Moves running flows from one decision to the next; ``relevelled`` counts those whose level changed."""
 
     def __init__(
         self,
@@ -34,29 +35,47 @@ class Changes:
         self._settle = settle
         self._controller = controller
         self._workers = workers
+        self.relevelled = 0
 
-    async def carry_out(self, decision: Decision, changes: Iterable[Mapping[str, Any]], jobs: Iterable[Job]) -> None:
+    async def carry_out(
+        self, before: Decision, decision: Decision, changes: Sequence[Mapping[str, Any]], jobs: Iterable[Job]
+    ) -> None:
         """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are told."""
         flows = {flow.id: flow for job in jobs for flow in job.flows}
         staying = [flows[c["flow"]] for c in changes if c["level_changed"] and not c["path_changed"]]
         moving = [flows[c["flow"]] for c in changes if c["path_changed"]]
+        self.relevelled += sum(change["level_changed"] for change in changes)
         self._mark([*staying, *moving], decision)
-        await asyncio.gather(self._commit(staying), self._move(moving))
+        await asyncio.gather(self._commit(staying), self._move(moving, before, decision))
 
     async def _commit(self, flows: list[Flow]) -> None:
         if flows:
             await self._controller.commit([flow.id for flow in flows])
 
-    async def _move(self, flows: list[Flow]) -> None:
+    async def _move(self, flows: list[Flow], before: Decision, after: Decision) -> None:
         """Hold all; whenever some are quiet, change them in the switches together and let them go on."""
         waiting = {asyncio.create_task(self._hold(flow)) for flow in flows}
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             held = [task.result() for task in done]
+            reopened = [flow for flow in held if before.ports.get(flow.id) != after.ports.get(flow.id)]
+            await asyncio.gather(*(self._reopen(flow, after) for flow in reopened))
             await self._controller.commit([flow.id for flow in held])
             await asyncio.to_thread(self._settle)
             for flow in held:
                 self._workers.tell(self._host(flow.source), {"op": "resume", "flows": [flow.id]})
+
+    async def _reopen(self, flow: Flow, decision: Decision) -> None:
+        """Open a held flow anew from the source port that hashes to its new path."""
+        fabric, ported = self._experiment.fabric, with_port(flow, decision)
+        sender, receiver = self._host(flow.source), self._host(flow.target)
+        ends = (address_of(fabric, flow.source), ported.source_port)
+        address = [*ends, address_of(fabric, flow.target), flow.target_port]
+        self._workers.tell(receiver, {"op": "expect", "flows": {flow.id: address}})
+        await self._workers.expect("expecting", flow.id, [receiver])
+        self._workers.tell(sender, {"op": "reconnect", "flows": {flow.id: ported.source_port}})
+        await self._workers.expect("reconnected", flow.id, [sender])
+        await self._workers.expect("accepted", flow.id, [receiver])
 
     async def _hold(self, flow: Flow) -> Flow:
         sender = self._host(flow.source)

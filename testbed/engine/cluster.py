@@ -16,7 +16,7 @@ from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes
 from testbed.engine.controller_process import ControllerProcess, decision_of
 from testbed.engine.marks_seen import MarkLog
-from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, tos_of_flows
+from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, tos_of_flows, window_packets
 from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
 from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
@@ -92,9 +92,11 @@ class Cluster:
             self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)
 
     @property
-    def levels_within_messages(self) -> bool:
-        """Whether levels change while a message is on its way."""
-        return self.steps is not None or any(row.decision.byte_levels for row in self.decisions)
+    def overtaking(self) -> int | None:
+        """Packets that a change of level let others of their flow pass; None where levels change all the time."""
+        if self.steps is not None or any(row.decision.byte_levels for row in self.decisions):
+            return None
+        return self._changes.relevelled * window_packets(self._experiment)
 
     # Up and down
 
@@ -261,7 +263,7 @@ class Cluster:
         after = self._decision
         running = [r for r in self.jobs.values() if r.iterations and not r.ended]
         jobs = [r.job for r in running]
-        await self._changes.carry_out(after, answer["changes"], jobs)
+        await self._changes.carry_out(before, after, answer["changes"], jobs)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         for each in running:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 from typing import Any, Final
 
@@ -76,6 +77,11 @@ def shape_command(
     return {"op": "shape", "cause": cause, "tos": jobs or {}, "flows": flows or {}, "rates": rates or {}}
 
 
+def with_port(flow: Flow, decision: Decision) -> Flow:
+    """``flow`` with the source port that ``decision`` gives it, if any."""
+    return replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
+
+
 def job_plans(
     job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False
 ) -> dict[str, dict[str, Any]]:
@@ -83,6 +89,7 @@ def job_plans(
 
     ``steps``: the worker tells when communication begins and ends.
     """
+    ported = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
     shared = {
         "tos": tos_of_flows(decision, job.flows, experiment.levels),
         "byte_marks": {
@@ -90,7 +97,7 @@ def job_plans(
         },
         "steps": steps,
     }
-    return {host: {**_plan(job, host, experiment), **shared} for host in hosts_of(job, experiment.fabric)}
+    return {host: {**_plan(ported, host, experiment), **shared} for host in hosts_of(job, experiment.fabric)}
 
 
 def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
@@ -106,18 +113,17 @@ def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
         "phases": [_phase(phase, job, host, experiment) for phase in job.phases],
         "outgoing": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host],
         "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
-        "window": _window(experiment),
+        "window": window_packets(experiment) * segment,
         "slice": SLICE_PACKETS * segment,
         "departure": _departure(job, experiment),
     }
 
 
-def _window(experiment: Experiment) -> int:
-    """Bytes in flight allowed to every flow of the run alike."""
+def window_packets(experiment: Experiment) -> int:
+    """Full packets in flight allowed to every flow of the run alike."""
     fabric, scale = experiment.fabric, experiment.scale
     fastest = max((scale.rate(fabric.uplink(port).capacity) for port in fabric.ports), default=0.0)
-    segment = segment_size(scale.mtu)
-    return max(MIN_WINDOW_PACKETS, ceil(WINDOW_S * fastest / 8 / segment)) * segment
+    return max(MIN_WINDOW_PACKETS, ceil(WINDOW_S * fastest / 8 / segment_size(scale.mtu)))
 
 
 def _departure(job: Job, experiment: Experiment) -> float:

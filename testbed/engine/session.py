@@ -176,7 +176,6 @@ class Session:
         measure = self._experiment.measure
         begin = min((span.start_s for span in spans.values()), default=0.0) * self._experiment.scale.time
         neighbours = self._neighbours(sampler)
-        out_of_order, segments = self._cluster.network.segments()
         return Evidence(
             seconds=[second for second in sampler.seconds if second.time_s - second.duration_s >= begin],
             timer_lateness_s=[
@@ -188,9 +187,8 @@ class Session:
             queue_drops=sampler.queue_drops,
             other_drops=sampler.other_drops(),
             retransmits=self._cluster.retransmits,
-            out_of_order=out_of_order,
-            segments=segments,
-            levels_within_messages=self._cluster.levels_within_messages,
+            out_of_order=self._cluster.network.out_of_order_segments(),
+            overtaking=self._cluster.overtaking,
             settings=mismatches,
             enough_undisturbed=enough,
         )
@@ -207,7 +205,6 @@ class Session:
             "link_rates": {link: [round(value, 5) for value in seen] for link, seen in evidence.link_rates.items()},
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,
-            "segments": evidence.segments,
             "sampled_packets": self._seen,
             "step_delays_s": [] if self._cluster.steps is None else self._cluster.steps.delays,
         }

@@ -1,4 +1,4 @@
-"""Jobs that arrive and leave while others run: paths and levels of running flows change between two messages."""
+"""Jobs that arrive and leave while others run: paths and levels of running flows change in mid-message."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _moved(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return [flow for flow, path in before["paths"].items() if after["paths"].get(flow, path) != path]
 
 
-def test_no_packet_of_theirs_was_lost_or_reordered(changing: Finished) -> None:
+def test_no_packet_of_theirs_was_lost_and_only_those_in_flight_were_overtaken(changing: Finished) -> None:
     fidelity = changing.run("crux")["fidelity"]
     assert fidelity["retransmits"] == 0
     assert fidelity["unintended_drops"] == 0

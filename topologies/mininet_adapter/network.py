@@ -83,13 +83,9 @@ class EmulatedNetwork:
         """Process id of the shell that holds ``host``'s namespace."""
         return int(self._mininet.nameToNode[host].pid)
 
-    def segments(self) -> tuple[int, int]:
-        """(out of order, all) TCP segments that reached a host since the hosts were made.
-
-        Out of order are those that came before an earlier one of their flow.
-        """
-        pids = [pid for _, pid in self.namespaces() if pid is not None]
-        return sum(tcp_counter(pid, "TCPOFOQueue") for pid in pids), sum(tcp_counter(pid, "InSegs") for pid in pids)
+    def out_of_order_segments(self) -> int:
+        """TCP segments that reached a host before an earlier one of their flow, since the hosts were made."""
+        return sum(tcp_counter(pid, "TCPOFOQueue") for _, pid in self.namespaces() if pid is not None)
 
     def namespaces(self) -> Iterator[tuple[str, int | None]]:
         """Every namespace with emulated interfaces: ("", None) for the switches, then (host, pid)."""

@@ -83,11 +83,9 @@ def write_sysctls(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def tcp_counter(pid: int, name: str) -> int:
-    """The TCP counter ``name``, plain or extended, in the namespace of process ``pid``; ``KeyError`` if none."""
-    for table in ("netstat", "snmp"):
-        lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()
-        for names, values in zip(lines[::2], lines[1::2], strict=True):
-            found = dict(zip(names.split(), values.split(), strict=True))
-            if names.startswith(("TcpExt:", "Tcp:")) and name in found:
-                return int(found[name])
+    """The extended TCP counter ``name`` of the network namespace of process ``pid``."""
+    lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        if names.startswith("TcpExt:"):
+            return int(dict(zip(names.split(), values.split(), strict=True))[name])
     raise KeyError(name)

@@ -39,7 +39,9 @@ def prepare(connection: socket.socket, window: int) -> None:
 class OutStream:
     """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`)."""
 
-    __slots__ = ("after", "connection", "flow", "held", "lead", "marks", "sent", "size", "started", "tos")
+    __slots__ = (
+        "_sent_again", "after", "connection", "flow", "held", "lead", "marks", "sent", "size", "started", "tos",
+    )  # fmt: skip
 
     def __init__(self, flow: str, connection: socket.socket, tos: int = 0, marks: ByteMarks | None = None) -> None:
         self.flow = flow
@@ -52,6 +54,7 @@ class OutStream:
         self.held = 0
         self.tos = tos
         self.marks = marks
+        self._sent_again = 0
 
     def begin(self, size: int, lead: int, after: InStream | None) -> None:
         """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the stream ``after``."""
@@ -90,10 +93,16 @@ class OutStream:
             set_tos(self.connection, tos)
             self.tos = tos
 
+    def move_to(self, connection: socket.socket) -> None:
+        """Go on over ``connection``, marked as this stream is; the old one is closed."""
+        self._sent_again = self.retransmits()
+        self.connection.close()
+        self.connection = connection
+
     def retransmits(self) -> int:
-        """Segments this connection has sent again since it was made."""
+        """Segments this flow has sent again since it was opened."""
         info = self.connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
-        return int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
+        return self._sent_again + int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
 
 
 class InStream:
@@ -154,6 +163,14 @@ class InStream:
         if tos != self.tos:
             set_tos(self.connection, tos)
             self.tos = tos
+
+    def move_to(self, connection: socket.socket) -> None:
+        """Go on over ``connection``, marked and waking as this stream does."""
+        self.connection = connection
+        tos, lowat, self.tos, self.lowat = self.tos, self.lowat, -1, 1
+        self.mark(max(0, tos))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowat)
+        self.lowat = lowat
 
     def _wake_at_next_slice(self, slice_size: int) -> None:
         arrived = self.received - self.consumed

@@ -105,9 +105,9 @@ def test_any_loss_or_overtaking_degrades(what: str) -> None:
 
 
 def test_packets_that_a_change_of_level_let_pass_do_not_degrade() -> None:
-    assert judge(Evidence(out_of_order=10, segments=10_000)).verdict == "ok"
-    assert judge(Evidence(out_of_order=11, segments=10_000)).verdict == "degraded"
-    assert judge(Evidence(out_of_order=999, segments=1000, levels_within_messages=True)).verdict == "ok"
+    assert judge(Evidence(out_of_order=16, overtaking=16)).verdict == "ok"
+    assert judge(Evidence(out_of_order=17, overtaking=16)).verdict == "degraded"
+    assert judge(Evidence(out_of_order=999, overtaking=None)).verdict == "ok"
 
 
 def test_a_setting_that_was_not_as_asked_for_invalidates() -> None:

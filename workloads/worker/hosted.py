@@ -1,0 +1,103 @@
+"""A job on this host: its plan, its program, its sockets."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from workloads.job import Job, Phase, Straggler
+from workloads.variation import compute_time
+from workloads.worker.loop import Loop
+from workloads.worker.marks import ByteMarks
+from workloads.worker.program import JobProgram, PhasePlan, StepReport
+from workloads.worker.streams import InStream, OutStream
+
+Tell = Callable[[dict[str, Any]], None]
+Address = tuple[str, int, str, int]
+"""Source address and port, target address and port."""
+
+
+class HostedJob:
+    """A job on this host with its sockets. ``expected``: five-tuple of an incoming connection -> its flow."""
+
+    def __init__(self, plan: dict[str, Any], program: JobProgram) -> None:
+        self.plan = plan
+        self.name: str = plan["name"]
+        self.program = program
+        self.listeners: list[socket.socket] = []
+        self.expected: dict[Address, str] = {
+            (flow["source"], flow["source_port"], flow["target"], flow["target_port"]): flow["flow"]
+            for flow in plan["incoming"]
+        }
+        self.outgoing: dict[str, dict[str, Any]] = {flow["flow"]: flow for flow in plan["outgoing"]}
+        self.connecting: set[str] = set(self.outgoing)
+        self.replacing: set[str] = set()
+        self.incoming = len(self.expected)
+
+    def complete(self) -> bool:
+        """Whether every connection, out and in, stands."""
+        return not self.connecting and len(self.program.into) == self.incoming
+
+    def stream(self, flow: str) -> OutStream | InStream:
+        """The end of ``flow`` that is here."""
+        return self.program.out[flow] if flow in self.program.out else self.program.into[flow]
+
+    def first_tos(self, flow: str) -> int:
+        """The mark that ``flow`` begins with."""
+        return int(self.plan["tos"].get(flow, 0))
+
+    def byte_marks(self, flow: str) -> ByteMarks | None:
+        """The marks by bytes that ``flow`` begins with."""
+        return byte_marks(self.plan["byte_marks"].get(flow))
+
+
+def byte_marks(given: dict[str, Any] | None) -> ByteMarks | None:
+    """The marks of a plan or command; None for a fixed level."""
+    return None if given is None else ByteMarks(given["left"], tuple(given["thresholds"]), tuple(given["marks"]))
+
+
+def program_of(plan: dict[str, Any], loop: Loop, tell: Tell, blocked: Callable[[OutStream], None]) -> JobProgram:
+    """Return the program that carries out ``plan`` and tells about it."""
+    name = plan["name"]
+
+    def report(iteration: int, rows: list[list[object]], late: float, waited: float) -> None:
+        event = {"event": "iteration", "job": name, "iteration": iteration, "phases": rows}
+        tell({**event, "late": late, "waited": waited})
+
+    def step(what: str, iteration: int, phase: int) -> None:
+        event = {"event": "step", "job": name, "what": what, "iteration": iteration, "phase": phase}
+        tell({**event, "at": loop.clock()})
+
+    told: StepReport | None = step if plan["steps"] else None
+    return JobProgram(
+        _phases(plan), _compute_times(plan), plan["slice"], plan["departure"], plan["iterations"],
+        loop.clock, loop.at, report, blocked, told,
+    )  # fmt: skip
+
+
+def _phases(plan: dict[str, Any]) -> tuple[PhasePlan, ...]:
+    return tuple(
+        PhasePlan(
+            overlap=phase["overlap"],
+            out=tuple((flow, size, after, lead) for flow, size, after, lead in phase["out"]),
+            into=tuple((flow, size) for flow, size in phase["in"]),
+        )
+        for phase in plan["phases"]
+    )
+
+
+def _compute_times(plan: dict[str, Any]) -> Callable[[int, int], list[float]]:
+    time_scale, seed, gpus = plan["time_scale"], plan["seed"], plan["gpus"]
+    job = Job(
+        name=plan["name"],
+        model="",
+        gpus=tuple(gpus),
+        phases=tuple(Phase(phase["compute_s"], phase["overlap"], "") for phase in plan["phases"]),
+        flows=(),
+        flops=0.0,
+        iterations=0,
+        jitter=plan["jitter"],
+        stragglers=tuple(Straggler(gpu, factor) for gpu, factor in plan["stragglers"]),
+    )
+    return lambda iteration, phase: [compute_time(job, gpu, iteration, phase, seed) * time_scale for gpu in gpus]
