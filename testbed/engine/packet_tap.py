@@ -12,7 +12,7 @@ from typing import Final
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of
 
-SHARE: Final = 1 / 8
+SHARE: Final = 1 / 2
 """Share of packets, drawn by the kernel, that is taken, divided by the number of hosts: as many on any fabric."""
 
 _SNAP: Final = 96

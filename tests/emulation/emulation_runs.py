@@ -39,6 +39,11 @@ class Finished:
         found: list[dict[str, Any]] = json.loads((self.directory / scheduler / "decisions.json").read_text())
         return found
 
+    def environment(self, scheduler: str) -> dict[str, Any]:
+        """The evidence that ``scheduler``'s run left."""
+        found: dict[str, Any] = json.loads((self.directory / scheduler / "run.json").read_text())["environment"]
+        return found
+
     def skip_if_disturbed(self) -> None:
         """Tests on times mean nothing where other load or stolen CPU disturbed the run."""
         for entry in self.summary["runs"]:

@@ -73,3 +73,9 @@ def test_the_job_that_ended_has_a_measured_completion_time_and_the_others_a_proj
 
 def test_rules_were_confirmed_on_all_switches_at_every_change(changing: Finished) -> None:
     assert all(row["confirmed_s"] > 0 for row in changing.decisions("crux"))
+
+
+def test_the_first_packet_with_a_new_mark_leaves_its_sender_within_300_ms(changing: Finished) -> None:
+    delays = changing.environment("crux")["first_marked_s"]
+    assert delays, "no flow that was sending changed its mark"
+    assert max(delays) <= 0.3

@@ -80,6 +80,11 @@ class JobProgram:
         """Begin the first iteration at ``at``."""
         self._timer(at, lambda _late: self._begin_iteration())
 
+    @property
+    def over(self) -> bool:
+        """Whether it sends and receives nothing more: halted, or all iterations made."""
+        return self.halted or self.iteration >= self._iterations
+
     def halt(self) -> None:
         """Send nothing more and report nothing more."""
         self.halted = True

@@ -93,7 +93,7 @@ class WorkerService:
             stream.receive(job.plan["slice"])
         except ConnectionError as error:
             self._loop.forget(stream.connection.fileno())
-            if not job.program.halted and stream.flow not in job.replacing:
+            if not job.program.over and stream.flow not in job.replacing:
                 self._tell({"event": "failed", "job": job.name, "flow": stream.flow, "why": str(error)})
             return
         job.program.arrived(stream)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
 
-from testbed.engine.marks_seen import WAIT_S, MarkLog, SeenPacket, read_packets, wrong_marks
+from testbed.engine.marks_seen import WAIT_S, MarkLog, SeenPacket, first_marked_s, read_packets, wrong_marks
 from testbed.engine.packet_tap import TakenPacket
 from topologies.addressing import address_of
 from topologies.clos import clos
@@ -70,3 +70,14 @@ def test_a_flow_whose_level_counts_bytes_may_carry_any_of_its_marks() -> None:
     log.set("a", 0.0, [HIGH, LOW])
     assert wrong_marks([seen(1.0, HIGH), seen(1.0, LOW)], log) == []
     assert wrong_marks([seen(1.0, 64)], log) != []
+
+
+def test_a_change_of_mark_is_timed_from_the_change_where_the_flow_was_sending() -> None:
+    log = MarkLog()
+    log.set("a", 0.0, [LOW])
+    log.set("a", 10.0, [HIGH])
+    busy = [seen(9.95, LOW), seen(10.01, LOW), seen(10.04, HIGH), seen(10.2, HIGH)]
+    assert first_marked_s(busy, log) == [pytest.approx(0.04)]
+    idle = [seen(5.0, LOW), seen(12.0, LOW), seen(12.03, HIGH)]
+    assert first_marked_s(idle, log) == [pytest.approx(0.03)]
+    assert first_marked_s([seen(5.0, LOW)], log) == []
