@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import repeat, takewhile
 from math import inf
 from typing import Final
 
@@ -109,20 +109,20 @@ def wrong_marks(seen: Iterable[SeenPacket], log: MarkLog) -> list[str]:
     return lines
 
 
-def first_marked_s(seen: Iterable[SeenPacket], log: MarkLog) -> list[float]:
-    """Return, for every change of marks of a flow that was sending, the seconds until a packet carried the new mark.
+def old_marks_s(seen: Iterable[SeenPacket], log: MarkLog) -> list[float]:
+    """Return, for every change of marks after which a flow sent, for how many seconds its old mark still left.
 
-    Counted from the change, or from the first packet of the flow that left its sender afterwards.
+    That is until the last packet with an old mark before the first with the new one, 0 if there was none:
+    a flow that pauses in between has no packet to mark.
     """
     sent: dict[str, list[SeenPacket]] = {}
     for packet in sorted(seen, key=lambda packet: packet.time_s):
         if packet.outgoing and not packet.acknowledgement:
             sent.setdefault(packet.flow, []).append(packet)
-    delays = []
+    found = []
     for flow, when, marks, until in log.changes():
         after = [packet for packet in sent.get(flow, []) if when <= packet.time_s < until]
-        marked = next((packet.time_s for packet in after if packet.tos in marks), None)
-        if marked is not None:
-            earlier = any(when - 0.1 <= packet.time_s < when for packet in sent[flow])
-            delays.append(marked - (when if earlier else after[0].time_s))
-    return delays
+        old = list(takewhile(lambda packet, marks=marks: packet.tos not in marks, after))  # type: ignore[misc]
+        if len(old) < len(after):
+            found.append(old[-1].time_s - when if old else 0.0)
+    return found

@@ -21,6 +21,7 @@ _SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
 _RANDOM = 0xFFFFF000 + 56
 _LOAD, _IF_AT_LEAST, _RETURN = 0x20, 0x35, 0x06
+_ETH_P_ALL = 0x0003  # only such a socket is shown what the host sends
 _ETH_P_IP = 0x0800
 _OUTGOING = 4
 
@@ -56,7 +57,9 @@ class PacketTap:
                     head, ancillary, _, address = listener.recvmsg(_SNAP, 64)
                 except BlockingIOError:
                     break
-                self.packets.append(TakenPacket(_stamp(ancillary) + offset, host, address[2] == _OUTGOING, head))
+                if address[1] == _ETH_P_IP:
+                    taken = TakenPacket(_stamp(ancillary) + offset, host, address[2] == _OUTGOING, head)
+                    self.packets.append(taken)
 
     def close(self) -> None:
         """Stop listening."""
@@ -66,7 +69,7 @@ class PacketTap:
 
 
 def _listen(share: float) -> socket.socket:
-    listener = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, socket.htons(_ETH_P_IP))
+    listener = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, socket.htons(_ETH_P_ALL))
     least = round((1 - share) * 0xFFFFFFFF)
     code = [(_LOAD, 0, 0, _RANDOM), (_IF_AT_LEAST, 0, 1, least), (_RETURN, 0, 0, _SNAP), (_RETURN, 0, 0, 0)]
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in code))

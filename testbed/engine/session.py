@@ -10,7 +10,7 @@ from typing import Final
 
 from testbed.engine.cluster import Cluster, Tell
 from testbed.engine.collect import iteration_rows, late_spans, overlaps, undisturbed_iterations, windows
-from testbed.engine.marks_seen import first_marked_s, read_packets, wrong_marks
+from testbed.engine.marks_seen import old_marks_s, read_packets, wrong_marks
 from testbed.engine.packet_tap import PacketTap
 from testbed.engine.sampler import Sampler
 from testbed.errors import RunFailedError
@@ -34,7 +34,7 @@ class Session:
         self._tell = tell
         self._tap: PacketTap
         self._seen = 0
-        self._first_marked: list[float] = []
+        self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
 
     async def run(self) -> RunRecord:
@@ -73,7 +73,7 @@ class Session:
             read_packets, self._tap.packets, self._experiment.fabric, flows, cluster.decision.ports
         )
         self._seen = len(seen)
-        self._first_marked = first_marked_s(seen, cluster.marks)
+        self._old_marks = old_marks_s(seen, cluster.marks)
         return await cluster.switch_mismatches() + wrong_marks(seen, cluster.marks)
 
     async def _watch(self, sampler: Sampler, arrivals: Sequence[asyncio.Task[None]]) -> bool:
@@ -208,7 +208,7 @@ class Session:
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,
             "sampled_packets": self._seen,
-            "first_marked_s": self._first_marked,
+            "old_marks_s": self._old_marks,
             "step_delays_s": [] if self._cluster.steps is None else self._cluster.steps.delays,
         }
 

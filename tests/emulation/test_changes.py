@@ -75,7 +75,7 @@ def test_rules_were_confirmed_on_all_switches_at_every_change(changing: Finished
     assert all(row["confirmed_s"] > 0 for row in changing.decisions("crux"))
 
 
-def test_the_first_packet_with_a_new_mark_leaves_its_sender_within_300_ms(changing: Finished) -> None:
-    delays = changing.environment("crux")["first_marked_s"]
-    assert delays, "no flow that was sending changed its mark"
-    assert max(delays) <= 0.3
+def test_a_new_mark_is_on_what_a_sender_sends_within_300_ms(changing: Finished) -> None:
+    seconds = changing.environment("crux")["old_marks_s"]
+    assert seconds, "no flow sent after its mark had changed"
+    assert max(seconds) <= 0.3

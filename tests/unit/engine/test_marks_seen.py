@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
 
-from testbed.engine.marks_seen import WAIT_S, MarkLog, SeenPacket, first_marked_s, read_packets, wrong_marks
+from testbed.engine.marks_seen import WAIT_S, MarkLog, SeenPacket, old_marks_s, read_packets, wrong_marks
 from testbed.engine.packet_tap import TakenPacket
 from topologies.addressing import address_of
 from topologies.clos import clos
@@ -72,12 +72,12 @@ def test_a_flow_whose_level_counts_bytes_may_carry_any_of_its_marks() -> None:
     assert wrong_marks([seen(1.0, 64)], log) != []
 
 
-def test_a_change_of_mark_is_timed_from_the_change_where_the_flow_was_sending() -> None:
+def test_an_old_mark_counts_until_the_first_packet_with_the_new_one() -> None:
     log = MarkLog()
     log.set("a", 0.0, [LOW])
     log.set("a", 10.0, [HIGH])
-    busy = [seen(9.95, LOW), seen(10.01, LOW), seen(10.04, HIGH), seen(10.2, HIGH)]
-    assert first_marked_s(busy, log) == [pytest.approx(0.04)]
-    idle = [seen(5.0, LOW), seen(12.0, LOW), seen(12.03, HIGH)]
-    assert first_marked_s(idle, log) == [pytest.approx(0.03)]
-    assert first_marked_s([seen(5.0, LOW)], log) == []
+    assert old_marks_s([seen(9.9, LOW), seen(10.02, LOW), seen(10.4, HIGH), seen(11.0, LOW)], log) == [
+        pytest.approx(0.02)
+    ]
+    assert old_marks_s([seen(5.0, LOW), seen(12.0, HIGH)], log) == [0.0]
+    assert old_marks_s([seen(5.0, LOW)], log) == []
