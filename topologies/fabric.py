@@ -21,6 +21,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
+from topologies.switch_paths import SwitchPaths
+
 LinkKind = Literal["nvlink", "pcie", "host-tor", "tor-agg", "agg-core"]
 Tier = Literal["tor", "agg", "core"]
 
@@ -136,6 +138,10 @@ class Fabric:
         """The links that carry packets: host to ToR, ToR to aggregation, aggregation to core, both directions."""
         return tuple(link for link in self.links.values() if link.kind in NETWORK_KINDS)
 
+    @cached_property
+    def _switch_paths(self) -> SwitchPaths:
+        return SwitchPaths(self)
+
     def uplink(self, port: str) -> Link:
         """The link from a NIC port to its ToR."""
         return self.links_from[port][0]
@@ -147,31 +153,16 @@ class Fabric:
         """
         key = (source, target)
         if key not in self._paths:
-            self._paths[key] = _shortest_paths(self, source, target)
+            _require_two_ports(self, source, target)
+            up, down = self.uplink(source), self.links[self.uplink(target).reverse]
+            between = self._switch_paths.between(up.target, down.source)
+            self._paths[key] = tuple((up.name, *path, down.name) for path in between)
         return self._paths[key]
 
 
-def _shortest_paths(fabric: Fabric, source: str, target: str) -> tuple[Path, ...]:
-    """Breadth-first from ``source``, one layer at a time, keeping every way to reach a node.
-
-    Only switches forward: a path never passes through another host's port.
-    """
-    if source == target or source not in fabric.ports or target not in fabric.ports:
-        missing = next((name for name in (source, target) if name not in fabric.ports), None)
-        if missing is not None:
-            raise KeyError(f"no port named '{missing}' in fabric {fabric.name}")
+def _require_two_ports(fabric: Fabric, source: str, target: str) -> None:
+    for name in (source, target):
+        if name not in fabric.ports:
+            raise KeyError(f"no port named '{name}' in fabric {fabric.name}")
+    if source == target:
         raise ValueError(f"source and target of a path are the same port '{source}'")
-    frontier: dict[str, list[Path]] = {source: [()]}
-    seen = {source}
-    while frontier:
-        if target in frontier:
-            return tuple(frontier[target])
-        reached: dict[str, list[Path]] = {}
-        for node, prefixes in frontier.items():
-            for link in fabric.links_from.get(node, ()):
-                if link.target in seen or (link.target in fabric.ports and link.target != target):
-                    continue
-                reached.setdefault(link.target, []).extend((*prefix, link.name) for prefix in prefixes)
-        seen.update(reached)
-        frontier = reached
-    raise ValueError(f"no path from port '{source}' to port '{target}' in fabric {fabric.name}")
