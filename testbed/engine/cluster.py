@@ -13,10 +13,10 @@ from typing import Any, Final
 from controller.decision import Decision, JobProfiled
 from controller.registry import create
 from testbed.engine.changes import Changes
-from testbed.engine.collect import HostIteration, PhaseTimes
+from testbed.engine.collect import HostIteration, PhaseTimes, phase_errors
 from testbed.engine.controller_process import ControllerProcess, decision_of
 from testbed.engine.marks_seen import MarkLog
-from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, tos_of_flows, window_packets
+from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, rhythm_of, tos_of_flows, window_packets
 from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
 from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
@@ -44,6 +44,7 @@ class RunningJob:
     ended: bool = False
     began: float = 0.0
     profiled: bool = False
+    shifted_at: float = 0.0
 
     @property
     def completed(self) -> int:
@@ -275,8 +276,19 @@ class Cluster:
         """Shifts with a period count from the beginning of the run, those without from that of the job."""
         job, decision = running.job, self._decision
         if job.name in decision.shifts or job.name in decision.periods:
+            running.shifted_at = time.monotonic()
             anchor = self.origin if job.name in decision.periods else running.began
             self._changes.tell_shift(decision, job, self.hosts_of(job), anchor)
+
+    def phase_errors(self) -> dict[str, list[float]]:
+        """Job -> seconds between its phase and the begin of iterations that waited for it, under the last decision."""
+        found: dict[str, list[float]] = {}
+        for name, running in self.jobs.items():
+            rhythm = rhythm_of(self._decision, name, self._experiment.scale, self.origin)
+            if rhythm is not None and rhythm["period"] > 0.0:
+                reports = [r for r in self.reports if r.job == name and r.phases[0].start > running.shifted_at]
+                found[name] = phase_errors(reports, **rhythm)
+        return found
 
     def _on_event(self, host: str, event: Event) -> None:
         if event["event"] == "closed":

@@ -104,6 +104,15 @@ def overlaps(report: HostIteration, spans: Sequence[tuple[float, float]]) -> boo
     return any(start < finish and begin < end for start, end in spans)
 
 
+def phase_errors(reports: Iterable[HostIteration], anchor: float, shift: float, period: float) -> list[float]:
+    """Seconds between the phase of a shifted job and the begin of the iterations that waited for it.
+
+    All in seconds of the machine's clock; positive is late. The job keeps phase ``anchor + shift`` of ``period``.
+    """
+    begins = [report.phases[0].start for report in reports if report.waited > 0.0]
+    return [(begin - anchor - shift + period / 2) % period - period / 2 for begin in begins]
+
+
 def windows(rows: Sequence[IterationRow], experiment: Experiment) -> dict[str, Window]:
     """Job -> its measured span, from the first iteration after warm-up to the end of the last whole one."""
     spans: dict[str, Window] = {}

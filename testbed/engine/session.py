@@ -209,6 +209,7 @@ class Session:
             "out_of_order": evidence.out_of_order,
             "sampled_packets": self._seen,
             "old_marks_s": self._old_marks,
+            "phase_errors_s": self._cluster.phase_errors(),
             "step_delays_s": [] if self._cluster.steps is None else self._cluster.steps.delays,
         }
 

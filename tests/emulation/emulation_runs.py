@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -43,6 +44,11 @@ class Finished:
         """The evidence that ``scheduler``'s run left."""
         found: dict[str, Any] = json.loads((self.directory / scheduler / "run.json").read_text())["environment"]
         return found
+
+    def rows(self, scheduler: str, name: str) -> list[dict[str, str]]:
+        """The rows of one of ``scheduler``'s CSV files."""
+        with (self.directory / scheduler / name).open() as file:
+            return list(csv.DictReader(file))
 
     def skip_if_disturbed(self) -> None:
         """Tests on times mean nothing where other load or stolen CPU disturbed the run."""

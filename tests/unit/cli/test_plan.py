@@ -28,9 +28,7 @@ def shown(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> s
 
 
 @pytest.mark.parametrize("name", bundled())
-def test_every_bundled_scenario_can_be_planned_within_the_budget(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of(name, capsys=capsys)
     assert document["scale"]["peak_load_share"] <= 1.0
     assert [entry["scheduler"] for entry in document["schedulers"]] == ["ecmp", "crux"]

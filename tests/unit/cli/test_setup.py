@@ -67,9 +67,7 @@ def test_what_cannot_be_installed_is_one_line_with_the_cause(checkout: Path, sai
     done = set_up(checkout, **SUDO_FOR_APT, **{"dpkg-query": ALL_BUT_MININET, "apt-get": f"echo '{said}'; exit 100"})
     assert done.returncode == 1
     assert done.stdout == "setup: installing Debian packages: mininet\nsetup: updating the package lists\n"
-    assert done.stderr.splitlines()[-1] == (
-        f"setup: cannot install mininet: {reason} (all of it: .testbed-setup.log)"
-    )
+    assert done.stderr.splitlines()[-1] == (f"setup: cannot install mininet: {reason} (all of it: .testbed-setup.log)")
 
 
 def test_the_second_time_nothing_is_said_or_done(checkout: Path) -> None:

@@ -37,9 +37,7 @@ def start(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_without_an_environment_one_line_tells_what_to_do(checkout: Path) -> None:
     done = start(checkout, "doctor")
     assert done.returncode == 3
-    assert done.stderr == (
-        f"testbed: missing pydantic, yaml, numpy, rich: run 'make setup' in {checkout} first\n"
-    )
+    assert done.stderr == (f"testbed: missing pydantic, yaml, numpy, rich: run 'make setup' in {checkout} first\n")
 
 
 def test_it_goes_on_in_the_project_environment_with_the_same_arguments(checkout: Path) -> None:

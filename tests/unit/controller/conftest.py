@@ -13,9 +13,7 @@ RingMaker = Callable[..., Job]
 
 
 def small() -> Fabric:
-    return clos(
-        hosts=4, gpus_per_host=2, nics_per_host=1, tors=2, aggregations=2, port_rate=100e9, fabric_rate=100e9
-    )
+    return clos(hosts=4, gpus_per_host=2, nics_per_host=1, tors=2, aggregations=2, port_rate=100e9, fabric_rate=100e9)
 
 
 FABRICS: dict[str, Callable[[], Fabric]] = {

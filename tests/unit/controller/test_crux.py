@@ -192,5 +192,3 @@ def test_the_order_in_a_decisions_json_is_canonical() -> None:
     one = decision_to_json(Decision(levels={"b": 1, "a": 0}))
     assert one == decision_to_json(Decision(levels={"a": 0, "b": 1}))
     assert '"levels":{"a":0,"b":1}' in one
-
-

@@ -42,6 +42,16 @@ def test_a_level_waits_for_its_job_to_arrive(view: ClusterView) -> None:
     assert Fixed(levels={"later": 0}).decide(view, ARRIVAL).levels == {}
 
 
+def test_rates_are_per_flow_and_shifts_per_job(view: ClusterView) -> None:
+    first, second = view.jobs["job0"].flows[:2]
+    decision = Fixed(
+        rates={"job0": "50Gbps", first.id: "10Gbps"}, shifts={"job1": "0.2s", "later": "1s"}, periods={"job1": "1.5s"}
+    ).decide(view, ARRIVAL)
+    assert (decision.rates[first.id], decision.rates[second.id]) == (10e9, 50e9)
+    assert all(flow.id not in decision.rates for flow in view.jobs["job1"].flows)
+    assert (decision.shifts, decision.periods) == ({"job1": 0.2}, {"job1": 1.5})
+
+
 def test_paths_are_those_of_ecmp_or_those_of_crux(view: ClusterView) -> None:
     hashed, chosen = Ecmp().decide(view, ARRIVAL).paths, Crux().decide(view, ARRIVAL).paths
     assert hashed != chosen
@@ -61,8 +71,11 @@ def test_a_level_that_does_not_exist_is_named(view: ClusterView) -> None:
         ({"levels": {"a": True}}, "level of 'a' .* must be a whole number from 0, not 'True'"),
         ({"levels": {"a": "high"}}, "level of 'a' .* must be a whole number from 0, not 'high'"),
         ({"levels": "0"}, "'levels' of fixed must map job names or flow ids to levels, not '0'"),
+        ({"rates": "50Gbps"}, "'rates' of fixed must map job names or flow ids to rates, not '50Gbps'"),
+        ({"rates": {"a": "50"}}, "'a' in option 'rates' of fixed: '50' is not a quantity like 200Gbps"),
+        ({"shifts": {"a": 3}}, "'a' in option 'shifts' of fixed: '3' is not a quantity like 1.2s"),
         ({"paths": "best"}, "'paths' of fixed must be one of ecmp, least-loaded, not 'best'"),
-        ({"level": {}}, "unknown option 'level' of scheduler fixed, expected: levels, paths"),
+        ({"level": {}}, "unknown option 'level' of scheduler fixed, expected: levels, paths, periods, rates, shifts"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(options: dict[str, object], complaint: str) -> None:

@@ -150,9 +150,7 @@ def test_after_all_commits_the_switches_hold_exactly_the_decision(small_fabric: 
     bench.service.post_commit({"flows": bench.service.get_state()["pending"]})
     state = bench.service.get_state()
     flows = [flow for job in (jobs[0], jobs[2]) for flow in job.flows]
-    plans = plans_of(
-        RuleBuilder(small_fabric), small_fabric, flows, decision_from_json(state["decision"]), levels=8
-    )
+    plans = plans_of(RuleBuilder(small_fabric), small_fabric, flows, decision_from_json(state["decision"]), levels=8)
     assert {count.rule for count in bench.network.read()} == {rule for plan in plans.values() for rule in plan.rules}
     assert state["pending"] == []
 

@@ -15,6 +15,7 @@ from testbed.engine.collect import (
     iteration_rows,
     late_spans,
     overlaps,
+    phase_errors,
     undisturbed_iterations,
     windows,
 )
@@ -115,3 +116,11 @@ def test_a_late_pause_disturbs_its_iteration_and_those_beside_it() -> None:
     assert spans == [(ORIGIN, ORIGIN + 10)]
     assert overlaps(report("h1", phase(9, 10, 12, 12, 4, 4)), spans)
     assert not overlaps(report("h1", phase(10, 14, 16, 16, 4, 4)), spans)
+
+
+def test_iterations_that_waited_are_held_against_their_phase() -> None:
+    def begun(at: float, waited: float) -> HostIteration:
+        return replace(report("h0", phase(at, at + 1, at + 2, at + 3, 1)), waited=waited)
+
+    reports = [begun(0.5, 0.1), begun(3.7, 0.0), begun(4.504, 0.8), begun(8.497, 0.2)]
+    assert phase_errors(reports, ORIGIN, 0.5, 4.0) == pytest.approx([0.0, 0.004, -0.003])

@@ -68,9 +68,7 @@ def test_links_inside_a_host_have_neither_port_nor_interface() -> None:
 
 
 def test_an_interface_name_too_long_for_linux_is_refused() -> None:
-    fabric = clos(
-        hosts=1, gpus_per_host=1, nics_per_host=1, tors=1, aggregations=1000, port_rate=1e9, fabric_rate=1e9
-    )
+    fabric = clos(hosts=1, gpus_per_host=1, nics_per_host=1, tors=1, aggregations=1000, port_rate=1e9, fabric_rate=1e9)
     assert interface_name(fabric, "tor0->agg999") == "tor0-eth1001"
     renamed = Link("aggregation99->tor0", "aggregation99", "tor0", "tor-agg", 1e9, "tor0->aggregation99")
     long = replace(

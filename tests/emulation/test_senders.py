@@ -1,0 +1,82 @@
+"""What senders carry out: rates, shifts, levels by bytes and by step. Every packet as decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulation_runs import Finished, run_until_believable
+
+pytestmark = pytest.mark.emulation
+
+FABRIC = """
+fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 2,
+         port_rate: 100Gbps, fabric_rate: 100Gbps}
+scale: {bandwidth: 8000, time: 1}
+measure: {iterations: 6, warmup: 2, limit: 20s}
+"""
+JOBS = """
+jobs:
+  - {name: one, model: bert, placement: ["h0:0-1", "h2:0-1"], compute: 0.3s, communication: 3GB, overlap: 0.5}
+  - {name: two, model: resnet, placement: ["h0:2-3", "h2:2-3"], compute: 0.2s, communication: 2GB, overlap: 0}
+  - {name: three, model: resnet, placement: ["h1:0-1", "h3:0-1"], compute: 0.4s, communication: 2GB, overlap: 0}
+"""
+
+
+def finished(folder: Path, text: str) -> Finished:
+    (folder / "senders.yaml").write_text(FABRIC + text)
+    done = run_until_believable(folder / "senders.yaml", folder / "runs")
+    assert done.status in (0, 4), done.error
+    return done
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    schedulers = "schedulers: [{name: fixed, rates: {one: 40Gbps}, shifts: {three: 0.25s}, periods: {three: 0.6s}}]\n"
+    return finished(tmp_path_factory.mktemp("by_hand"), JOBS + schedulers)
+
+
+def test_a_flow_is_paced_at_its_rate_within_3_percent(by_hand: Finished) -> None:
+    """A ring of two hosts sends the gradient once; three of its gigabytes go over one NIC at 40 Gbit/s."""
+    by_hand.skip_if_disturbed()
+    sent = [
+        (float(row["communication_s"]), row)
+        for row in by_hand.rows("fixed", "iterations.csv")
+        if row["job"] == "one" and int(row["iteration"]) >= 2
+    ]
+    assert sent
+    expected = 8 * 3e9 / 40e9
+    assert sorted(seconds for seconds, _ in sent)[len(sent) // 2] == pytest.approx(expected, rel=0.03)
+
+
+def test_a_shifted_job_begins_at_its_phase_within_5_ms(by_hand: Finished) -> None:
+    by_hand.skip_if_disturbed()
+    errors = by_hand.environment("fixed")["phase_errors_s"]["three"]
+    assert len(errors) >= 6
+    assert max(map(abs, errors)) <= 0.005
+
+
+def test_waiting_for_a_phase_is_idle_time_of_its_own(by_hand: Finished) -> None:
+    assert by_hand.job("fixed", "three")["gpu_idle_s"]["start"] > 0.0
+    assert by_hand.job("fixed", "two")["gpu_idle_s"]["start"] == pytest.approx(0.0, abs=0.1)
+
+
+@pytest.fixture(scope="module")
+def by_step(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return finished(tmp_path_factory.mktemp("by_step"), JOBS + "schedulers: [sincronia, varys, pfabric, pias]\n")
+
+
+@pytest.mark.parametrize("scheduler", ["sincronia", "varys", "pfabric", "pias"])
+def test_packets_carry_what_was_decided_and_none_is_lost(by_step: Finished, scheduler: str) -> None:
+    fidelity = by_step.run(scheduler)["fidelity"]
+    assert not any("DSCP" in reason or "switch" in reason for reason in fidelity["reasons"]), fidelity["reasons"]
+    assert (fidelity["retransmits"], fidelity["unintended_drops"]) == (0, 0)
+    assert by_step.environment(scheduler)["sampled_packets"] > 100
+
+
+@pytest.mark.parametrize("scheduler", ["sincronia", "varys"])
+def test_a_step_reaches_its_senders_within_10_ms(by_step: Finished, scheduler: str) -> None:
+    by_step.skip_if_disturbed()
+    delays = sorted(by_step.environment(scheduler)["step_delays_s"])
+    assert delays
+    assert delays[len(delays) // 2] <= 0.010
