@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from emulation_runs import Finished, run_until_believable
+
+from controller.ecmp import ecmp_path
+from testbed.api import prepare
 
 pytestmark = pytest.mark.emulation
 
@@ -79,3 +83,32 @@ def test_a_new_mark_is_on_what_a_sender_sends_within_300_ms(changing: Finished) 
     seconds = changing.environment("crux")["old_marks_s"]
     assert seconds, "no flow sent after its mark had changed"
     assert max(seconds) <= 0.3
+
+
+@pytest.fixture(scope="module")
+def ported(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The same, paths enforced the paper's way: by source ports that hash to them."""
+    folder = tmp_path_factory.mktemp("ported")
+    text = SCENARIO.replace("schedulers: [crux]", "schedulers: [{name: crux, enforcement: ports}]")
+    (folder / "ported.yaml").write_text(text)
+    done = run_until_believable(folder / "ported.yaml", folder / "runs")
+    assert done.status in (0, 4), done.error
+    return done
+
+
+def test_a_flow_that_moves_opens_anew_from_a_port_that_hashes_to_its_path(ported: Finished) -> None:
+    prepared = prepare(str(ported.directory / "scenario.yaml"))
+    flows = {flow.id: flow for job in prepared.jobs for flow in job.flows}
+    rows = ported.decisions("crux")
+    for row in rows:
+        for name, port in row["ports"].items():
+            hashed = ecmp_path(prepared.fabric, replace(flows[name], source_port=port), prepared.scenario.seed)
+            assert list(hashed) == row["paths"][name]
+    assert any(_moved(before, after) for before, after in pairwise(rows))
+
+
+def test_packets_with_probed_ports_take_the_decided_paths_and_none_is_lost(ported: Finished) -> None:
+    fidelity = ported.run("crux")["fidelity"]
+    assert not any("switch" in reason or "DSCP" in reason for reason in fidelity["reasons"]), fidelity["reasons"]
+    assert (fidelity["retransmits"], fidelity["unintended_drops"]) == (0, 0)
+    assert ported.environment("crux")["sampled_packets"] > 100

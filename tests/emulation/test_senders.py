@@ -80,3 +80,26 @@ def test_a_step_reaches_its_senders_within_10_ms(by_step: Finished, scheduler: s
     delays = sorted(by_step.environment(scheduler)["step_delays_s"])
     assert delays
     assert delays[len(delays) // 2] <= 0.010
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    text = JOBS + "schedulers: [{name: crux, arrival: profile, profile: measured}]\n"
+    return finished(tmp_path_factory.mktemp("profiled"), text.replace("warmup: 2", "warmup: 8"))
+
+
+def test_a_new_job_is_profiled_at_the_highest_level_before_all_is_decided_anew(profiled: Finished) -> None:
+    rows = profiled.decisions("crux")
+    assert [row["cause"] for row in rows[:3]] == ["arrival of one", "arrival of two", "arrival of three"]
+    assert rows[2]["levels"] == {"one": 0, "two": 0, "three": 0}
+    assert {row["cause"] for row in rows[3:]} == {"profile of one", "profile of two", "profile of three"}
+    assert set(rows[-1]["notes"]["profile"].values()) == {"measured"}
+
+
+def test_a_measured_profile_is_near_what_the_job_declares(profiled: Finished) -> None:
+    """Jobs that meet nobody on their paths measure what they declare; here the second has a path to itself."""
+    profiled.skip_if_disturbed()
+    first, last = profiled.decisions("crux")[2], profiled.decisions("crux")[-1]
+    declared, measured = first["notes"]["communication_s"], last["notes"]["communication_s"]
+    assert all(measured[job] >= 0.97 * declared[job] for job in declared)
+    assert min(measured[job] / declared[job] for job in declared) == pytest.approx(1.0, abs=0.05)
