@@ -16,6 +16,7 @@ from typing import ClassVar, Generic, TypeVar, cast
 from controller.coflows import StepBook, iteration_demands
 from controller.compression import first_levels_own
 from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event
+from controller.standing_levels import standing_levels
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -123,7 +124,8 @@ class Sincronia:
     """Levels by the BSSI order of the communication steps under way, by what they still have to send.
 
     Weights are 1, ports are the directions of host cables, paths are those of ECMP. A job between
-    two steps has no entry and so the lowest level.
+    two steps has no entry and so the lowest level. With more steps than levels, level = min(rank, K - 1);
+    otherwise levels in force stay where they express the order (:mod:`controller.standing_levels`).
     """
 
     name: ClassVar[str] = "sincronia"
@@ -138,4 +140,6 @@ class Sincronia:
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a level per job with a step under way, marked by the sender."""
         order = bssi(self._steps.demands(view))
-        return Decision(levels=first_levels_own(order, view.levels), sender_marked=True)
+        wanted = first_levels_own(order, view.levels)
+        levels = standing_levels(order, view.decision.levels, wanted, view.levels)
+        return Decision(levels=levels, sender_marked=True)

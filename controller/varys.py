@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from controller.coflows import HostLinks, StepBook, iteration_demands
 from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event
+from controller.standing_levels import standing_levels
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -141,7 +142,8 @@ def _in_bits(remaining: Iterable[tuple[str, float]], links: HostLinks) -> Coflow
 class VarysPriority:
     """The SEBF order of the communication steps under way as levels, split evenly (Crux figure 13).
 
-    A job between two steps has no entry and so the lowest level.
+    A job between two steps has no entry and so the lowest level. With no more steps than levels, levels in
+    force stay where they express the order (:mod:`controller.standing_levels`).
     """
 
     name: ClassVar[str] = "varys-priority"
@@ -156,4 +158,5 @@ class VarysPriority:
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a level per job with a step under way, marked by the sender."""
         order = _by_bottleneck(self._steps.demands(view))
-        return Decision(levels=even_levels(order, view.levels), sender_marked=True)
+        levels = standing_levels(order, view.decision.levels, even_levels(order, view.levels), view.levels)
+        return Decision(levels=levels, sender_marked=True)

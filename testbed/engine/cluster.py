@@ -211,7 +211,7 @@ class Cluster:
         self._decision = decision_of(answer)
         if self.steps is not None:
             present = {name: running.job for name, running in self.jobs.items() if not running.ended}
-            self.steps.set_jobs(present, self._decision)
+            self.steps.set_jobs(present)
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)

@@ -58,7 +58,7 @@ class StepCoordinator:
         self._tell = tell
         self._marks = marks
         self._jobs: dict[str, Job] = {}
-        self._decision = Decision()
+        self._in_force = Decision()
         self._under: dict[tuple[str, int, int], _Under] = {}
         self._tos: dict[tuple[str, str], int] = {}
         self._rates: dict[str, float] = {}
@@ -71,9 +71,9 @@ class StepCoordinator:
         """Whether ``scheduler`` decides anew at communication steps."""
         return bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
 
-    def set_jobs(self, jobs: Mapping[str, Job], decision: Decision) -> None:
-        """Take note of the running jobs and of the decision for them."""
-        self._jobs, self._decision = dict(jobs), decision
+    def set_jobs(self, jobs: Mapping[str, Job]) -> None:
+        """Take note of the running jobs."""
+        self._jobs = dict(jobs)
         for key in [key for key in self._under if key[0] not in self._jobs]:
             del self._under[key]
 
@@ -113,11 +113,11 @@ class StepCoordinator:
     def _decide(self, event: StepStarted | StepEnded, cause: float) -> None:
         self._progress(cause)
         view = ClusterView(
-            self._experiment.fabric, self._jobs, self._experiment.levels, self._experiment.seed, self._decision,
+            self._experiment.fabric, self._jobs, self._experiment.levels, self._experiment.seed, self._in_force,
             steps={under.step.job: under.step for under in self._under.values()},
             time_s=self._undilated(cause - self.origin),
         )  # fmt: skip
-        decision = self._scheduler.decide(view, event)
+        decision = self._in_force = self._scheduler.decide(view, event)
         for host, command in self._changes(decision, cause):
             self._tell(host, command)
 

@@ -14,7 +14,7 @@ GATEWAY = "169.254.0.1"
 GATEWAY_MAC = "02:ff:00:00:00:01"
 """Every host sends to this one neighbour; the last switch writes the real destination, as a routed fabric does."""
 
-MIN_RETRANSMISSION_TIMEOUT_S = 20
+MIN_RETRANSMISSION_TIMEOUT_S = 100
 """A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
 
 # The fabric loses nothing, so a segment that comes late was overtaken by one of a higher level, not lost. Without

@@ -45,7 +45,7 @@ class Steps:
         self.coordinator = StepCoordinator(
             EXPERIMENT, self.scheduler, lambda host, command: self.told.append((host, command)), MarkLog()
         )
-        self.coordinator.set_jobs({job.name: job for job in EXPERIMENT.jobs}, Decision())
+        self.coordinator.set_jobs({job.name: job for job in EXPERIMENT.jobs})
 
     def hear(self, host: str, job: str, what: str, at: float, iteration: int = 0) -> list[tuple[str, dict[str, Any]]]:
         before = len(self.told)
@@ -103,7 +103,7 @@ def test_bytes_left_are_what_the_rates_in_force_have_not_sent(steps: Steps) -> N
 
 def test_a_job_that_has_left_is_forgotten(steps: Steps) -> None:
     steps.hear("h0", BIG, "begin", 1.0)
-    steps.coordinator.set_jobs({SMALL: EXPERIMENT.jobs[1]}, Decision())
+    steps.coordinator.set_jobs({SMALL: EXPERIMENT.jobs[1]})
     assert steps.hear("h0", BIG, "end", 2.0) == []
     steps.hear("h0", SMALL, "begin", 3.0)
     assert set(steps.scheduler.seen[-1][1].steps) == {SMALL}

@@ -1,0 +1,29 @@
+"""Levels for an order that changes while messages are on their way: who need not rise keeps its level.
+
+Only the order matters under strict priority. A message that rises leaves what it has in flight
+behind at its old level, waiting for jobs that it now precedes; one that falls leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def standing_levels(
+    order: Sequence[str], in_force: Mapping[str, int], wanted: Mapping[str, int], levels: int
+) -> dict[str, int]:
+    """Return name -> level for ``order`` (first is served first).
+
+    Where everybody can have a level of its own, levels rise along the order and whoever is in
+    ``in_force`` keeps its level, or falls, unless the ones behind it would find no room. Where there are
+    more names than ``levels``, the levels are those ``wanted``.
+    """
+    if len(order) > levels:
+        return dict(wanted)
+    found: dict[str, int] = {}
+    free = 0
+    for rank, name in enumerate(order):
+        last = levels - (len(order) - rank)
+        found[name] = min(last, max(free, in_force.get(name, free)))
+        free = found[name] + 1
+    return found
