@@ -59,7 +59,7 @@ def profile_from_times(
     bytes of an iteration, ``lead_s`` what :func:`compute_before_communication` gives.
     """
     iteration_s = sum(
-        max(phase.compute_s, (1 - phase.overlap) * phase.compute_s + spent) if phase.transfers else phase.compute_s
+        max(phase.compute_s, (1 - phase.overlap) * phase.compute_s + spent) if phase.communicates else phase.compute_s
         for phase, spent in zip(job.phases, phases_s, strict=True)
     )
     return _profile(job, communication_s, iteration_s, sent_bytes, lead_s)
@@ -97,13 +97,17 @@ def _profile(job: Job, transfer_s: float, iteration_s: float, sent_bytes: float,
 
 def compute_before_communication(job: Job) -> float:
     """Compute in s that cannot run beside communication: all, less the overlapped share of phases that send."""
-    hidden = sum(phase.overlap * phase.compute_s for phase in job.phases if phase.transfers)
+    hidden = sum(phase.overlap * phase.compute_s for phase in job.phases if phase.communicates)
     return max(0.0, job.compute_s - hidden)
 
 
 def links_used(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> frozenset[str]:
-    """Return the directed links that ``job`` sends over: those of its paths, and PCIe switch to NIC at both ends."""
-    used: set[str] = set()
+    """Return the directed links that ``job`` sends over: those of its paths, and PCIe switch to NIC at both ends.
+
+    Others inside hosts that GPUs share are among them where the fabric counts those.
+    """
+    own = set(job.gpus)
+    used = {name for name in job.inside if not own & {fabric.links[name].source, fabric.links[name].target}}
     for flow in job.flows:
         if flow.bytes <= 0:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from topologies.fabric import Fabric, Path
-from workloads.analysis import bottleneck_time, bytes_by_link, phase_time
+from workloads.analysis import bytes_by_link, communication_time, phase_time
 from workloads.job import Job
 
 
@@ -38,7 +38,7 @@ def demand_of(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> Demand:
     now = 0.0
     for phase in job.phases:
         load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), paths)
-        duration = bottleneck_time(load, fabric)
+        duration = communication_time(phase, load, fabric)
         begin = now + (1 - phase.overlap) * phase.compute_s
         for link, size in load.items():
             if size > 0:

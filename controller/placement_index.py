@@ -18,6 +18,7 @@ from controller.intensity import Profile, compute_before_communication, profile_
 from controller.port_probing import HashTree, hash_tree, hashed_index
 from topologies.fabric import Fabric, Path
 from topologies.switch_paths import SwitchPaths
+from workloads.analysis import bottleneck_time
 from workloads.job import Job, Transfer
 
 Numbers = npt.NDArray[np.intp]
@@ -62,7 +63,7 @@ class PortLinks:
 
 
 class FabricIndex:
-    """Links of a fabric by number: network links first, then those between PCIe switch and NIC.
+    """Links of a fabric by number: network links first, then those between PCIe switch and NIC or root complex.
 
     ``absent`` is a link that pads short paths: never loaded. ``closed`` pads short lists of candidates:
     infinitely loaded.
@@ -73,6 +74,9 @@ class FabricIndex:
         names = [link.name for link in fabric.network_links]
         for nic in fabric.nics.values():
             names += [f"{nic.pcie_switch}->{nic.name}", f"{nic.name}->{nic.pcie_switch}"]
+        if fabric.intra_host == "pcie":
+            for nic in fabric.nics.values():
+                names += [f"{nic.pcie_switch}->{nic.host}rc", f"{nic.host}rc->{nic.pcie_switch}"]
         self.number = {name: number for number, name in enumerate(names)}
         self.absent, self.closed = len(names), len(names) + 1
         self.capacity: Floats = np.array([*(fabric.links[name].capacity for name in names), np.inf, np.inf])
@@ -142,9 +146,12 @@ class JobIndex:
         self.bytes: Floats = np.array([flow.bytes for flow in flows], float)
         self.sent_bytes = sum(flow.bytes for flow in flows)
         sends = self.bytes > 0
+        inside = [index.number[link] for link in job.inside if link in index.number]
         self.pcie: Numbers = np.concatenate(
-            (ports.from_pcie[self._sources[sends]], ports.to_pcie[self._targets[sends]])
+            (ports.from_pcie[self._sources[sends]], ports.to_pcie[self._targets[sends]], np.array(inside, np.intp))
         )
+        self._inside_s = [bottleneck_time(dict(phase.inside), index.fabric) for phase in job.phases]
+        self._inside_total_s = bottleneck_time(job.inside, index.fabric)
         self._between, self._bundle_of = self._bundles()
         self.bundles = [self._between[place] for place in self._bundle_of.tolist()]
         position = {flow.id: place for place, flow in enumerate(flows)}
@@ -161,7 +168,9 @@ class JobIndex:
         capacity = self.index.capacity
         total_s = self.total.bottleneck_s(links, capacity)
         phases_s = [total_s if sizes is self.total else sizes.bottleneck_s(links, capacity) for sizes in self.phases]
-        return profile_from_times(self.job, total_s, phases_s, self.sent_bytes, self.lead_s)
+        longest_s = [max(times) for times in zip(phases_s, self._inside_s, strict=True)]
+        total_s = max(total_s, self._inside_total_s)
+        return profile_from_times(self.job, total_s, longest_s, self.sent_bytes, self.lead_s)
 
     def links_of(self, choice: Numbers) -> Numbers:
         """[hop, flow] -> link, for ``choice``: flow -> candidate."""

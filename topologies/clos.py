@@ -7,7 +7,9 @@ aggregation switches of all pods with all cores). Rates are bit/s of payload per
 
 from __future__ import annotations
 
-from topologies.fabric import Fabric
+from dataclasses import replace
+
+from topologies.fabric import Fabric, Inside, IntraHost
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -33,6 +35,8 @@ def clos(
     bonded: bool = False,
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
+    intra_host: IntraHost = "instant",
+    inside: Inside = "ideal",
 ) -> Fabric:
     """Return a two-layer Clos: ``parallel_links`` cables of ``fabric_rate`` between each ToR and aggregation switch.
 
@@ -41,9 +45,9 @@ def clos(
     """
     require_counts(tors=tors, aggregations=aggregations, parallel_links=parallel_links)
     require_rates(fabric_rate=fabric_rate)
-    shape = _shape(
-        HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, port_rate, pcie_rate, nvlink_rate), bonded
-    )
+    rates = (port_rate, pcie_rate, nvlink_rate)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, inside)
+    shape = _shape(given, bonded)
     require_multiple("hosts", hosts, tors, "ToRs")
     builder = FabricBuilder()
     tor_names = builder.add_switches("tor", tors)
@@ -51,7 +55,8 @@ def clos(
     _attach(builder, shape, tor_names)
     cables, rate = (1, fabric_rate * parallel_links) if bonded else (parallel_links, fabric_rate)
     builder.mesh(tor_names, aggregation_names, "tor-agg", rate, cables)
-    return builder.build("clos", f"{hosts} hosts x {gpus_per_host} GPUs, {tors} ToRs, {aggregations} aggregation")
+    size = f"{tors} ToRs, {aggregations} aggregation"
+    return builder.build("clos", f"{hosts} hosts x {gpus_per_host} GPUs, {size}", shape)
 
 
 def clos3(
@@ -71,6 +76,8 @@ def clos3(
     bonded: bool = False,
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
+    intra_host: IntraHost = "instant",
+    inside: Inside = "ideal",
 ) -> Fabric:
     """Return a three-layer Clos of ``pods`` pods; ``hosts`` counts all pods together.
 
@@ -82,9 +89,9 @@ def clos3(
     require_counts(parallel_links=parallel_links)
     above = fabric_rate if core_rate is None else core_rate
     require_rates(fabric_rate=fabric_rate, core_rate=above)
-    shape = _shape(
-        HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, port_rate, pcie_rate, nvlink_rate), bonded
-    )
+    rates = (port_rate, pcie_rate, nvlink_rate)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, inside)
+    shape = _shape(given, bonded)
     require_multiple("hosts", hosts, pods * tors_per_pod, "ToRs of all pods")
     builder = FabricBuilder()
     tor_names = builder.add_switches("tor", pods * tors_per_pod)
@@ -98,7 +105,7 @@ def clos3(
         builder.mesh(pod_tors, pod_aggregations, "tor-agg", fabric_rate * factor, cables)
     builder.mesh(aggregation_names, core_names, "agg-core", above * factor, cables)
     size = f"{len(tor_names)} ToRs, {len(aggregation_names)} aggregation, {cores} core"
-    return builder.build("clos3", f"{hosts} hosts x {gpus_per_host} GPUs in {pods} pods, {size}")
+    return builder.build("clos3", f"{hosts} hosts x {gpus_per_host} GPUs in {pods} pods, {size}", shape)
 
 
 def clos96(bonded: bool = True) -> Fabric:
@@ -120,8 +127,7 @@ def clos96(bonded: bool = True) -> Fabric:
 def _shape(shape: HostShape, bonded: bool) -> HostShape:
     if not bonded:
         return shape
-    rate = shape.port_rate * shape.ports_per_nic
-    return HostShape(shape.hosts, shape.gpus, shape.nics, 1, rate, shape.pcie_rate, shape.nvlink_rate)
+    return replace(shape, ports_per_nic=1, port_rate=shape.port_rate * shape.ports_per_nic)
 
 
 def _attach(builder: FabricBuilder, shape: HostShape, tors: tuple[str, ...]) -> None:

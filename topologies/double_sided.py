@@ -8,7 +8,9 @@ mesh every shortest path between ToRs turns at an aggregation switch, and cores 
 
 from __future__ import annotations
 
-from topologies.fabric import Fabric
+from dataclasses import replace
+
+from topologies.fabric import Fabric, Inside, IntraHost
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -36,6 +38,8 @@ def double_sided(
     bonded: bool = False,
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
+    intra_host: IntraHost = "instant",
+    inside: Inside = "ideal",
 ) -> Fabric:
     """Return a double-sided fabric; hosts go to ToR pairs in order.
 
@@ -45,7 +49,8 @@ def double_sided(
     require_counts(tors=tors, aggregations=aggregations, cores=cores, parallel_links=parallel_links)
     above = fabric_rate if core_rate is None else core_rate
     require_rates(fabric_rate=fabric_rate, core_rate=above)
-    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, port_rate, pcie_rate, nvlink_rate)
+    rates = (port_rate, pcie_rate, nvlink_rate)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, inside)
     require_multiple("ports_per_nic", ports_per_nic, 2, "ToRs of a pair")
     require_multiple("tors", tors, 2, "sides of a pair")
     require_multiple("hosts", hosts, tors // 2, "ToR pairs")
@@ -59,13 +64,12 @@ def double_sided(
     builder.mesh(tor_names, aggregation_names, "tor-agg", fabric_rate * factor, cables)
     builder.mesh(aggregation_names, core_names, "agg-core", above * factor, cables)
     size = f"{tors} ToRs in pairs, {aggregations} aggregation, {cores} core"
-    return builder.build("double-sided", f"{hosts} dual-homed hosts x {gpus_per_host} GPUs, {size}")
+    return builder.build("double-sided", f"{hosts} dual-homed hosts x {gpus_per_host} GPUs, {size}", shape)
 
 
 def _bond(shape: HostShape) -> HostShape:
     """One port to each ToR of the pair: cables to different switches cannot be one link."""
-    rate = shape.port_rate * shape.ports_per_nic / 2
-    return HostShape(shape.hosts, shape.gpus, shape.nics, 2, rate, shape.pcie_rate, shape.nvlink_rate)
+    return replace(shape, ports_per_nic=2, port_rate=shape.port_rate * shape.ports_per_nic / 2)
 
 
 def _attach(builder: FabricBuilder, shape: HostShape, tors: tuple[str, ...]) -> None:

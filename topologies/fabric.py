@@ -7,6 +7,7 @@ each other in ``reverse``. Parallel cables are separate links. Nodes are named b
 ``h3``                host 3
 ``h3g5``              GPU 5 of host 3
 ``h3s1``              PCIe switch 1 of host 3
+``h3rc``              root complex of host 3: joins its PCIe switches, where GPUs talk over PCIe
 ``h3n1``              NIC 1 of host 3
 ``h3n1p0``            port 0 of that NIC: an interface with an address of its own
 ``tor2 agg7 core0``   switches
@@ -25,6 +26,10 @@ from topologies.switch_paths import SwitchPaths
 
 LinkKind = Literal["nvlink", "pcie", "host-tor", "tor-agg", "agg-core"]
 Tier = Literal["tor", "agg", "core"]
+IntraHost = Literal["instant", "nvlink", "pcie"]
+"""What carries the traffic between GPUs of a host; ``instant`` takes no time."""
+Inside = Literal["ideal", "emulated"]
+"""Whether PCIe between a GPU and its NIC holds network traffic up; ``ideal`` links only say who shares what."""
 
 NETWORK_KINDS: frozenset[LinkKind] = frozenset({"host-tor", "tor-agg", "agg-core"})
 
@@ -96,6 +101,8 @@ class Fabric:
     switches: Mapping[str, Switch]
     links: Mapping[str, Link]
     description: str = ""
+    intra_host: IntraHost = "instant"
+    inside: Inside = "ideal"
     _paths: dict[tuple[str, str], tuple[Path, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False, hash=False
     )
@@ -107,7 +114,7 @@ class Fabric:
     def __reduce__(self) -> tuple[type[Fabric], tuple[object, ...]]:
         """Pickle what it is made of: read-only views cannot be pickled, and what is derived is derived again."""
         parts = (dict(part) for part in (self.hosts, self.nics, self.ports, self.switches, self.links))
-        return Fabric, (self.name, *parts, self.description)
+        return Fabric, (self.name, *parts, self.description, self.intra_host, self.inside)
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -137,6 +144,20 @@ class Fabric:
     def network_links(self) -> tuple[Link, ...]:
         """The links that carry packets: host to ToR, ToR to aggregation, aggregation to core, both directions."""
         return tuple(link for link in self.links.values() if link.kind in NETWORK_KINDS)
+
+    @cached_property
+    def nic_links(self) -> Mapping[str, tuple[Link, Link]]:
+        """NIC name -> the PCIe links from its PCIe switch and to it, shared by all its GPUs and ports."""
+        return {
+            nic.name: (self.links[f"{nic.pcie_switch}->{nic.name}"], self.links[f"{nic.name}->{nic.pcie_switch}"])
+            for nic in self.nics.values()
+        }
+
+    @cached_property
+    def shaped_links(self) -> tuple[Link, ...]:
+        """The links that an emulation gives queues: those of the network, and where emulated those of NICs to PCIe."""
+        inside = () if self.inside == "ideal" else (link for pair in self.nic_links.values() for link in pair)
+        return (*self.network_links, *inside)
 
     @cached_property
     def _switch_paths(self) -> SwitchPaths:

@@ -1,7 +1,8 @@
 """The inside of hosts, and the builder that all fabric generators share.
 
 A host is drawn as in Crux section 6.1, figure 18: every NIC hangs on a PCIe switch of its own,
-the host's GPUs are spread evenly over these switches, and NVLink joins all GPUs of a host.
+the host's GPUs are spread evenly over these switches, and NVLink joins all GPUs of a host. Where
+GPUs of a host talk over PCIe, its PCIe switches are joined by a root complex.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
-from topologies.fabric import Fabric, Host, Link, LinkKind, Nic, Port, Switch, Tier
+from topologies.fabric import Fabric, Host, Inside, IntraHost, Link, LinkKind, Nic, Port, Switch, Tier
 
 PCIE_RATE: Final = 256e9
 """bit/s of PCIe 4.0 x16, one direction."""
@@ -37,6 +38,8 @@ class HostShape:
     port_rate: float
     pcie_rate: float = PCIE_RATE
     nvlink_rate: float = NVLINK_RATE
+    intra_host: IntraHost = "instant"
+    inside: Inside = "ideal"
 
     def __post_init__(self) -> None:
         require_counts(
@@ -44,6 +47,8 @@ class HostShape:
         )
         require_rates(port_rate=self.port_rate, pcie_rate=self.pcie_rate, nvlink_rate=self.nvlink_rate)
         require_multiple("gpus_per_host", self.gpus, self.nics, "NICs of a host")
+        require_choice("intra_host", self.intra_host, get_args(IntraHost))
+        require_choice("inside", self.inside, get_args(Inside))
         if self.hosts > MAX_HOSTS:
             raise ValueError(f"hosts must be at most {MAX_HOSTS}, not {self.hosts}")
         if self.nics * self.ports_per_nic > MAX_PORTS_PER_HOST:
@@ -76,6 +81,12 @@ def require_multiple(name: str, value: int, divisor: int, over: str) -> None:
     """Raise ``ValueError`` unless ``value``, called ``name``, divides evenly over ``divisor`` of ``over``."""
     if value % divisor:
         raise ValueError(f"{name} must divide evenly over the {divisor} {over}, {value} does not")
+
+
+def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise ``ValueError`` unless ``value``, called ``name``, is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be {', '.join(choices[:-1])} or {choices[-1]}, not '{value}'")
 
 
 class FabricBuilder:
@@ -116,6 +127,8 @@ class FabricBuilder:
         for gpu in gpus:
             self.connect(gpu, pcie_switch, "pcie", shape.pcie_rate)
         self.connect(pcie_switch, nic, "pcie", shape.pcie_rate)
+        if shape.intra_host == "pcie":
+            self.connect(pcie_switch, f"{host}rc", "pcie", shape.pcie_rate)
         for port, tor in zip(ports, tor_of_port, strict=True):
             self._ports[port] = Port(port, host, nic, tor)
             self.connect(port, tor, "host-tor", shape.port_rate)
@@ -136,9 +149,10 @@ class FabricBuilder:
             for other in upper:
                 self.connect(one, other, kind, capacity, parallel)
 
-    def build(self, name: str, description: str) -> Fabric:
-        """Return the immutable fabric."""
-        return Fabric(name, self._hosts, self._nics, self._ports, self._switches, self._links, description)
+    def build(self, name: str, description: str, shape: HostShape) -> Fabric:
+        """Return the immutable fabric; ``shape`` is that of its hosts."""
+        parts = (self._hosts, self._nics, self._ports, self._switches, self._links)
+        return Fabric(name, *parts, description, shape.intra_host, shape.inside)
 
 
 def count_links(fabric: Fabric) -> Mapping[LinkKind, int]:

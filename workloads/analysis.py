@@ -19,8 +19,8 @@ class Isolated:
     """A job alone; per iteration.
 
     ``communication_s`` is t_j of Crux section 3.2: the largest of bytes / capacity over the links,
-    all its flows added up. ``exposed_s`` is the part of the iteration in which its GPUs wait.
-    ``bytes_by_link``: link name -> bytes.
+    all its flows added up, links inside hosts included where the fabric counts them. ``exposed_s`` is
+    the part of the iteration in which its GPUs wait. ``bytes_by_link``: link name -> bytes.
     """
 
     iteration_s: float
@@ -36,10 +36,10 @@ def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, 
 
     Without ``paths`` (flow id -> links) only host links count, as if no two of its flows met inside
     the fabric; with them every link of the paths does, so flows of the job that collide slow it.
-    ``fill_s`` is added to every phase that sends. Raises ``KeyError`` for a flow without a path.
+    ``fill_s`` is added to every phase that sends over the network. Raises ``KeyError`` for a flow without a path.
     """
     links = {flow.id: links_of(flow.source, flow.target, fabric, flow.id, paths) for flow in job.flows}
-    total = bytes_by_link(((flow.id, flow.bytes) for flow in job.flows), links)
+    total = bytes_by_link(((flow.id, flow.bytes) for flow in job.flows), links) | job.inside
     iteration = sum(phase_time(phase, fabric, links, fill_s) for phase in job.phases)
     compute = job.compute_s
     return Isolated(
@@ -80,8 +80,14 @@ def bottleneck_time(load: Mapping[str, float], fabric: Fabric) -> float:
 
 def phase_time(phase: Phase, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0) -> float:
     """Seconds from the start of a phase to its end: compute, or the communication that outlasts it."""
-    if not phase.transfers:
+    if not phase.communicates:
         return phase.compute_s
     load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), links)
     begin = (1 - phase.overlap) * phase.compute_s
-    return max(phase.compute_s, begin + bottleneck_time(load, fabric) + fill_s)
+    fill = fill_s if phase.transfers else 0.0
+    return max(phase.compute_s, begin + communication_time(phase, load, fabric) + fill)
+
+
+def communication_time(phase: Phase, load: Mapping[str, float], fabric: Fabric) -> float:
+    """Seconds that the communication of ``phase`` takes with ``load`` (link -> bytes) in the network; 0 if none."""
+    return max(bottleneck_time(load, fabric), bottleneck_time(dict(phase.inside), fabric))

@@ -12,6 +12,7 @@ from topologies.fabric import Fabric
 from workloads.collectives import COLLECTIVES, Channel, Message, expand
 from workloads.connections import PortBook
 from workloads.errors import JobError
+from workloads.inside import LinkBytes, inside_bytes
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.layout import layout_of
 from workloads.model import Model, PhaseTemplate
@@ -127,7 +128,10 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         name=spec.name,
         model=spec.model,
         gpus=gpus,
-        phases=tuple(_phase(spec.name, template, messages, compute) for template, messages in expanded),
+        phases=tuple(
+            _phase(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
+            for template, messages in expanded
+        ),
         flows=flows,
         flops=flops * len(gpus),
         iterations=spec.iterations,
@@ -161,7 +165,9 @@ def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
     )  # fmt: skip
 
 
-def _phase(job: str, template: PhaseTemplate, messages: Sequence[Message], compute_s: float) -> Phase:
+def _phase(
+    job: str, template: PhaseTemplate, messages: Sequence[Message], compute_s: float, inside: LinkBytes
+) -> Phase:
     transfers = tuple(
         Transfer(
             message.channel.flow_id(job),
@@ -171,7 +177,7 @@ def _phase(job: str, template: PhaseTemplate, messages: Sequence[Message], compu
         )
         for message in messages
     )
-    return Phase(template.share * compute_s, template.overlap, template.collective, transfers)
+    return Phase(template.share * compute_s, template.overlap, template.collective, transfers, inside)
 
 
 def _flows(job: str, messages: Sequence[Message], ports: PortBook) -> tuple[Flow, ...]:

@@ -49,13 +49,20 @@ class Phase:
 
     Communication may start when ``1 - overlap`` of the compute is done; the phase ends on a host
     when its GPUs have computed and its messages are sent and received. ``overlap`` 0 is serial,
-    1 lets both start together.
+    1 lets both start together. ``inside`` are (link, bytes) of what the phase moves over links inside
+    hosts, where the fabric counts those; it moves in parallel with the transfers.
     """
 
     compute_s: float
     overlap: float
     collective: str
     transfers: tuple[Transfer, ...] = ()
+    inside: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def communicates(self) -> bool:
+        """Whether the phase moves anything that takes time."""
+        return bool(self.transfers or self.inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,15 @@ class Job:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flow_by_id", {flow.id: flow for flow in self.flows})
+
+    @property
+    def inside(self) -> dict[str, float]:
+        """Bytes of an iteration on each link inside a host that counts."""
+        total: dict[str, float] = {}
+        for phase in self.phases:
+            for link, size in phase.inside:
+                total[link] = total.get(link, 0.0) + size
+        return total
 
     @property
     def compute_s(self) -> float:

@@ -13,11 +13,12 @@ from topologies.fabric import Fabric
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """A job's ``gpus`` on one host, and the NICs of the fabric nearest to them, in order."""
+    """A job's ``gpus`` on one host, and the NICs of the fabric nearest to them, in order; ``names`` are the GPUs'."""
 
     host: str
     gpus: int
     nics: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,4 +62,5 @@ def layout_of(gpus: Sequence[str], fabric: Fabric) -> Layout:
 
 def _share(fabric: Fabric, host: str, gpus: Sequence[str]) -> HostShare:
     used = {fabric.nic_of_gpu[gpu] for gpu in gpus}
-    return HostShare(host, len(gpus), tuple(nic for nic in fabric.hosts[host].nics if nic in used))
+    nics = tuple(nic for nic in fabric.hosts[host].nics if nic in used)
+    return HostShare(host, len(gpus), nics, tuple(gpus))

@@ -32,6 +32,7 @@ from testbed.scenario.quantities import (
     Time,
     expected,
 )
+from topologies.fabric import Inside, IntraHost
 from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
@@ -63,6 +64,8 @@ class _FabricSpec(_Spec):
     bonded: Flag = Field(False, description="whether parallel cables are one of their summed rate")
     pcie_rate: Rate = Field(PCIE_RATE, description="rate of PCIe between GPU, PCIe switch and NIC, each direction")
     nvlink_rate: Rate = Field(NVLINK_RATE, description="rate of a GPU's NVLinks, each direction")
+    intra_host: IntraHost = Field("instant", description="what carries traffic between GPUs of a host")
+    inside: Inside = Field("ideal", description="whether PCIe between GPUs and NICs holds network traffic up")
 
 
 class ClosSpec(_FabricSpec):

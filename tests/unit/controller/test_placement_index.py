@@ -37,6 +37,10 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         port_rate=100e9, fabric_rate=100e9,
     ),
     "double-sided": lambda: double_sided(hosts=8, nics_per_host=2, tors=4, aggregations=3, cores=2),
+    "slow-pcie": lambda: clos(
+        hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=2, port_rate=100e9,
+        fabric_rate=100e9, pcie_rate=120e9, intra_host="pcie", inside="emulated",
+    ),
 }  # fmt: skip
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
 BUILT = {name: make() for name, make in FABRICS.items()}

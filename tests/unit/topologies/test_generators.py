@@ -246,3 +246,34 @@ def test_impossible_parameters_are_refused_by_name(
     with pytest.raises(ValueError) as error:
         make(**{**good, **bad})
     assert str(error.value).startswith(reason)
+
+
+def test_pcie_switches_are_joined_by_a_root_complex_only_where_gpus_talk_over_pcie() -> None:
+    parameters = {"hosts": 2, "gpus_per_host": 4, "nics_per_host": 2, "tors": 1, "aggregations": 1, **RATES}
+    plain, over_pcie = clos(**parameters), clos(**parameters, intra_host="pcie")
+    added = over_pcie.links.keys() - plain.links.keys()
+    assert added == {f"h{h}{a}->h{h}{b}" for h in (0, 1) for s in ("s0", "s1") for a, b in ((s, "rc"), ("rc", s))}
+    assert {over_pcie.links[name].capacity for name in added} == {256e9}
+
+
+def test_links_inside_hosts_get_queues_only_where_they_are_emulated() -> None:
+    parameters = {"hosts": 2, "gpus_per_host": 4, "nics_per_host": 2, "tors": 1, "aggregations": 1, **RATES}
+    plain, emulated = clos(**parameters), clos(**parameters, inside="emulated")
+    assert plain.shaped_links == plain.network_links
+    inside = emulated.shaped_links[len(emulated.network_links) :]
+    assert [link.name for link in inside[:2]] == ["h0s0->h0n0", "h0n0->h0s0"]
+    assert len(inside) == 2 * 4
+
+
+@pytest.mark.parametrize("generator", [clos, clos3, double_sided])
+def test_options_inside_hosts_are_checked_by_name(generator: Callable[..., Fabric]) -> None:
+    parameters = {
+        clos: {"tors": 1, "aggregations": 1},
+        clos3: {"pods": 1, "tors_per_pod": 1, "aggregations_per_pod": 1, "cores": 1},
+        double_sided: {},
+    }[generator]
+    shape = {"hosts": 3, "gpus_per_host": 2, "nics_per_host": 1, **RATES}
+    with pytest.raises(ValueError, match=r"^intra_host must be instant, nvlink or pcie, not 'wire'$"):
+        generator(**shape, **parameters, intra_host="wire")
+    with pytest.raises(ValueError, match=r"^inside must be ideal or emulated, not 'real'$"):
+        generator(**shape, **parameters, inside="real")
