@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from testbed import manifest
 from testbed.alone import each_alone, isolates_jobs, side_by_side
+from testbed.budget import Budget
+from testbed.budget_cache import current_budget
 from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
 from testbed.engine.registry import Engine, create_engine
@@ -19,7 +21,7 @@ from testbed.progress import Progress
 from testbed.record import RunRecord
 from testbed.report import html
 from testbed.rundir import RunDirectory
-from testbed.scale import choose_scale
+from testbed.scale import choose_scale, refuse_long_run
 from testbed.scenario import Scenario, build_fabric, build_jobs, load
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -45,12 +47,16 @@ class Prepared:
     fabric: Fabric
     jobs: tuple[Job, ...]
     experiments: tuple[Experiment, ...]
+    budget: Budget
 
 
 def prepare(
     scenario: str, *, schedulers: Sequence[str] = (), overrides: Sequence[str] = (), seed: int | None = None
 ) -> Prepared:
-    """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong."""
+    """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
+
+    ``CannotRunError`` where no ``auto`` scale does for this machine.
+    """
     changed = list(overrides)
     if schedulers:
         changed.append(f"schedulers=[{', '.join(schedulers)}]")
@@ -59,7 +65,12 @@ def prepare(
     loaded = load(scenario, changed)
     fabric = build_fabric(loaded)
     jobs = build_jobs(loaded, fabric)
-    scale = choose_scale(fabric, jobs) if loaded.scale is None else loaded.scale.value()
+    budget = current_budget()
+    if loaded.scale is None:
+        scale = choose_scale(fabric, jobs, budget)
+        refuse_long_run(fabric, jobs, loaded.measure.value(), scale)
+    else:
+        scale = loaded.scale.value()
     experiments = tuple(
         Experiment(
             name=loaded.name,
@@ -74,7 +85,7 @@ def prepare(
         )
         for entry in loaded.schedulers
     )
-    return Prepared(loaded, fabric, jobs, experiments)
+    return Prepared(loaded, fabric, jobs, experiments, budget)
 
 
 def run_scenario(
@@ -133,6 +144,7 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
         manifest.collect(
             command=sys.argv, seed=scenario.seed, scenario_yaml=text,
             scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
+            extra={"budget": prepared.budget.document()},
         )
     )  # fmt: skip
     directory.write_scenario(text)

@@ -15,10 +15,11 @@ from controller import registry
 from controller.decision import Decision
 from controller.intensity import profile
 from controller.state import ControllerState, SchedulerFailedError
+from testbed.budget import DEFAULT, Budget
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
 from testbed.metrics import level_of
-from testbed.scale import peak_load
+from testbed.scale import grain, peak_load
 from topologies.fabric import Fabric, Path
 from workloads.analysis import Isolated, isolated
 from workloads.job import Job
@@ -43,9 +44,10 @@ class Collisions:
     worst_jobs: tuple[str, ...]
 
 
-def plan(experiments: Sequence[Experiment]) -> dict[str, Any]:
+def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[str, Any]:
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
+    ``budget`` is what the machine forwards.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or decides the impossible.
     """
     first = experiments[0]
@@ -57,7 +59,7 @@ def plan(experiments: Sequence[Experiment]) -> dict[str, Any]:
         "levels": first.levels,
         "fabric": _fabric(first.fabric),
         "jobs": [_job(job, first.fabric) for job in first.jobs],
-        "scale": _scale(first),
+        "scale": _scale(first, budget),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers),
     }
@@ -132,8 +134,9 @@ def _job(job: Job, fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def _scale(experiment: Experiment) -> dict[str, Any]:
+def _scale(experiment: Experiment, budget: Budget) -> dict[str, Any]:
     scale, fabric = experiment.scale, experiment.fabric
+    load, cut = peak_load(fabric, experiment.jobs, scale, budget), grain(experiment.jobs, scale)
     rates = {kind: sorted({scale.rate(link.capacity) for link in fabric.network_links if link.kind == kind})
              for kind in dict.fromkeys(link.kind for link in fabric.network_links)}  # fmt: skip
     return {
@@ -141,7 +144,11 @@ def _scale(experiment: Experiment) -> dict[str, Any]:
         "time": scale.time,
         "mtu": scale.mtu,
         "link_rates_bps": rates,
-        "peak_load_share": peak_load(fabric, experiment.jobs, scale).share,
+        "peak_load_share": load.share,
+        "budget_packet_hops_per_s": load.budget,
+        "budget": budget.source,
+        "coarse": cut.worst if cut.share < 1 else "",
+        "dilation_wanted": cut.dilation_wanted(scale) if cut.share < 1 else scale.time,
     }
 
 

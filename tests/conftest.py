@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
+os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
+from testbed.budget import Budget
+from testbed.budget_cache import current_budget, store
 from testbed.capabilities import Finding, findings
-from testbed.errors import EXIT_CANNOT, EXIT_OK
-from testbed.scale import MTU, PACKET_HOPS_PER_S
+from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
+from testbed.fidelity import MIN_IDLE_CPU
+from testbed.report.tables import new_table
 from topologies.shaping import TCP_IP_HEADER
 from topologies.units import format_rate
 
@@ -26,36 +31,77 @@ HELP: Final = "say what this machine has, what it lacks and what follows; change
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``doctor``."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    measure = "measure what this machine forwards, in under 3 minutes, and keep it for 'scale: auto'"
+    parser.add_argument("--measure", action="store_true", help=measure)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; status 3 where this machine, or this user, cannot run emulations."""
     found = findings()
     stopper = next((finding for finding in found if finding.blocking), None)
+    kept = _measure() if arguments.measure and stopper is None else None
+    budget = current_budget()
     if arguments.json:
-        print(json.dumps(_document(found, stopper), indent=2))
-    else:
-        console = Console(highlight=False)
-        console.print(_table(found))
-        console.print(stopper.remedy if stopper else f"This machine can run emulations. {_budget()}", soft_wrap=True)
+        print(json.dumps(_document(found, stopper, budget), indent=2))
+        return EXIT_CANNOT if stopper else EXIT_OK
+    console = Console(highlight=False)
+    console.print(_table(found))
+    if kept is not None:
+        console.print(_budget_table(budget))
+        console.print(f"Kept in {kept}.", soft_wrap=True)
+    console.print(
+        stopper.remedy if stopper else f"This machine can run emulations. {budget_line(budget)}", soft_wrap=True
+    )
     return EXIT_CANNOT if stopper else EXIT_OK
 
 
-def _budget() -> str:
-    """What it can carry, from the budget that ``scale: auto`` plans with."""
-    rate = PACKET_HOPS_PER_S / EXAMPLE_NICS / EXAMPLE_SWITCHES * 8 * (MTU - TCP_IP_HEADER)
+def budget_line(budget: Budget) -> str:
+    """What the machine can carry, by the budget that ``scale: auto`` plans with."""
+    mtu = budget.mtus[0]
+    hops = budget.at(mtu, EXAMPLE_NICS)
+    rate = hops / EXAMPLE_NICS / EXAMPLE_SWITCHES * 8 * (mtu - TCP_IP_HEADER)
     return (
-        f"Budget: {PACKET_HOPS_PER_S:,.0f} packets x switches per second, "
+        f"Budget ({budget.source}): {hops:,.0f} packets x switches per second, "
         f"such as {EXAMPLE_NICS} NICs at {format_rate(rate)} over {EXAMPLE_SWITCHES} switches."
     )
 
 
-def _document(found: Sequence[Finding], stopper: Finding | None) -> dict[str, object]:
+def _measure() -> Path:
+    """Measure and keep the budget; the file it is kept in."""
+    from testbed.engine.forwarding import measure_budget
+    from testbed.engine.registry import create_engine
+
+    budget = measure_budget(create_engine("emulation"), _show)
+    try:
+        return store(budget)
+    except OSError as error:
+        raise RunFailedError(f"the measured budget cannot be kept: {error}") from error
+
+
+def _show(what: str, done: float) -> None:
+    print(f"measuring: {what} ({done:.0%} done)", file=sys.stderr, flush=True)
+
+
+def _budget_table(budget: Budget) -> Table:
+    """Measured points, and the payload rate of each port that they come to."""
+    right = ("ports", "MTU", "packets x switches/s", "rate per port", "others' CPU")
+    table = new_table(f"forwarded with {MIN_IDLE_CPU:.0%} of the CPU idle, {budget.source}", left=(), right=right)
+    for point in budget.points:
+        rate = point.packet_hops_per_s / point.ports / EXAMPLE_SWITCHES * 8 * (point.mtu - TCP_IP_HEADER)
+        table.add_row(
+            str(point.ports), str(point.mtu), f"{point.packet_hops_per_s:,.0f}", format_rate(rate),
+            f"{point.others:.1%}",
+        )  # fmt: skip
+    return table
+
+
+def _document(found: Sequence[Finding], stopper: Finding | None, budget: Budget) -> dict[str, object]:
     return {
         "schema_version": 1,
         "can_emulate": stopper is None,
         "reason": stopper.remedy if stopper else "",
-        "budget_packet_hops_per_s": PACKET_HOPS_PER_S,
+        "budget_packet_hops_per_s": budget.at(budget.mtus[0], EXAMPLE_NICS),
+        "budget": budget.document(),
         "findings": [{key: value for key, value in asdict(finding).items() if key != "remedy"} for finding in found],
     }
 

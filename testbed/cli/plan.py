@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from testbed.api import prepare
+from testbed.budget import BUILT_IN
 from testbed.errors import EXIT_OK
 from testbed.planning import plan
 from testbed.report.tables import new_table, percent, seconds, show
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     prepared = prepare(
         arguments.scenario, schedulers=arguments.scheduler, overrides=arguments.overrides, seed=arguments.seed
     )
-    document = plan(prepared.experiments)
+    document = plan(prepared.experiments, prepared.budget)
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
@@ -91,13 +92,20 @@ def _closing_lines(document: Document) -> list[str]:
     lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in document["schedulers"]]
     lines += [
         f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
-        f"peak load: {share:.0%} of this kind of machine's forwarding budget",
+        f"peak load: {share:.0%} of the forwarding budget, {scale['budget_packet_hops_per_s']:,.0f} "
+        f"packets x switches per second ({_origin(scale['budget'])})",
     ]
     if share > 1.0:
         lines.append("warning: the peak load is above the budget, the verdict may not be ok (scale: auto fits it)")
+    if scale["coarse"]:
+        lines.append(f"coarse: {scale['coarse']}; dilation {scale['dilation_wanted']:g} would give them")
     times = ", ".join(f"{entry['scheduler']} {entry['estimated_s']:.0f} s" for entry in document["schedulers"])
     lines.append(f"estimated time: {document['estimated_s']:.0f} s ({times}); contention makes it longer")
     return lines
+
+
+def _origin(source: str) -> str:
+    return f"{source}, 'testbed doctor --measure' finds this machine's own" if source == BUILT_IN else source
 
 
 def _sharing(entry: Document) -> str:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 import pytest
 
 from testbed import capabilities
+from testbed.budget import Budget, Point
 from testbed.capabilities import Finding, require_emulation
 from testbed.cli import doctor
 from testbed.errors import CannotRunError
@@ -17,10 +19,14 @@ UNKNOWN = Finding("htb", None, "cannot be probed", required=True, remedy="emulat
 
 
 def diagnose(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *found: Finding, as_json: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *found: Finding,
+    as_json: bool = False,
+    measure: bool = False,
 ) -> tuple[int, str]:
     monkeypatch.setattr(doctor, "findings", lambda: found)
-    status = doctor.run(argparse.Namespace(json=as_json))
+    status = doctor.run(argparse.Namespace(json=as_json, measure=measure))
     return status, capsys.readouterr().out
 
 
@@ -50,6 +56,28 @@ def test_json_is_one_document_with_the_same_verdict(
     assert status == 3
     assert (document["can_emulate"], document["reason"]) == (False, "emulation needs ovs-vswitchd")
     assert [row["present"] for row in document["findings"]] == [True, False, None]
+
+
+def test_a_measured_budget_is_shown_and_planned_with(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    budget = Budget((Point(9000, 48, 20_000.0, 0.012), Point(1500, 8, 40_000.0)), "measured today")
+    monkeypatch.setattr("testbed.engine.forwarding.measure_budget", lambda engine, show: budget)
+    status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
+    assert status == 0
+    for text in ("20,000", "1500", "1.2%", "Budget (measured today): 19,000 packets x switches per second", "Kept in"):
+        assert text in shown
+    document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True)[1])
+    assert document["budget"] == budget.document()
+    assert document["budget_packet_hops_per_s"] == pytest.approx(19_000)
+
+
+def test_nothing_is_measured_where_nothing_can_be_emulated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("testbed.engine.forwarding.measure_budget", lambda engine, show: pytest.fail("measured"))
+    assert diagnose(monkeypatch, capsys, NO_SWITCH, measure=True)[0] == 3
 
 
 def test_an_ordinary_user_is_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,8 @@ def test_columns_line_up(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_peak_above_the_budget_is_one_line_of_warning(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown("hello", "--set", "scale={bandwidth: 800}", capsys=capsys)
     assert [line for line in text.splitlines() if "166%" in line or "warning" in line] == [
-        "peak load: 166% of this kind of machine's forwarding budget",
+        "peak load: 166% of the forwarding budget, 12,600 packets x switches per second "
+        "(built in, 'testbed doctor --measure' finds this machine's own)",
         "warning: the peak load is above the budget, the verdict may not be ok (scale: auto fits it)",
     ]
 

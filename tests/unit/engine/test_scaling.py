@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.api import prepare
-from testbed.experiment import Scale
-from testbed.scale import DILATIONS, MAX_LINK_RATE, MIN_CHUNK_PACKETS, choose_scale, peak_load
+from testbed.budget import Budget, Point, constant
+from testbed.errors import CannotRunError
+from testbed.experiment import Measure, Scale
+from testbed.scale import (
+    DILATIONS,
+    LEAST_ALLTOALL_PACKETS,
+    LEAST_CHUNK_PACKETS,
+    LONGEST_RUN_S,
+    MAX_LINK_RATE,
+    choose_scale,
+    grain,
+    peak_load,
+    pipeline_fill,
+    refuse_long_run,
+)
 from testbed.scenario import bundled
 
 PREPARED = {name: prepare(name) for name in bundled()}
-BUDGETS = st.floats(500, 1e6)
+BUDGETS = st.builds(constant, st.floats(8000, 1e6))
+MEASURED = Budget((Point(9000, 48, 12_000.0), Point(1500, 48, 24_000.0)), "measured")
 
 
 @given(st.sampled_from(sorted(PREPARED)), BUDGETS)
-def test_the_peak_is_always_within_the_budget(name: str, budget: float) -> None:
+@settings(max_examples=40)
+def test_the_peak_is_always_within_the_budget(name: str, budget: Budget) -> None:
     prepared = PREPARED[name]
     scale = choose_scale(prepared.fabric, prepared.jobs, budget)
     assert peak_load(prepared.fabric, prepared.jobs, scale, budget).share <= 1 + 1e-9
 
 
 @given(st.sampled_from(sorted(PREPARED)), BUDGETS)
-def test_the_scale_is_rounded_by_less_than_a_tenth(name: str, budget: float) -> None:
+@settings(max_examples=40)
+def test_the_scale_is_rounded_by_less_than_a_tenth(name: str, budget: Budget) -> None:
     prepared = PREPARED[name]
     scale = choose_scale(prepared.fabric, prepared.jobs, budget)
     fastest = max(link.capacity for link in prepared.fabric.network_links)
@@ -32,14 +50,70 @@ def test_the_scale_is_rounded_by_less_than_a_tenth(name: str, budget: float) -> 
 
 
 @given(st.sampled_from(sorted(PREPARED)), BUDGETS)
-def test_dilation_leaves_each_chunk_enough_packets_or_is_the_largest_there_is(name: str, budget: float) -> None:
+@settings(max_examples=40)
+def test_dilation_gives_the_packets_wanted_or_is_the_largest_there_is(name: str, budget: Budget) -> None:
     prepared = PREPARED[name]
     scale = choose_scale(prepared.fabric, prepared.jobs, budget)
-    moves = [move for job in prepared.jobs for phase in job.phases for move in phase.transfers]
-    smallest = min(move.lead if move.after else move.bytes for move in moves)
-    packets = scale.size(smallest) / (scale.mtu - 40)
     assert scale.time in DILATIONS
-    assert packets >= MIN_CHUNK_PACKETS or scale.time == DILATIONS[-1]
+    assert grain(prepared.jobs, scale).share >= 1 or scale.time == DILATIONS[-1]
+
+
+@given(st.sampled_from(sorted(PREPARED)), st.builds(constant, st.floats(50, 20_000)))
+@settings(max_examples=40)
+def test_a_machine_too_slow_for_any_picture_is_refused_with_the_dilation_that_would_do(
+    name: str, budget: Budget
+) -> None:
+    prepared = PREPARED[name]
+    try:
+        scale = choose_scale(prepared.fabric, prepared.jobs, budget)
+    except CannotRunError as error:
+        told = str(error).split("set scale: {bandwidth: ")[1].rstrip("}").replace("time: ", "").replace("mtu: ", "")
+        bandwidth, time, mtu = (float(word) for word in told.split(", "))
+        assert grain(prepared.jobs, Scale(bandwidth, time, int(mtu))).share >= 1 - 1e-6
+        assert time > DILATIONS[-1]
+    else:
+        found = grain(prepared.jobs, scale)
+        assert found.chunk >= LEAST_CHUNK_PACKETS and found.alltoall >= LEAST_ALLTOALL_PACKETS
+
+
+def test_the_built_in_budget_scales_clos96_as_ever() -> None:
+    prepared = PREPARED["clos96.yaml"]
+    assert choose_scale(prepared.fabric, prepared.jobs) == Scale(32_000.0, 2.0, 9000)
+
+
+def test_small_packets_are_taken_only_where_they_save_dilation() -> None:
+    clos96, hello = PREPARED["clos96.yaml"], PREPARED["hello.yaml"]
+    assert choose_scale(hello.fabric, hello.jobs, MEASURED).mtu == 9000
+    scale = choose_scale(clos96.fabric, clos96.jobs, MEASURED)
+    large = choose_scale(clos96.fabric, clos96.jobs, replace(MEASURED, points=MEASURED.points[:1]))
+    assert (scale.mtu, large.mtu) == (1500, 9000)
+    assert scale.time < large.time
+
+
+def test_a_budget_between_two_points_costs_what_lies_between() -> None:
+    halfway = MEASURED.at(5250, 48)
+    assert 0.95 / halfway == pytest.approx((1 / 12_000 + 1 / 24_000) / 2)
+    assert MEASURED.at(1000, 1) == MEASURED.at(1500, 48) == pytest.approx(0.95 * 24_000)
+    assert constant(500.0).at(1500, 4) == 500.0
+
+
+def test_a_run_of_more_than_an_hour_is_refused_with_what_would_do() -> None:
+    prepared = PREPARED["clos96.yaml"]
+    scale = Scale(32_000, 8.0)
+    refuse_long_run(prepared.fabric, prepared.jobs, Measure(20, 3, LONGEST_RUN_S / 8), scale)
+    with pytest.raises(CannotRunError, match=r"measure for 450 s .* time: 2.9, mtu: 9000"):
+        refuse_long_run(prepared.fabric, prepared.jobs, Measure(10_000, 3, 1234.0), scale)
+
+
+def test_the_last_packet_is_received_whole_on_each_link_of_its_path_but_the_first() -> None:
+    prepared = PREPARED["hello.yaml"]
+    job, fabric = prepared.jobs[0], prepared.fabric
+    paths = {flow.id: fabric.candidate_paths(flow.source, flow.target)[0] for flow in job.flows}
+    one, two = (pipeline_fill(job, fabric, Scale(8000, time), paths) for time in (1.0, 2.0))
+    assert one == pytest.approx(3 * 8 * 8960 / 12.5e6)
+    assert two == pytest.approx(one / 2)
+    there = replace(job, flows=tuple(flow for flow in job.flows if fabric.ports[flow.source].host == "h0"))
+    assert pipeline_fill(there, fabric, Scale(8000, 1.0), paths) == 0.0
 
 
 def test_twice_the_dilation_leaves_the_peak_as_it_is() -> None:
