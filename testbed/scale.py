@@ -129,7 +129,7 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
 
 
 def refuse_long_run(fabric: Fabric, jobs: Sequence[Job], measure: Measure, scale: Scale) -> None:
-    """Raise :class:`CannotRunError` if a run at ``scale`` is planned for more than ``LONGEST_RUN_S``, and what would do.
+    """Raise :class:`CannotRunError` if a run at ``scale`` is planned longer than ``LONGEST_RUN_S``; say what would do.
 
     Planned is: each job alone until its iterations are made, at most ``measure.limit``, times the dilation.
     """
