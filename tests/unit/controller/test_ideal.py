@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from controller.decision import ClusterView, JobArrived
+from controller.ecmp import Ecmp
 from controller.ideal import Ideal
 from controller.rules import RuleBuilder, plans_of
 from topologies.fabric import Fabric
@@ -29,3 +32,14 @@ def test_it_decides_paths_and_nothing_else(clos96_fabric: Fabric, make_mix: MixM
     assert not (decision.levels or decision.rates or decision.shifts or decision.byte_levels)
     plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.levels)
     assert plans.keys() == {flow.id for flow in view.flows}
+
+
+def test_on_hashed_paths_a_job_meets_its_own_flows_as_under_ecmp(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
+    view = ClusterView(clos96_fabric, {job.name: job for job in make_mix(clos96_fabric)}, seed=3)
+    event = JobArrived("job1")
+    assert Ideal(paths="ecmp").decide(view, event).paths == Ecmp().decide(view, event).paths
+
+
+def test_other_paths_than_these_are_refused() -> None:
+    with pytest.raises(ValueError, match="option 'paths' of ideal must be least-loaded or ecmp, not 'best'"):
+        Ideal(paths="best")
