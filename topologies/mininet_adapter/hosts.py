@@ -17,6 +17,8 @@ GATEWAY_MAC = "02:ff:00:00:00:01"
 MIN_RETRANSMISSION_TIMEOUT_S = 100
 """A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
 
+# A change of IP_TOS makes a socket forget its route, and the route's minimum of the retransmission timeout with it,
+# until it sends again; so the minimum is a setting here too, where the kernel has it (6.11).
 # The fabric loses nothing, so a segment that comes late was overtaken by one of a higher level, not lost. Without
 # selective acknowledgements the kernel counts duplicate ones, and windows hold fewer packets than this maximum.
 HOST_SYSCTLS: Mapping[str, str] = {
@@ -30,6 +32,7 @@ HOST_SYSCTLS: Mapping[str, str] = {
     "net.ipv4.tcp_moderate_rcvbuf": "0",
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_reordering": "300",
+    "net.ipv4.tcp_rto_min_us": str(MIN_RETRANSMISSION_TIMEOUT_S * 1_000_000),
     "net.ipv4.tcp_sack": "0",
     "net.ipv4.tcp_slow_start_after_idle": "0",
     "net.ipv4.tcp_timestamps": "0",
