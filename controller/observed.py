@@ -21,15 +21,22 @@ def rule_mismatches(expected: Iterable[FlowRule], counts: Iterable[RuleCount]) -
     return tuple(lines)
 
 
+def path_packets(
+    rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]
+) -> dict[str, list[int]]:
+    """Return flow -> the packets that its ``rules`` counted, in their order; 0 where a switch lacks one."""
+    packets = {count.rule.key: count.packets for count in counts}
+    return {flow: [packets.get(rule.key, 0) for rule in along] for flow, along in rules.items()}
+
+
 def path_mismatches(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]) -> tuple[str, ...]:
     """Return one line for every flow whose packets were seen at its first switch, but not at another of its path.
 
     ``rules``: flow id -> the rules of its data, switch by switch along its path.
     """
-    packets = {count.rule.key: count.packets for count in counts}
     lines: list[str] = []
-    for flow, along in rules.items():
-        seen = [packets.get(rule.key, 0) for rule in along]
+    for flow, seen in path_packets(rules, counts).items():
+        along = rules[flow]
         if seen and seen[0] > 0 and 0 in seen:
             lines.append(f"no packet of flow {flow} passed switch {along[seen.index(0)].switch} of its path")
     return tuple(lines)

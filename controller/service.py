@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.decision import Measured, Scheduler
 from controller.network import Batch, Network, NetworkError
-from controller.observed import path_mismatches, rule_mismatches
+from controller.observed import path_mismatches, path_packets, rule_mismatches
 from controller.state import Change, ControllerState, SchedulerFailedError
 from controller.taken import taken_paths
 from controller.wire import decode, encode, fabric_from_json, job_from_json
@@ -150,11 +150,15 @@ class Service:
         return {"rules": rules}
 
     def get_check(self) -> Answer:
-        """Return what on the switches is not as decided: rules, and paths by the packets counted on them."""
+        """Return what on the switches is not as decided: rules, and paths by the packets counted on them.
+
+        ``packets``: flow -> how many its rules counted, switch by switch along its path.
+        """
         state, counts = self._state(), self._read()
         expected = [rule for switch in state.fabric.switches for rule in state.rules_on(switch).add]
         wrong = rule_mismatches(expected, counts) + path_mismatches(state.data_rules(), counts)
-        return {"mismatches": list(wrong), "rules": len(expected)}
+        packets = path_packets(state.data_rules(), counts)
+        return {"mismatches": list(wrong), "rules": len(expected), "packets": packets}
 
     def get_taken(self) -> Answer:
         """Return flow -> path that the switches chose (null: no packet yet), for flows that they hash."""

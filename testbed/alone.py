@@ -40,7 +40,7 @@ def side_by_side(records: Sequence[RunRecord]) -> RunRecord:
         iterations=tuple(row for record in shifted for row in record.iterations),
         links=tuple(row for record in shifted for row in record.links),
         decisions=tuple(row for record in shifted for row in record.decisions),
-        fidelity=_worst(record.fidelity for record in records),
+        fidelity=_worst(record.fidelity for record in shifted),
         environment={f"run {index}": record.environment for index, record in enumerate(records)},
     )
 
@@ -54,6 +54,13 @@ def _later(record: RunRecord, seconds: float) -> RunRecord:
         ),
         links=tuple(replace(row, time_s=row.time_s + seconds) for row in record.links),
         decisions=tuple(replace(row, time_s=row.time_s + seconds) for row in record.decisions),
+        fidelity=replace(
+            record.fidelity,
+            findings=tuple(
+                replace(finding, from_s=finding.from_s + seconds, to_s=finding.to_s + seconds)
+                for finding in record.fidelity.findings
+            ),
+        ),
     )
 
 
@@ -71,4 +78,7 @@ def _worst(found: Iterable[Fidelity]) -> Fidelity:
         stolen_cpu=sum(fidelity.stolen_cpu for fidelity in every) / len(every),
         machine_caused=all(fidelity.machine_caused or fidelity.verdict == "ok" for fidelity in every)
         and worst.verdict != "ok",
+        findings=tuple(finding for fidelity in every for finding in fidelity.findings),
+        max_run_delay=max(fidelity.max_run_delay for fidelity in every),
+        lower_level_share=max(fidelity.lower_level_share for fidelity in every),
     )

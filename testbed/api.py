@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,13 +98,18 @@ def run_scenario(
     out: Path | None = None,
     quiet: bool = True,
     allow_degraded: bool = False,
+    discard_disturbed: bool = False,
 ) -> RunResult:
     """Run every scheduler of ``scenario``, one after the other, and write the run's directory under ``out``.
+
+    ``discard_disturbed``: iterations that a fault limited in time touched are left out, listed and replaced.
 
     Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
     stays behind, marked unfinished.
     """
     prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed)
+    if discard_disturbed:
+        prepared = _discarding(prepared)
     chosen = create_engine(engine)
     chosen.check()
     records = []
@@ -122,6 +127,12 @@ def run_scenario(
         html.build(directory)
         directory.finish()
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _discarding(prepared: Prepared) -> Prepared:
+    """The same, with the iterations left out that a fault limited in time touches."""
+    experiments = tuple(replace(e, measure=replace(e.measure, discard_disturbed=True)) for e in prepared.experiments)
+    return replace(prepared, experiments=experiments)
 
 
 def _run(engine: Engine, experiment: Experiment, folder: Path, progress: Progress) -> RunRecord:

@@ -32,11 +32,15 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How long to measure: ``iterations`` per job after ``warmup``, in at most ``limit_s`` undilated seconds."""
+    """How long to measure: ``iterations`` per job after ``warmup``, in at most ``limit_s`` undilated seconds.
+
+    ``discard_disturbed``: whatever disturbs the run for a limited time costs it the iterations concerned.
+    """
 
     iterations: int
     warmup: int
     limit_s: float
+    discard_disturbed: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """The fidelity verdict: evidence in, ``ok``, ``degraded`` or ``invalid`` out. Pure.
 
-Thresholds and their reasons stand here and nowhere else.
+Thresholds and their reasons stand here and nowhere else. Evidence is in seconds of the machine's clock
+since the run began; findings are undilated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Final, Literal
 
-from testbed.record import Fidelity, Verdict
+from testbed.record import Fidelity, Finding, Verdict
 
 MIN_IDLE_CPU: Final = 0.35
 """Mininet-HiFi's rule: below this share of idle CPU in a second, packets and timers are no longer served in time."""
@@ -34,16 +36,41 @@ MIN_BUSY_S: Final = 2.0
 INVALID_SHARE: Final = 0.2
 """More than this share of seconds without idle CPU: the run as a whole shows the machine, not the fabric."""
 
+MAX_RUN_DELAY: Final = 0.35
+"""Share of a second that a thread may be ready and wait for a CPU. Waits are many and short on a machine that keeps its
+35 % idle; a thread that waits for more than a third of its time serves packets late although CPU is left over."""
+
+MAX_QUOTA_S: Final = 0.020
+"""Seconds in a second for which a quota of CPU time may hold Open vSwitch back: as long as a timer may be late. Held
+back it forwards nothing at all."""
+
+EXPLAINED_BY_MACHINE: Final = 0.5
+"""A standstill is the neighbours' doing if they took at least this share of its length from some core meanwhile."""
+
+MAX_LOWER_LEVEL: Final = 0.02
+"""Share of a link's capacity that lower levels may get while a higher one provably waits: strict priority gives them
+nothing, but a packet that is being sent ends first and a class's very first packet goes without borrowing."""
+
+MIN_ORDER_S: Final = 0.5
+"""The order of levels is judged on a link once a higher one was seen to wait this long."""
+
+MIN_LOWER_PACKETS: Final = 4
+"""Packets of lower levels among these are grain: those that had begun at the ends of stretches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One sampling interval of CPU time; shares of all cores. ``time_s`` is its end, on the run's clock."""
+    """One sampling interval of CPU time; shares of all cores. ``time_s`` is its end, on the run's clock.
+
+    ``pressure`` is the share of it in which something on the machine waited for a CPU (PSI, ``some``).
+    """
 
     time_s: float
     duration_s: float
     idle: float
     stolen: float
     foreign: float
+    pressure: float = 0.0
 
     @property
     def starved(self) -> bool:
@@ -55,20 +82,103 @@ class Second:
         """Whether there would have been enough without neighbours: other guests' and other processes' time."""
         return self.starved and self.idle + self.stolen + self.foreign >= MIN_IDLE_CPU
 
+    @property
+    def start_s(self) -> float:
+        """Its begin, on the run's clock."""
+        return self.time_s - self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How a process was kept from running in one sampling interval that ended at ``time_s``.
+
+    ``delay_s``: seconds that its slowest thread was ready and waited for a CPU; ``quota_s``: seconds that
+    a quota of its control group held it back.
+    """
+
+    process: str
+    time_s: float
+    duration_s: float
+    delay_s: float
+    quota_s: float = 0.0
+
+    @property
+    def start_s(self) -> float:
+        """Its begin, on the run's clock."""
+        return self.time_s - self.duration_s
+
+    @property
+    def share(self) -> float:
+        """Share of the interval spent waiting."""
+        return min(1.0, self.delay_s / self.duration_s) if self.duration_s > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """``process`` did nothing at all from ``from_s`` to ``to_s`` although a timer of its own was due."""
+
+    process: str
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something set or decided was found otherwise: a ``setting`` of a link or the ``path`` of a flow.
+
+    Seen wrong first at ``from_s`` (what it was before the look before counts as right) and last at
+    ``to_s``; ``lasting``: still wrong when the run ended.
+    """
+
+    kind: Literal["setting", "path"]
+    from_s: float
+    to_s: float
+    what: str
+    link: str = ""
+    lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a link sent while its level ``higher`` provably waited, for ``waited_s`` seconds in all.
+
+    ``lower_bytes`` of levels below it, ``lower`` the one with most; ``capacity`` is what the link could send
+    in that time, ``packet`` the size of a full one, both in bytes.
+    """
+
+    waited_s: float
+    higher: int
+    lower: int
+    lower_bytes: int
+    capacity: float
+    packet: int
+    from_s: float = 0.0
+    to_s: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Share of the capacity that lower levels got, packets that had begun left out."""
+        beyond = self.lower_bytes - MIN_LOWER_PACKETS * self.packet
+        return max(0.0, beyond / self.capacity) if self.capacity > 0 else 0.0
+
 
 @dataclass(frozen=True)
 class Evidence:
     """What was observed while the run was measured.
 
-    ``timer_lateness_s`` per iteration, in seconds of the machine's clock; ``link_rates`` link ->
-    (seconds seen busy, reached / set rate, grain of that measurement); ``overtaking`` is how many segments may be
-    ``out_of_order`` because a flow's level changed with as many in flight, None where levels change all the
-    time; ``settings`` mismatches found on reading back.
+    ``timer_lateness_s`` per iteration, in seconds of the machine's clock, ``late`` the spans of those with a
+    late timer; ``link_rates`` link -> (seconds seen busy, reached / set rate, grain of that measurement),
+    ``rate_spans`` when; ``overtaking`` is how many segments may be ``out_of_order`` because a flow's level
+    changed with as many in flight, None where levels change all the time; ``settings`` mismatches found on
+    reading back at the end, ``changes`` those found while the run went on. ``discard``: what is limited
+    in time disturbs the iterations it touches instead of the run.
     """
 
     seconds: Sequence[Second] = ()
     timer_lateness_s: Sequence[float] = ()
+    late: Sequence[tuple[float, float]] = ()
     link_rates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    rate_spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     queue_drops: int = 0
     other_drops: int = 0
     retransmits: int = 0
@@ -76,109 +186,313 @@ class Evidence:
     overtaking: int | None = 0
     settings: Sequence[str] = ()
     enough_undisturbed: bool = True
+    waits: Sequence[Wait] = ()
+    standstills: Sequence[Standstill] = ()
+    changes: Sequence[Change] = ()
+    order: Mapping[str, Order] = field(default_factory=dict)
+    cores: int = 1
+    dilation: float = 1.0
+    end_s: float = 0.0
+    discard: bool = False
 
 
-def disturbed_spans(seconds: Sequence[Second]) -> list[tuple[float, float]]:
-    """The intervals, on the run's clock, in which neighbours left the run too little CPU."""
-    return [(second.time_s - second.duration_s, second.time_s) for second in seconds if second.machine_caused]
+@dataclass(frozen=True)
+class _Charge:
+    """A reason not to believe the run; ``limited``: it touches the iterations in its findings' spans and no others.
+
+    Without a verdict it is on record only: what it touched is discarded already.
+    """
+
+    verdict: Verdict
+    reason: str
+    findings: tuple[Finding, ...]
+    limited: bool = False
+    machine_caused: bool = False
+
+
+def disturbed_spans(
+    seconds: Sequence[Second], standstills: Sequence[Standstill] = (), cores: int = 1
+) -> list[tuple[float, float]]:
+    """The intervals, on the run's clock, in which neighbours left the run too little CPU or made it stand still."""
+    spans = [(second.start_s, second.time_s) for second in seconds if second.machine_caused]
+    still = [s for s in standstills if _too_long(s) and explained(s, seconds, cores)]
+    return spans + [(s.from_s, s.to_s) for s in still]
+
+
+def discarded_spans(evidence: Evidence) -> list[tuple[float, float]]:
+    """The intervals, on the run's clock, that ``discard`` leaves out beside those that neighbours disturbed."""
+    spans = [(second.start_s, second.time_s) for second in evidence.seconds if second.starved]
+    spans += [(s.from_s, s.to_s) for s in evidence.standstills if _too_long(s)]
+    spans += [(w.start_s, w.time_s) for w in evidence.waits if w.quota_s > MAX_QUOTA_S or w.share > MAX_RUN_DELAY]
+    return spans + [(change.from_s, change.to_s) for change in evidence.changes]
+
+
+def explained(still: Standstill, seconds: Sequence[Second], cores: int) -> bool:
+    """Whether other guests and other processes took enough CPU time while a process stood still to be the reason."""
+    taken = sum(
+        (second.stolen + second.foreign) * second.duration_s * cores
+        for second in seconds
+        if second.start_s < still.to_s and still.from_s < second.time_s
+    )
+    return taken >= EXPLAINED_BY_MACHINE * (still.to_s - still.from_s)
 
 
 def judge(evidence: Evidence) -> Fidelity:
-    """The verdict on a run, with a reason for everything that is not as it should be."""
-    reasons: list[str] = []
-    verdicts: list[Verdict] = ["ok"]
-    machine_caused = _judge_cpu(evidence, reasons, verdicts)
-    lateness = max(evidence.timer_lateness_s, default=0.0)
-    _judge_timers(evidence, lateness, reasons, verdicts)
-    rate_error = _judge_rates(evidence, reasons, verdicts)
-    _judge_losses(evidence, reasons, verdicts)
+    """The verdict on a run, with a reason for everything that is not as it should be, and when and where it was."""
+    steps: tuple[Callable[[Evidence], Iterable[_Charge]], ...] = (
+        _judge_cpu, _judge_timers, _judge_standstills, _judge_waits, _judge_rates, _judge_order, _judge_losses,
+        _judge_settings,
+    )  # fmt: skip
+    charges = [charge for step in steps for charge in step(evidence)]
+    discarded = evidence.discard and evidence.enough_undisturbed
+    counted = [charge for charge in charges if not (discarded and charge.limited) and charge.verdict != "ok"]
+    verdicts = {charge.verdict for charge in counted}
     verdict: Verdict = "invalid" if "invalid" in verdicts else "degraded" if "degraded" in verdicts else "ok"
+    findings = [
+        _undilated(replace(finding, discarded=charge not in counted), evidence.dilation)
+        for charge in charges
+        for finding in charge.findings
+    ]
     return Fidelity(
         verdict=verdict,
-        reasons=tuple(reasons),
+        reasons=tuple(charge.reason for charge in counted),
         min_idle_cpu=min((second.idle for second in evidence.seconds), default=1.0),
-        max_timer_lateness_s=lateness,
-        link_rate_error=rate_error,
+        max_timer_lateness_s=max(evidence.timer_lateness_s, default=0.0),
+        link_rate_error=max(_rate_errors(evidence).values(), default=0.0),
         unintended_drops=evidence.queue_drops + evidence.other_drops,
         retransmits=evidence.retransmits,
         stolen_cpu=_mean([second.stolen for second in evidence.seconds]),
-        machine_caused=machine_caused and verdict != "ok" and len(verdicts) == 2,
+        machine_caused=bool(counted) and all(charge.machine_caused for charge in counted),
+        findings=tuple(sorted(findings, key=lambda finding: (finding.from_s, finding.kind, finding.what))),
+        max_run_delay=max((wait.share for wait in evidence.waits), default=0.0),
+        lower_level_share=max((o.share for o in evidence.order.values() if o.waited_s >= MIN_ORDER_S), default=0.0),
     )
 
 
-def _judge_cpu(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> bool:
-    """Return whether a complaint about CPU is the neighbours' doing."""
+def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
+    """Seconds without idle CPU, told apart by who took it."""
     own = [second for second in evidence.seconds if second.starved and not second.machine_caused]
     neighbours = [second for second in evidence.seconds if second.machine_caused]
     count = len(evidence.seconds)
+    taken = tuple(_neighbours(span) for span in _spans_of(neighbours))
+    short = not evidence.enough_undisturbed
     if own:
         lowest = min(own, key=lambda second: second.idle)
-        reasons.append(
+        yield _Charge(
+            "invalid" if len(own) > INVALID_SHARE * count else "degraded",
             f"idle CPU below {MIN_IDLE_CPU:.0%} in {len(own)} of {count} s by the run's own load "
-            f"(lowest {lowest.idle:.0%} at {lowest.time_s:.0f} s)"
+            f"(lowest {lowest.idle:.0%} at {lowest.time_s:.0f} s)",
+            tuple(_starved(span) for span in _spans_of(own)),
+            limited=True,
         )
-        verdicts.append("invalid" if len(own) > INVALID_SHARE * count else "degraded")
-        return False
-    if neighbours and not evidence.enough_undisturbed:
-        reasons.append(
+    if taken and short and not own:
+        yield _Charge(
+            "degraded",
             f"other load or stolen CPU left less than {MIN_IDLE_CPU:.0%} idle in {len(neighbours)} of {count} s, "
-            "and too few iterations were undisturbed"
+            "and too few iterations were undisturbed",
+            taken,
+            machine_caused=True,
         )
-        verdicts.append("degraded")
-        return True
-    if not evidence.enough_undisturbed:
-        reasons.append("fewer iterations were made than asked for: measure.limit came first")
-        verdicts.append("degraded")
-    return False
+    elif taken:
+        yield _Charge("ok", "", taken)
+    elif short and not own:
+        reason = "fewer iterations were made than asked for: measure.limit came first"
+        yield _Charge("degraded", reason, (Finding("short", 0.0, evidence.end_s, reason),))
 
 
-def _judge_timers(evidence: Evidence, lateness: float, reasons: list[str], verdicts: list[Verdict]) -> None:
+def _judge_timers(evidence: Evidence) -> Iterable[_Charge]:
     """A few late pauses only disturb their iterations, which are listed and replaced; many, or long ones, degrade."""
     late = [value for value in evidence.timer_lateness_s if value > MAX_TIMER_LATENESS_S]
-    count = len(evidence.timer_lateness_s)
-    unreplaced = bool(late) and not evidence.enough_undisturbed
-    if len(late) > max(1.0, MAX_LATE_SHARE * count) or lateness > MAX_STANDSTILL_S or unreplaced:
-        reasons.append(
-            f"a compute pause ended late in {len(late)} of {count} iterations "
-            f"(by {lateness * 1e3:.0f} ms at most, {MAX_TIMER_LATENESS_S * 1e3:.0f} ms allowed)"
+    if not late:
+        return
+    count, longest = len(evidence.timer_lateness_s), max(late)
+    reason = (
+        f"a compute pause ended late in {len(late)} of {count} iterations "
+        f"(by {longest * 1e3:.0f} ms at most, {MAX_TIMER_LATENESS_S * 1e3:.0f} ms allowed)"
+    )
+    unreplaced = not evidence.enough_undisturbed
+    serious = len(late) > max(1.0, MAX_LATE_SHARE * count) or longest > MAX_STANDSTILL_S or unreplaced
+    spans = _merged(evidence.late)
+    findings = tuple(Finding("timer", begin, end, "a compute pause ended late") for begin, end in spans)
+    yield _Charge("degraded" if serious else "ok", reason, findings, limited=True)
+
+
+def _judge_standstills(evidence: Evidence) -> Iterable[_Charge]:
+    """Processes that did nothing although something was due; the machine's doing if it took the CPU meanwhile."""
+    still = [each for each in evidence.standstills if _too_long(each)]
+    for machine in (True, False):
+        found = [each for each in still if explained(each, evidence.seconds, evidence.cores) is machine]
+        if not found:
+            continue
+        longest = max(found, key=lambda each: each.to_s - each.from_s)
+        more = f" ({len(found)} times in all)" if len(found) > 1 else ""
+        by = ", CPU taken by neighbours meanwhile" if machine else ""
+        yield _Charge(
+            "degraded" if not machine or not evidence.enough_undisturbed else "ok",
+            f"{longest.process} stood still for {_milliseconds(longest)} at {longest.from_s:.1f} s{more}{by}",
+            tuple(
+                Finding("standstill", s.from_s, s.to_s, f"{s.process} stood still for {_milliseconds(s)}{by}")
+                for s in found
+            ),
+            limited=True,
+            machine_caused=machine,
         )
-        verdicts.append("degraded")
 
 
-def _judge_rates(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> float:
-    """Judge every link that was seen busy long enough; return the largest error beyond the grain of packets."""
-    errors = {
-        link: max(0.0, abs(reached - 1.0) - grain)
-        for link, (busy_s, reached, grain) in evidence.link_rates.items()
-        if busy_s >= MIN_BUSY_S
-    }
-    worst = max(errors, key=lambda link: errors[link], default=None)
-    if worst is None:
-        return 0.0
-    if errors[worst] > MAX_LINK_RATE_ERROR:
-        wrong = [link for link, error in errors.items() if error > MAX_LINK_RATE_ERROR]
-        reached = evidence.link_rates[worst][1]
-        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        reasons.append(f"link {worst}{more} reached {reached:.1%} of the set rate while busy")
-        verdicts.append("degraded")
-    return errors[worst]
+def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
+    """Processes held back by a quota, and such as wait for a CPU too much; not while neighbours had it."""
+    taken = disturbed_spans(evidence.seconds)
+    held = [wait for wait in evidence.waits if wait.quota_s > MAX_QUOTA_S]
+    slow = [wait for wait in evidence.waits if wait.share > MAX_RUN_DELAY and not _touches(wait, taken)]
+    if held:
+        worst = max(held, key=lambda wait: wait.quota_s)
+        yield _Charge(
+            "degraded",
+            f"a CPU quota held {worst.process} back in {len(held)} of {len(evidence.seconds)} s "
+            f"(for {worst.quota_s * 1e3:.0f} ms at {worst.time_s:.0f} s)",
+            _wait_findings("quota", held, "a CPU quota held {} back"),
+            limited=True,
+        )
+    if slow:
+        worst = max(slow, key=lambda wait: wait.share)
+        yield _Charge(
+            "degraded",
+            f"{worst.process} was ready and waited for a CPU for {worst.share:.0%} of the second before "
+            f"{worst.time_s:.0f} s, {MAX_RUN_DELAY:.0%} allowed ({len({w.time_s for w in slow})} s in all)",
+            _wait_findings("wait", slow, "{} waited for a CPU"),
+            limited=True,
+        )
 
 
-def _judge_losses(evidence: Evidence, reasons: list[str], verdicts: list[Verdict]) -> None:
+def _judge_rates(evidence: Evidence) -> Iterable[_Charge]:
+    """Judge every link that was seen busy long enough; the worst is the reason, all are findings."""
+    wrong = {link: error for link, error in _rate_errors(evidence).items() if error > MAX_LINK_RATE_ERROR}
+    if not wrong:
+        return
+    worst = max(wrong, key=lambda link: wrong[link])
+    more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    yield _Charge(
+        "degraded",
+        f"link {worst}{more} reached {evidence.link_rates[worst][1]:.1%} of the set rate while busy",
+        tuple(
+            Finding(
+                "rate", *evidence.rate_spans.get(link, (0.0, evidence.end_s)),
+                f"link {link} reached {evidence.link_rates[link][1]:.1%} of the set rate while busy", (link,),
+            )
+            for link in wrong
+        ),
+    )  # fmt: skip
+
+
+def _judge_order(evidence: Evidence) -> Iterable[_Charge]:
+    """Lower levels that were served while a higher one waited."""
+    for link, order in evidence.order.items():
+        if order.waited_s >= MIN_ORDER_S and order.share > MAX_LOWER_LEVEL:
+            reason = (
+                f"on link {link} level {order.lower} got {order.share:.1%} of the capacity "
+                f"while level {order.higher} waited"
+            )
+            yield _Charge("degraded", reason, (Finding("order", order.from_s, order.to_s, reason, (link,)),))
+
+
+def _judge_losses(evidence: Evidence) -> Iterable[_Charge]:
+    reasons = []
     if evidence.queue_drops:
         reasons.append(f"{evidence.queue_drops} packets dropped in emulated queues that stand for a lossless fabric")
     if evidence.other_drops:
         reasons.append(f"{evidence.other_drops} packets dropped outside the emulated queues")
     if evidence.retransmits:
         reasons.append(f"{evidence.retransmits} segments were sent again")
-    reordered = evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking
-    if reordered:
+    if evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking:
         reasons.append(f"{evidence.out_of_order} segments arrived out of order, {evidence.overtaking} could have")
-    if evidence.queue_drops or evidence.other_drops or evidence.retransmits or reordered:
-        verdicts.append("degraded")
-    if evidence.settings:
-        reasons.extend(evidence.settings)
-        verdicts.append("invalid")
+    for reason in reasons:
+        yield _Charge("degraded", reason, (Finding("loss", 0.0, evidence.end_s, reason),))
+
+
+def _judge_settings(evidence: Evidence) -> Iterable[_Charge]:
+    """What was not as set or decided: some time in the run, with the seconds concerned, or when it ended."""
+    for change in evidence.changes:
+        where = f"link {change.link}: " if change.link else ""
+        reason = f"{where}{change.what} ({change.from_s:.0f} to {change.to_s:.0f} s)"
+        finding = Finding(change.kind, change.from_s, change.to_s, where + change.what, _names(change.link))
+        yield _Charge("invalid", reason, (finding,), limited=not change.lasting)
+    for reason in evidence.settings:
+        kind = "mark" if "DSCP" in reason and "sampled" in reason else "path" if "switch " in reason else "setting"
+        yield _Charge("invalid", reason, (Finding(kind, 0.0, evidence.end_s, reason),))
+
+
+def _rate_errors(evidence: Evidence) -> dict[str, float]:
+    """Link -> error of its rate beyond the grain of packets, for links seen busy long enough."""
+    return {
+        link: max(0.0, abs(reached - 1.0) - grain)
+        for link, (busy_s, reached, grain) in evidence.link_rates.items()
+        if busy_s >= MIN_BUSY_S
+    }
+
+
+def _spans_of(seconds: Sequence[Second]) -> list[list[Second]]:
+    """Seconds that follow one another, together."""
+    spans: list[list[Second]] = []
+    for second in seconds:
+        if spans and second.start_s - spans[-1][-1].time_s < second.duration_s / 2:
+            spans[-1].append(second)
+        else:
+            spans.append([second])
+    return spans
+
+
+def _neighbours(span: Sequence[Second]) -> Finding:
+    idle = min(second.idle for second in span)
+    stolen, foreign = max(s.stolen for s in span), max(s.foreign for s in span)
+    return Finding(
+        "neighbours", span[0].start_s, span[-1].time_s,
+        f"{idle:.0%} of the CPU idle: other processes took up to {foreign:.0%}, other guests {stolen:.0%}",
+    )  # fmt: skip
+
+
+def _starved(span: Sequence[Second]) -> Finding:
+    idle = min(second.idle for second in span)
+    return Finding("cpu", span[0].start_s, span[-1].time_s, f"{idle:.0%} of the CPU idle by the run's own load")
+
+
+def _wait_findings(kind: str, waits: Sequence[Wait], what: str) -> tuple[Finding, ...]:
+    findings = []
+    by_process = sorted(waits, key=lambda wait: (wait.process, wait.time_s))
+    for process, group in groupby(by_process, key=lambda wait: wait.process):
+        spans = _merged([(wait.start_s, wait.time_s) for wait in group])
+        findings += [Finding(kind, begin, end, what.format(process)) for begin, end in spans]
+    return tuple(findings)
+
+
+def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans in order, those that touch as one."""
+    merged: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1] + 0.1:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _too_long(still: Standstill) -> bool:
+    return still.to_s - still.from_s > MAX_STANDSTILL_S
+
+
+def _milliseconds(still: Standstill) -> str:
+    return f"{(still.to_s - still.from_s) * 1e3:.0f} ms"
+
+
+def _touches(wait: Wait, spans: Sequence[tuple[float, float]]) -> bool:
+    return any(begin < wait.time_s and wait.start_s < end for begin, end in spans)
+
+
+def _names(link: str) -> tuple[str, ...]:
+    return (link,) if link else ()
+
+
+def _undilated(finding: Finding, dilation: float) -> Finding:
+    return replace(finding, from_s=finding.from_s / dilation, to_s=finding.to_s / dilation)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -58,6 +58,24 @@ class DecisionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that was not as it should be: what, on which ``links`` (where it is about links), and when.
+
+    ``kind``: ``cpu`` (the run's own load), ``neighbours`` (other processes, other guests), ``timer``,
+    ``standstill``, ``wait`` (for a CPU), ``quota`` (of a control group), ``rate``, ``order`` (of levels),
+    ``setting``, ``path``, ``mark``, ``loss`` or ``short`` (too few iterations). Undilated seconds of the run.
+    ``discarded``: the iterations that it touched are left out as disturbed, it does not count in the verdict.
+    """
+
+    kind: str
+    from_s: float
+    to_s: float
+    what: str
+    links: tuple[str, ...] = ()
+    discarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Fidelity:
     """The verdict on a run and the evidence it rests on. The flow engine is always ``ok``."""
 
@@ -70,6 +88,9 @@ class Fidelity:
     retransmits: int = 0
     stolen_cpu: float = 0.0
     machine_caused: bool = False
+    findings: tuple[Finding, ...] = ()
+    max_run_delay: float = 0.0
+    lower_level_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

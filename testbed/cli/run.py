@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
     parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if the verdict is not ok")
+    parser.add_argument("--discard-disturbed", action="store_true",
+                        help="leave out, list and replace iterations that a fault limited in time touched")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,6 +53,7 @@ def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
         out=arguments.out,
         quiet=False,
         allow_degraded=arguments.allow_degraded,
+        discard_disturbed=arguments.discard_disturbed,
     )
     if not arguments.json:
         _show(result)

@@ -83,6 +83,7 @@ class Cluster:
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
+        self.late_workers: list[tuple[str, float, float]] = []
         self.marks = MarkLog()
         self.origin = 0.0
         self._decision = Decision()
@@ -230,9 +231,21 @@ class Cluster:
         """The decision in force."""
         return self._decision
 
-    async def switch_mismatches(self) -> list[str]:
-        """What on the switches is not as decided: rules, and paths by the packets counted on them."""
-        return await self._controller.mismatches()
+    async def switch_check(self) -> dict[str, Any]:
+        """What on the switches is not as decided, and the packets counted along each flow's path."""
+        await asyncio.to_thread(self.network.openvswitch.settle)
+        return await self._controller.check()
+
+    @property
+    def steady_since(self) -> int | None:
+        """Number of the decision that switches carry out; None while they are being brought to a new one."""
+        return None if self._changing.locked() else len(self.decisions)
+
+    def watched_processes(self) -> dict[str, int]:
+        """The processes on which a run's timing rests: name -> process id."""
+        workers = {f"the worker of host {host}": pid for host, pid in self.workers.pids.items()}
+        controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
+        return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **workers}
 
     def _now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""
@@ -291,6 +304,8 @@ class Cluster:
         return found
 
     def _on_event(self, host: str, event: Event) -> None:
+        if event["event"] == "late":
+            self.late_workers.append((host, event["from"], event["to"]))
         if event["event"] == "closed":
             self.retransmits += event["retransmits"]
         if event["event"] == "shaped" and self.steps is not None:

@@ -115,10 +115,10 @@ class ControllerProcess:
         """Flip the first switch of ``flows``, whose senders hold still."""
         await self.request("POST", "/commit", {"flows": list(flows)})
 
-    async def mismatches(self) -> list[str]:
-        """What on the switches is not as decided."""
+    async def check(self) -> dict[str, Any]:
+        """``mismatches``, what on the switches is not as decided, and ``packets``, flow -> counted along its path."""
         answer: dict[str, Any] = await self.request("GET", "/check")
-        return list(answer["mismatches"])
+        return answer
 
     async def taken_paths(self) -> dict[str, Any]:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 _RTM_GETLINK = 18
 _RTM_GETQDISC = 38
+_RTM_GETTCLASS = 42
+_RTM_GETTFILTER = 46
 _REQUEST_DUMP = 0x301
 _REQUEST_ECHO = 9
 _TC_H_ROOT = 0xFFFFFFFF
@@ -21,7 +23,12 @@ _DONE = 3
 _ERROR = 2
 _IFLA_IFNAME = 3
 _IFLA_STATS64 = 23
+_TCA_OPTIONS = 2
 _TCA_STATS2 = 7
+_TCA_U32_CLASSID = 1
+_TCA_U32_COUNTERS = 9
+_TCA_HTB_PARAMETERS = 1
+_RATE_IN_PARAMETERS = 8
 _STATS_BASIC = 1
 _STATS_QUEUE = 3
 _HEADER = struct.Struct("=IHHII")
@@ -52,6 +59,32 @@ class InterfaceCounters:
     drops: int
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A qdisc, class or filter as the kernel describes it, its counters left out."""
+
+    kind: str
+    parent: int
+    handle: int
+    attributes: bytes
+
+    @property
+    def rate(self) -> int | None:
+        """Bit/s that an HTB class is guaranteed; None for anything else."""
+        for kind, start, end in _attributes(self.attributes, 0, len(self.attributes)):
+            if kind == _TCA_HTB_PARAMETERS and end - start > _RATE_IN_PARAMETERS + 4:
+                return 8 * int(struct.unpack_from("=I", self.attributes, start + _RATE_IN_PARAMETERS)[0])
+        return None
+
+    @property
+    def target(self) -> int | None:
+        """The class that a filter leads to; None for a filter's table."""
+        for kind, start, _ in _attributes(self.attributes, 0, len(self.attributes)):
+            if kind == _TCA_U32_CLASSID:
+                return int(struct.unpack_from("=I", self.attributes, start)[0])
+        return None
+
+
 class CounterSocket:
     """A netlink socket that belongs to the namespace in which it was made."""
 
@@ -78,6 +111,18 @@ class CounterSocket:
             raise OSError(f"interface {interface} has no root queue")
         return self._queue(data[_HEADER.size :])
 
+    def classes(self, interface: int) -> list[QueueCounters]:
+        """Counters of every class of ``interface`` (index); ``handle`` is the whole one, major and minor."""
+        question = _TCMSG.pack(0, 0, 0, interface, 0, 0, 0)
+        return [self._queue(body, whole=True) for body in self._dump(_RTM_GETTCLASS, question)]
+
+    def settings(self, interface: int, filter_parent: int) -> list[Setting]:
+        """Every class of ``interface``, and every filter at its qdisc ``filter_parent``, without their counters."""
+        classes = self._dump(_RTM_GETTCLASS, _TCMSG.pack(0, 0, 0, interface, 0, 0, 0))
+        found = [_setting("class", body) for body in classes]
+        filters = self._dump(_RTM_GETTFILTER, _TCMSG.pack(0, 0, 0, interface, 0, filter_parent, 0))
+        return found + [_setting("filter", body) for body in filters]
+
     def interfaces(self) -> list[InterfaceCounters]:
         """Counters of every interface of the namespace."""
         return [self._interface(body) for body in self._dump(_RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0, 0))]
@@ -97,7 +142,7 @@ class CounterSocket:
                 offset += (length + 3) & ~3
 
     @staticmethod
-    def _queue(body: bytes) -> QueueCounters:
+    def _queue(body: bytes, whole: bool = False) -> QueueCounters:
         _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(body)
         size = packets = backlog = drops = 0
         for kind, start, end in _attributes(body, _TCMSG.size, len(body)):
@@ -108,7 +153,7 @@ class CounterSocket:
                     size, packets = struct.unpack_from("=QI", body, at)
                 elif inner == _STATS_QUEUE:
                     _, backlog, drops = struct.unpack_from("=III", body, at)
-        return QueueCounters(interface, handle >> 16, size, packets, backlog, drops)
+        return QueueCounters(interface, handle if whole else handle >> 16, size, packets, backlog, drops)
 
     @staticmethod
     def _interface(body: bytes) -> InterfaceCounters:
@@ -121,6 +166,18 @@ class CounterSocket:
                 counters = struct.unpack_from("=8Q", body, start)
                 packets, drops = counters[0] + counters[1], sum(counters[4:8])
         return InterfaceCounters(index, name, packets, drops)
+
+
+def _setting(kind: str, body: bytes) -> Setting:
+    _, _, _, _, handle, parent, _ = _TCMSG.unpack_from(body)
+    kept = b""
+    for attribute, start, end in _attributes(body, _TCMSG.size, len(body)):
+        if attribute != _TCA_OPTIONS:
+            continue
+        for inner, at, stop in _attributes(body, start, end):
+            if kind != "filter" or inner != _TCA_U32_COUNTERS:
+                kept += body[at - _ATTRIBUTE.size : at + (stop - at + 3 & ~3)]
+    return Setting(kind, parent, handle, kept)
 
 
 def _attributes(body: bytes, offset: int, end: int) -> Iterator[tuple[int, int, int]]:

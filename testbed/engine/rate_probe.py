@@ -9,7 +9,7 @@ are watched closely: those with most in their queues, and of those the least wat
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +21,15 @@ MIN_INTERVAL_S: Final = 0.005
 MIN_STRETCH_PACKETS: Final = 20
 GRAIN: Final = 2.0
 """Packets: five standard deviations of the count at the two ends of a stretch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From ``begin`` to ``end`` on the machine's clock a link was busy all the time and sent ``sent`` bytes."""
+
+    begin: float
+    end: float
+    sent: int
 
 
 @dataclass
@@ -35,16 +44,15 @@ class ProbedLink:
     interface: int
     wire_rate: float
     busy_s: float = 0.0
-    sent: int = 0
-    stretches: int = 0
+    stretches: list[Stretch] = field(default_factory=list, repr=False)
     begin: tuple[float, int] | None = field(default=None, repr=False)
     last: tuple[float, int] = field(default=(0.0, 0), repr=False)
     waiting: int = field(default=0, repr=False)
 
-    @property
-    def reached(self) -> float:
-        """Reached / set rate over all busy stretches."""
-        return self.sent * 8 / self.busy_s / self.wire_rate if self.busy_s else 0.0
+    def reached(self, stretches: Sequence[Stretch], packet: int) -> tuple[float, float, float]:
+        """(seconds, reached / set rate, how far off that may be by the grain of packets) over ``stretches``."""
+        busy_s, sent = sum(s.end - s.begin for s in stretches), sum(s.sent for s in stretches)
+        return busy_s, sent * 8 / busy_s / self.wire_rate, GRAIN * len(stretches) ** 0.5 * packet / sent
 
     def look(self, now: float, sent: int, waiting: int, packet: int) -> None:
         """Take note of the counters at ``now``: bytes sent so far and waiting; ``packet`` is a full one's size."""
@@ -61,8 +69,7 @@ class ProbedLink:
         """Count the stretch under way if it was long enough."""
         if self.begin is not None and self.last[1] - self.begin[1] >= MIN_STRETCH_PACKETS * packet:
             self.busy_s += self.last[0] - self.begin[0]
-            self.sent += self.last[1] - self.begin[1]
-            self.stretches += 1
+            self.stretches.append(Stretch(self.begin[0], self.last[0], self.last[1] - self.begin[1]))
         self.begin = None
 
 
@@ -89,15 +96,42 @@ class RateProbe:
     def poll(self) -> None:
         """Read the counters of the watched links."""
         for link in self._watched:
-            counters = link.socket.root_queue(link.interface)
+            try:
+                counters = link.socket.root_queue(link.interface)
+            except OSError:  # somebody took the queue away: that is found when settings are read back
+                link.begin = None
+                continue
             link.look(time.monotonic(), counters.bytes, counters.backlog, self._packet)
 
-    def results(self) -> dict[str, tuple[float, float, float]]:
-        """Link -> (seconds seen busy, reached / set rate, how far off that may be by the grain of packets)."""
+    def share(self, link: str, stretch: Stretch) -> float:
+        """Reached / set rate in one stretch of ``link``."""
+        return stretch.sent * 8 / (stretch.end - stretch.begin) / self._links[link].wire_rate
+
+    def packets_in(self, seconds: float) -> int:
+        """Full packets that the fastest link sends in this time."""
+        fastest = max((link.wire_rate for link in self._links.values()), default=0.0)
+        return round(seconds * fastest / 8 / self._packet)
+
+    def results(
+        self, begin: float = 0.0, without: Sequence[tuple[float, float]] = ()
+    ) -> dict[str, tuple[float, float, float]]:
+        """Link -> (seconds seen busy, reached / set rate, how far off that may be by the grain of packets).
+
+        Of stretches after ``begin`` on the machine's clock that none of the spans ``without`` touches.
+        """
+        return {
+            name: self._links[name].reached(stretches, self._packet)
+            for name, stretches in self.stretches(begin, without).items()
+        }
+
+    def stretches(self, begin: float = 0.0, without: Sequence[tuple[float, float]] = ()) -> dict[str, list[Stretch]]:
+        """Link -> its busy stretches, of links that have any; those under way end here."""
         for link in self._watched:
             link.end_stretch(self._packet)
-        return {
-            name: (link.busy_s, link.reached, GRAIN * link.stretches**0.5 * self._packet / link.sent)
+        found = {
+            name: [
+                s for s in link.stretches if s.begin >= begin and not any(a < s.end and s.begin < b for a, b in without)
+            ]
             for name, link in self._links.items()
-            if link.stretches
         }
+        return {name: stretches for name, stretches in found.items() if stretches}

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from testbed.engine.machine import cpu_share, read_cpu_times
 from testbed.engine.netlink import CounterSocket
+from testbed.engine.order_probe import OrderedLink, OrderProbe
+from testbed.engine.queue_watch import QueueWatch, WatchedLink
 from testbed.engine.rate_probe import ProbedLink, RateProbe
 from testbed.experiment import Scale
 from testbed.fidelity import Second
 from testbed.record import LinkRow
 from topologies.addressing import interface_name
+from topologies.fabric import Link
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of
 from topologies.shaping import LEAF_HANDLE, payload_share
@@ -25,7 +28,7 @@ class _Queue:
 
 
 class Sampler:
-    """Reads counters when asked; ``links``, ``seconds`` and ``probe`` collect what it saw.
+    """Reads counters when asked; ``links``, ``seconds``, ``probe``, ``order`` and ``queues`` collect what it saw.
 
     Sizes in ``links`` are payload in the scenario's units, times undilated from ``origin``.
     """
@@ -36,6 +39,8 @@ class Sampler:
         self._sockets: list[CounterSocket] = []
         self._queues: list[dict[tuple[int, int], _Queue]] = []
         self._probed: dict[str, ProbedLink] = {}
+        self._ordered: dict[str, OrderedLink] = {}
+        self._watched: dict[str, WatchedLink] = {}
         for host, pid in network.namespaces():
             if pid is None:
                 self._open(network, host)
@@ -49,6 +54,8 @@ class Sampler:
         self._cpu = read_cpu_times()
         self._time = origin
         self.probe = RateProbe(self._probed, scale.mtu)
+        self.order = OrderProbe(self._ordered, scale.mtu)
+        self.queues = QueueWatch(self._watched)
         self._drops = self._interface_drops()
         self._first = True
         self.sample(origin)  # what was counted before is not the run's
@@ -59,28 +66,47 @@ class Sampler:
         queues: dict[tuple[int, int], _Queue] = {}
         for link in network.links_of_namespace(host):
             index = socket.if_nametoindex(interface_name(network.fabric, link))
-            rate = network.shaping_of(link).wire_rate
-            self._probed[link.name] = ProbedLink(self._sockets[-1], index, rate)
+            self._watch(network, link, index)
             for level in range(network.settings.levels):
                 queues[index, LEAF_HANDLE + level] = _Queue(link.name, level)
         self._queues.append(queues)
+
+    def _watch(self, network: EmulatedNetwork, link: Link, index: int) -> None:
+        """Have the interface ``index``, which sends on ``link``, looked at closely."""
+        counters, shaping = self._sockets[-1], network.shaping_of(link)
+        htb = shaping.discipline == "htb"
+        classes = {(0x10010 if htb else 0x20001) + level: level for level in range(shaping.levels)}
+        self._probed[link.name] = ProbedLink(counters, index, shaping.wire_rate)
+        self._ordered[link.name] = OrderedLink(counters, index, classes, shaping.wire_rate, shaping.burst)
+        self._watched[link.name] = WatchedLink(counters, index, 0x10000 if htb else 0x20000)
 
     def sample(self, now: float) -> Second:
         """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""
         duration = max(now - self._time, 1e-6)
         waiting: dict[str, int] = defaultdict(int)
+        sent: dict[str, dict[int, int]] = defaultdict(dict)
+        missing = set(self._bytes)
         for counters, queues in zip(self._sockets, self._queues, strict=True):
             for entry in counters.queues():
                 queue = queues.get((entry.interface, entry.handle))
                 if queue is None:
                     continue
+                missing.discard(queue)
                 before, drops = self._bytes.get(queue, (0, 0))
+                if entry.bytes < before:  # made anew since the last sample
+                    self.queues.note_reset(queue.link, self._time - self._origin, now - self._origin)
+                    before, drops = 0, 0
                 moved = entry.bytes - before
                 if moved or entry.backlog or entry.drops > drops:
                     self._add_row(now, queue, moved, entry.backlog, entry.drops - drops)
                 self._bytes[queue] = (entry.bytes, entry.drops)
                 waiting[queue.link] += entry.backlog
+                if moved:
+                    sent[queue.link][queue.level] = moved
+        suspect = {queue.link for queue in missing}
         self.probe.focus(waiting)
+        self.order.focus(sent)
+        self.queues.look(now - self._origin, sorted(suspect))
         self._first = False
         return self._account_cpu(now, duration)
 
@@ -104,7 +130,7 @@ class Sampler:
         cpu = read_cpu_times()
         share = cpu_share(self._cpu, cpu, now, duration)
         self._cpu, self._time = cpu, now
-        second = Second(now - self._origin, duration, share.idle, share.stolen, share.foreign)
+        second = Second(now - self._origin, duration, share.idle, share.stolen, share.foreign, share.pressure)
         self.seconds.append(second)
         return second
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,15 +14,29 @@ from testbed.engine.cluster import Cluster, Tell
 from testbed.engine.collect import iteration_rows, late_spans, overlaps, undisturbed_iterations, windows
 from testbed.engine.marks_seen import old_marks_s, read_packets, wrong_marks
 from testbed.engine.packet_tap import PacketTap
+from testbed.engine.path_watch import PathWatch
+from testbed.engine.plan import window_packets
+from testbed.engine.process_watch import ProcessWatch
 from testbed.engine.sampler import Sampler
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
-from testbed.fidelity import MAX_TIMER_LATENESS_S, Evidence, disturbed_spans, judge
+from testbed.fidelity import (
+    MAX_TIMER_LATENESS_S,
+    Change,
+    Evidence,
+    Standstill,
+    discarded_spans,
+    disturbed_spans,
+    judge,
+)
 from testbed.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run that meets disturbances goes on for at most this many times its undisturbed length."""
+_CORES: Final = os.cpu_count() or 1
+STATE_S: Final = 0.05
+"""How often processes are looked at to see whether they are stopped."""
 
 
 class Session:
@@ -33,6 +49,8 @@ class Session:
         self._experiment = experiment
         self._tell = tell
         self._tap: PacketTap
+        self._paths: PathWatch
+        self._processes: ProcessWatch
         self._seen = 0
         self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
@@ -50,15 +68,19 @@ class Session:
         cluster.start_first_jobs()
         sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin)
         self._tap = PacketTap(cluster.network)
-        probing = asyncio.create_task(_probe(sampler))
+        self._processes = ProcessWatch(cluster.watched_processes(), 0.0)
+        slack = 2 * window_packets(self._experiment) + 2 * sampler.probe.packets_in(STATE_S)
+        self._paths = PathWatch(cluster.switch_check, lambda: cluster.steady_since, cluster.origin, slack)
+        watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
         later = [job for job in self._experiment.jobs if job.start_s > 0.0]
         arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]
         try:
-            enough = await self._watch(sampler, arrivals)
+            enough = await self._watch(sampler, [*arrivals, *watches])
         finally:
-            for task in [probing, *arrivals]:
+            for task in [*watches, *arrivals]:
                 task.cancel()
         end = time.monotonic()
+        self._processes.finish(end - cluster.origin)
         self._tap.drain()
         self._tap.close()
         wrong = await self._mismatches()
@@ -74,10 +96,25 @@ class Session:
         )
         self._seen = len(seen)
         self._old_marks = old_marks_s(seen, cluster.marks)
-        return await cluster.switch_mismatches() + wrong_marks(seen, cluster.marks)
+        return await self._paths.look() + wrong_marks(seen, cluster.marks)
 
-    async def _watch(self, sampler: Sampler, arrivals: Sequence[asyncio.Task[None]]) -> bool:
-        """Sample until every job has its iterations; return whether enough of them were undisturbed."""
+    async def _probe(self, sampler: Sampler) -> None:
+        """Watch busy links and the state of processes closely until cancelled."""
+        looked = 0.0
+        while True:
+            sampler.probe.poll()
+            sampler.order.poll()
+            now = time.monotonic()
+            if now - looked >= STATE_S:
+                looked = now
+                self._processes.look(now - self._cluster.origin)
+            await asyncio.sleep(sampler.probe.interval_s)
+
+    async def _watch(self, sampler: Sampler, tasks: Sequence[asyncio.Task[None]]) -> bool:
+        """Sample until every job has its iterations; return whether enough of them were undisturbed.
+
+        What goes wrong in one of ``tasks`` is raised here.
+        """
         cluster, dilation = self._cluster, self._experiment.scale.time
         limit = cluster.origin + self._experiment.measure.limit_s * dilation
         planned: float | None = None
@@ -87,11 +124,12 @@ class Session:
             tick += SAMPLE_S
             await asyncio.sleep(max(0.0, tick - time.monotonic()))
             cluster.workers.check()
-            for task in [*arrivals, *changes]:
+            for task in [*tasks, *changes]:
                 if task.done():
                     task.result()
             now = time.monotonic()
             sampler.sample(now)
+            self._processes.sample(now - cluster.origin)
             self._tap.drain()
             self._report_progress()
             changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
@@ -134,12 +172,42 @@ class Session:
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
         reports = self._cluster.reports
         spans = self._neighbours(sampler) + late_spans(reports, MAX_TIMER_LATENESS_S)
+        if self._experiment.measure.discard_disturbed:
+            spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
         return iteration_rows(reports, self._experiment, self._cluster.origin, spans)
 
     def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When neighbours took the CPU, on the machine's clock."""
+        return self._on_the_machines_clock(disturbed_spans(sampler.seconds, self._standstills(), _CORES))
+
+    def _on_the_machines_clock(self, spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         origin = self._cluster.origin
-        return [(origin + start, origin + end) for start, end in disturbed_spans(sampler.seconds)]
+        return [(origin + start, origin + end) for start, end in spans]
+
+    def _standstills(self) -> list[Standstill]:
+        """Processes that were stopped, and workers whose heartbeat came late, since the run began."""
+        origin = self._cluster.origin
+        late = [
+            Standstill(f"the worker of host {host}", begin - origin, end - origin)
+            for host, begin, end in self._cluster.late_workers
+            if begin >= origin
+        ]
+        stopped = self._processes.standstills
+        told = [s for s in stopped if not any(s.process == each.process and _overlap(s, each) for each in late)]
+        return sorted([*late, *told], key=lambda still: still.from_s)
+
+    def _changes(self, sampler: Sampler) -> list[Change]:
+        return [*sampler.queues.changes, *self._paths.changes]
+
+    def _seen_so_far(self, sampler: Sampler) -> Evidence:
+        """The evidence that is limited in time."""
+        return Evidence(
+            seconds=sampler.seconds,
+            waits=self._processes.waits,
+            standstills=self._standstills(),
+            changes=self._changes(sampler),
+            cores=_CORES,
+        )
 
     def _report_progress(self) -> None:
         jobs = self._cluster.jobs.values()
@@ -175,17 +243,29 @@ class Session:
         mismatches: list[str],
     ) -> Evidence:
         """What was seen from the first measured iteration on; timers do not count while neighbours took the CPU."""
-        measure = self._experiment.measure
-        begin = min((span.start_s for span in spans.values()), default=0.0) * self._experiment.scale.time
+        measure, dilation = self._experiment.measure, self._experiment.scale.time
+        begin = min((span.start_s for span in spans.values()), default=0.0) * dilation
         neighbours = self._neighbours(sampler)
-        return Evidence(
-            seconds=[second for second in sampler.seconds if second.time_s - second.duration_s >= begin],
-            timer_lateness_s=[
-                report.late
-                for report in self._cluster.reports
-                if report.iteration >= measure.warmup and not overlaps(report, neighbours)
-            ],
-            link_rates=sampler.probe.results(),
+        reports = [
+            report
+            for report in self._cluster.reports
+            if report.iteration >= measure.warmup and not overlaps(report, neighbours)
+        ]
+        origin = self._cluster.origin
+        late = late_spans(reports, MAX_TIMER_LATENESS_S)
+        return replace(
+            self._seen_so_far(sampler),
+            seconds=[second for second in sampler.seconds if second.start_s >= begin],
+            waits=[wait for wait in self._processes.waits if wait.start_s >= begin],
+            standstills=[still for still in self._standstills() if still.to_s >= begin],
+            timer_lateness_s=[report.late for report in reports],
+            late=[(start - origin, end - origin) for start, end in late],
+            link_rates=sampler.probe.results(without=neighbours),
+            rate_spans={
+                link: (stretches[0].begin - origin, stretches[-1].end - origin)
+                for link, stretches in sampler.probe.stretches(without=neighbours).items()
+            },
+            order=sampler.order.results(origin),
             queue_drops=sampler.queue_drops,
             other_drops=sampler.other_drops(),
             retransmits=self._cluster.retransmits,
@@ -193,7 +273,21 @@ class Session:
             overtaking=self._cluster.overtaking,
             settings=mismatches,
             enough_undisturbed=enough,
+            dilation=dilation,
+            end_s=max((second.time_s for second in sampler.seconds), default=0.0),
+            discard=measure.discard_disturbed,
         )
+
+    def _run_delay_rows(self) -> list[list[float]]:
+        """[time, ovs-vswitchd, controller, slowest worker, quota on ovs-vswitchd] of every sample, in shares of it."""
+        rows: dict[float, list[float]] = {}
+        for wait in self._processes.waits:
+            row = rows.setdefault(wait.time_s, [wait.time_s, 0.0, 0.0, 0.0, 0.0])
+            place = {"ovs-vswitchd": 1, "the controller": 2}.get(wait.process, 3)
+            row[place] = max(row[place], round(wait.share, 4))
+            if place == 1:
+                row[4] = round(wait.quota_s / wait.duration_s, 4)
+        return list(rows.values())
 
     def _environment(self, sampler: Sampler, evidence: Evidence) -> dict[str, object]:
         """The evidence itself, for the run's directory."""
@@ -203,7 +297,12 @@ class Session:
             "confirm_s": self._cluster.confirmations,
             "datapath": "kernel" if network.settings.kernel_datapath else "userspace",
             "priority_queues": network.settings.discipline,
-            "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign] for s in sampler.seconds],
+            "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
+            "run_delay": self._run_delay_rows(),
+            "standstills": [[s.process, s.from_s, s.to_s] for s in evidence.standstills],
+            "link_stretches": _stretch_rows(sampler, self._cluster.origin),
+            "level_order": {link: asdict(order) for link, order in evidence.order.items()},
+            "timers": [[r.phases[-1].end - self._cluster.origin, r.late] for r in self._cluster.reports],
             "link_rates": {link: [round(value, 5) for value in seen] for link, seen in evidence.link_rates.items()},
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,
@@ -214,8 +313,16 @@ class Session:
         }
 
 
-async def _probe(sampler: Sampler) -> None:
-    """Watch busy links closely until cancelled."""
-    while True:
-        sampler.probe.poll()
-        await asyncio.sleep(sampler.probe.interval_s)
+def _overlap(one: Standstill, other: Standstill) -> bool:
+    return one.from_s < other.to_s and other.from_s < one.to_s
+
+
+def _stretch_rows(sampler: Sampler, origin: float) -> dict[str, list[list[float]]]:
+    """Link -> [begin, end, reached / set rate] of its busy stretches, on the run's clock."""
+    return {
+        link: [
+            [round(s.begin - origin, 3), round(s.end - origin, 3), round(sampler.probe.share(link, s), 4)]
+            for s in stretches
+        ]
+        for link, stretches in sampler.probe.stretches().items()
+    }

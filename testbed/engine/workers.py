@@ -19,7 +19,7 @@ _ANSWER_S = 60.0
 
 Event = dict[str, Any]
 
-_FREQUENT = ("iteration", "step", "shaped")
+_FREQUENT = ("iteration", "step", "shaped", "late")
 """Events that nobody waits for."""
 
 

@@ -19,7 +19,8 @@ quit       end
 =========  ===========================================================================
 
 Events are ``{"event": ...}``; ``iteration`` carries what a job's iteration measured; ``step``, where a
-plan asks for it, says that the communication of a phase begins or ends on this host.
+plan asks for it, says that the communication of a phase begins or ends on this host; ``late`` that the
+worker was not served for a while.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import Any
 
 from workloads.worker.changes import FlowChanges
 from workloads.worker.connections import Connections
+from workloads.worker.heartbeat import Heartbeat
 from workloads.worker.hosted import HostedJob, program_of
 from workloads.worker.loop import LineReader, Loop
 from workloads.worker.streams import InStream, OutStream
@@ -67,6 +69,7 @@ class WorkerService:
         """Serve until ``quit`` or the end of standard input."""
         self._loop.watch(sys.stdin.fileno(), select.EPOLLIN, self._commands)
         self._tell({"event": "ready"})
+        Heartbeat(self._loop, self._tell)
         self._loop.run()
 
     def _tell(self, event: dict[str, Any]) -> None:

@@ -1,0 +1,28 @@
+"""A timer that only tells whether the worker is served in time: what nobody waits for can be late unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from workloads.worker.loop import Loop
+
+PERIOD_S: Final = 0.1
+"""Ten wake-ups a second cost a tenth of a percent of a core, and a standstill of 0.2 s spans at least one."""
+WORTH_TELLING_S: Final = 0.05
+"""Shorter delays are said by the compute timers that they hit."""
+
+
+class Heartbeat:
+    """Fires every :data:`PERIOD_S`; tells a ``late`` event with begin and end of the time it was not served."""
+
+    def __init__(self, loop: Loop, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._loop = loop
+        self._tell = tell
+        loop.at(loop.clock() + PERIOD_S, self._beat)
+
+    def _beat(self, lateness: float) -> None:
+        now = self._loop.clock()
+        if lateness > WORTH_TELLING_S:
+            self._tell({"event": "late", "from": now - lateness, "to": now})
+        self._loop.at(now + PERIOD_S, self._beat)
