@@ -5,49 +5,121 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from testbed.errors import EXIT_OK, BadInputError
+from testbed.errors import EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
-from testbed.reproduce.experiment import Column, Experiment, Row, Settings, find, names
+from testbed.reproduce.documents import document, kept, write
+from testbed.reproduce.experiment import OUT, Column, Experiment, Row, Settings, find, names, seeds_of
 
 NAME = "reproduce"
 HELP = "an experiment of a paper, beside the paper's own numbers; without NAME: which there are"
+ALL: Final = "all"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiment and what can be changed about it."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment, or 'all'")
     parser.add_argument("--cases", type=int, metavar="N", help="how many cases, instead of the paper's number")
-    parser.add_argument("--seed", type=int, metavar="N", default=1, help="which draw of cases (default: 1)")
+    parser.add_argument("--seed", type=int, metavar="N", default=1,
+                        help="which draw of cases; the first hash seed (default: 1)")  # fmt: skip
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many hash seeds an emulated experiment takes")
+    parser.add_argument("--row", metavar="SCENARIO", action="append", default=[], dest="only",
+                        help="only this row of an emulated experiment (repeatable)")  # fmt: skip
+    parser.add_argument("--redo", action="store_true", help="make kept runs again whose verdict is not ok")
+    parser.add_argument("--out", type=Path, metavar="DIR", default=OUT,
+                        help=f"where runs, rows and plots are kept (default: {OUT})")  # fmt: skip
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: as many as cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if a verdict is not ok")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the rows of the experiment, or the list of experiments."""
+    """Print the rows of the experiment, or of all; or the list of experiments."""
     if arguments.name is None:
         _list(arguments.json)
         return EXIT_OK
+    status = _all(arguments) if arguments.name == ALL else _one(arguments)
+    return EXIT_OK if status == EXIT_NOT_BELIEVABLE and arguments.allow_degraded else status
+
+
+def _one(arguments: argparse.Namespace) -> int:
     experiment = find(arguments.name)
     settings = _settings(arguments, experiment)
-    with Progress(quiet=False) as progress:
-        rows = experiment.run(settings, progress)
+    rows = _rows(experiment, settings)
     if arguments.json:
         print(json.dumps(document(arguments.name, command(arguments), rows), indent=1))
-        return EXIT_OK
-    print(f"{arguments.name}: {experiment.SUMMARY} ({experiment.SOURCE}); {settings.cases} cases, seed {settings.seed}")
-    _show(experiment.COLUMNS, rows)
-    return EXIT_OK
+    else:
+        _show(arguments.name, experiment, settings, rows)
+    return _status(rows)
+
+
+def _all(arguments: argparse.Namespace) -> int:
+    """Every experiment, one after the other; one that cannot be made is named and does not end the others."""
+    for option, value in (("--cases", arguments.cases), ("--row", arguments.only)):
+        if value:
+            raise BadInputError(f"{option} belongs to one experiment, not to all")
+    documents: list[dict[str, Any]] = []
+    statuses = [_one_of_all(name, arguments, documents) for name in names()]
+    if arguments.json:
+        print(json.dumps({"experiments": documents}, indent=1))
+    return _worst(statuses)
+
+
+def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> int:
+    """Add the document of experiment ``name``; returns the status it asks for."""
+    experiment = find(name)
+    own = argparse.Namespace(**{**vars(arguments), "name": name})
+    own.seeds = arguments.seeds if seeds_of(experiment) else None
+    settings = _settings(own, experiment)
+    try:
+        rows = _kept_or_made(name, command(own), experiment, settings)
+    except TestbedError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return error.exit_status
+    documents.append(write(settings.out, name, command(own), rows))
+    if not arguments.json:
+        _show(name, experiment, settings, rows)
+    return _status(rows)
+
+
+def _kept_or_made(name: str, again: str, experiment: Experiment, settings: Settings) -> Sequence[Row]:
+    """Rows that were computed are kept as a whole; emulated experiments keep their runs one by one."""
+    rows = None if seeds_of(experiment) else kept(settings.out, name, again)
+    if rows is None:
+        return _rows(experiment, settings)
+    print(f"{name}: kept from before", file=sys.stderr)
+    return rows
+
+
+def _rows(experiment: Experiment, settings: Settings) -> Sequence[Row]:
+    with Progress(quiet=False) as progress:
+        rows = experiment.run(settings, progress)
+    return rows
 
 
 def _settings(arguments: argparse.Namespace, experiment: Experiment) -> Settings:
-    for option, value in (("--cases", arguments.cases), ("--jobs", arguments.jobs)):
+    emulates = bool(seeds_of(experiment))
+    for option, value in (("--cases", arguments.cases), ("--jobs", arguments.jobs), ("--seeds", arguments.seeds)):
         if value is not None and value < 1:
             raise BadInputError(f"{option} must be at least 1, not {value}")
-    cases = experiment.CASES if arguments.cases is None else arguments.cases
-    return Settings(cases, arguments.seed, arguments.jobs or len(os.sched_getaffinity(0)))
+    if emulates and arguments.cases is not None:
+        raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
+    if not emulates and (arguments.seeds is not None or arguments.only):
+        raise BadInputError(f"{arguments.name} emulates nothing, expected neither --seeds nor --row")
+    return Settings(
+        cases=experiment.CASES if arguments.cases is None else arguments.cases,
+        seed=arguments.seed,
+        processes=arguments.jobs or len(os.sched_getaffinity(0)),
+        seeds=seeds_of(experiment) if arguments.seeds is None else arguments.seeds,
+        only=tuple(arguments.only),
+        out=arguments.out,
+        redo=arguments.redo,
+    )
 
 
 def command(arguments: argparse.Namespace) -> str:
@@ -55,13 +127,18 @@ def command(arguments: argparse.Namespace) -> str:
     words = ["python -m testbed reproduce", arguments.name]
     words += [] if arguments.cases is None else [f"--cases {arguments.cases}"]
     words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
+    words += [] if arguments.seeds is None else [f"--seeds {arguments.seeds}"]
+    words += [f"--row {name}" for name in arguments.only]
     return " ".join(words)
 
 
-def document(name: str, again: str, rows: Sequence[Row]) -> dict[str, object]:
-    """Return what ``--json`` prints."""
-    listed = [{"label": row.label, "paper": dict(row.paper), "here": dict(row.here), "note": row.note} for row in rows]
-    return {"name": name, "command": again, "rows": listed}
+def _status(rows: Sequence[Row]) -> int:
+    return _worst([row.status for row in rows])
+
+
+def _worst(statuses: Sequence[int]) -> int:
+    """What failed weighs more than what is only not believable."""
+    return min((status for status in statuses if status), default=EXIT_OK)
 
 
 def _list(as_json: bool) -> None:
@@ -76,7 +153,10 @@ def _list(as_json: bool) -> None:
     show([table])
 
 
-def _show(columns: Sequence[Column], rows: Sequence[Row]) -> None:
+def _show(name: str, experiment: Experiment, settings: Settings, rows: Sequence[Row]) -> None:
+    size = f"{settings.seeds} hash seeds from {settings.seed}" if seeds_of(experiment) else _cases(settings)
+    print(f"{name}: {experiment.SUMMARY} ({experiment.SOURCE}); {size}")
+    columns = experiment.COLUMNS
     table = new_table("", left=("",), right=tuple(column.title for column in columns))
     for row in rows:
         table.add_row(row.label, *(_cell(column, row) for column in columns))
@@ -86,6 +166,10 @@ def _show(columns: Sequence[Column], rows: Sequence[Row]) -> None:
             print(f"{row.label}: {row.note}")
 
 
+def _cases(settings: Settings) -> str:
+    return f"{settings.cases} cases, seed {settings.seed}"
+
+
 def _cell(column: Column, row: Row) -> str:
-    value = (row.paper if column.paper else row.here).get(column.key)
+    value: Any = (row.paper if column.paper else row.here).get(column.key)
     return MISSING if value is None else column.form(value)

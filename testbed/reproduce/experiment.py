@@ -7,34 +7,48 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Final, Protocol, TypeVar, cast
 
-from testbed.errors import BadInputError
+from testbed.errors import EXIT_OK, BadInputError
 from testbed.progress import Progress
 
 _PACKAGE: Final = "testbed.reproduce.experiments"
 _CHUNK: Final = 5
+OUT: Final = Path("runs") / "reproduce"
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user may choose: how many cases, which draw of them, how many processes."""
+    """What the user may choose: how many cases, which draw of them, how many processes.
+
+    Of emulated experiments: how many hash ``seeds``, from ``seed`` on; ``only`` these rows (all if empty); ``out``,
+    where runs are kept; ``redo``, whether kept runs that are not ``ok`` are made again.
+    """
 
     cases: int
     seed: int = 1
     processes: int = 1
+    seeds: int = 0
+    only: tuple[str, ...] = ()
+    out: Path = OUT
+    redo: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the result: the ``paper``'s numbers and those found ``here``, by the same keys."""
+    """One line of the result: the ``paper``'s numbers and those found ``here``, by the same keys.
+
+    ``status`` is the exit status that the row asks for: not 0 where a run failed or is not believable.
+    """
 
     label: str
     paper: Mapping[str, float] = field(default_factory=dict)
     here: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    status: int = EXIT_OK
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,10 @@ class Column:
 
 
 class Experiment(Protocol):
-    """What a module under :mod:`testbed.reproduce.experiments` offers."""
+    """What a module under :mod:`testbed.reproduce.experiments` offers.
+
+    ``CASES`` is 0 where nothing is generated. Emulated experiments also have ``SEEDS``: see :func:`seeds_of`.
+    """
 
     SUMMARY: str
     SOURCE: str
@@ -68,6 +85,11 @@ def find(name: str) -> Experiment:
     if name not in names():
         raise BadInputError(f"unknown experiment '{name}', expected one of: {', '.join(names())}")
     return cast(Experiment, import_module(f"{_PACKAGE}.{name.replace('-', '_')}"))
+
+
+def seeds_of(experiment: Experiment) -> int:
+    """Return how many hash seeds ``experiment`` emulates unless told otherwise; 0 if it emulates nothing."""
+    return int(getattr(experiment, "SEEDS", 0))
 
 
 def each_case(make: Callable[[int, int], Result], settings: Settings, progress: Progress) -> list[Result]:

@@ -1,0 +1,22 @@
+"""Figure 21 of Crux: BERT and one to three ResNet behind the same PCIe switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from testbed.progress import Progress
+from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.figures.rows import COLUMNS as COLUMNS
+
+SUMMARY: Final = "BERT and one to three ResNet behind the same PCIe switches"
+SOURCE: Final = "Cao et al., SIGCOMM 2024, section 6.2, figure 21"
+CASES: Final = 0
+SEEDS: Final = 3
+
+
+def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+    """Return a row per group of bars; utilisations are shares of 1."""
+    from testbed.reproduce.figures.figure import reproduce
+
+    return reproduce("crux-fig21", settings, progress)

@@ -1,0 +1,137 @@
+"""From runs to rows: utilisations and changes of JCT, their mean and spread over seeds, the paper's beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any, Final
+
+from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK
+from testbed.reproduce.experiment import Column, Row
+from testbed.reproduce.figures.bars import Bar
+from testbed.reproduce.figures.prediction import overall, predict
+from testbed.reproduce.figures.runs import CRUX, ECMP, IDEAL, Found, Task
+
+Entry = Mapping[str, Any]
+
+KEYS: Final = {ECMP.name: "without", CRUX.name: "crux", IDEAL.name: "ideal"}
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _points(value: float) -> str:
+    return f"{value:+.1f}"
+
+
+COLUMNS: Final = (
+    Column("without", "ecmp: paper", _percent, paper=True),
+    Column("without", "here", _percent),
+    Column("without_spread", "+-", _percent),
+    Column("without_fluid", "fluid", _percent),
+    Column("crux", "crux: paper", _percent, paper=True),
+    Column("crux", "here", _percent),
+    Column("crux_spread", "+-", _percent),
+    Column("crux_fluid", "fluid", _percent),
+    Column("ideal", "ideal: paper", _percent, paper=True),
+    Column("ideal", "here", _percent),
+    Column("gain_points", "gain: paper", _points, paper=True),
+    Column("gain_points", "here", _points),
+)
+
+
+def tasks(bar: Bar, seeds: Iterable[int]) -> list[Task]:
+    """Return the runs of one row: ECMP and Crux with every seed; jobs alone, whom no hash changes, with the first."""
+    every = [Task(bar.scenario, treatment, seed) for seed in seeds for treatment in (ECMP, CRUX)]
+    return [*every, Task(bar.scenario, IDEAL, every[0].seed)]
+
+
+def kind(job: str) -> str:
+    """``bert-1`` -> ``bert``."""
+    return job.partition("-")[0]
+
+
+def utilization(entry: Entry) -> float:
+    """The mean of the jobs' utilisations weighted by GPUs, as the paper's bars are; not by the length of windows."""
+    gpus = {job["name"]: int(job["gpus"]) for job in entry["jobs"]}
+    return overall({job["name"]: float(job["gpu_utilization"]) for job in entry["jobs"]}, gpus)
+
+
+def jct_changes(before: Entry, after: Entry) -> dict[str, float]:
+    """Return kind of job -> mean relative change of JCT over its jobs; without jobs that made no iteration."""
+    old = {job["name"]: job["jct_s"] for job in before["jobs"]}
+    found: dict[str, list[float]] = {}
+    for job in after["jobs"]:
+        if job["jct_s"] and old.get(job["name"]):
+            found.setdefault(kind(job["name"]), []).append(job["jct_s"] / old[job["name"]] - 1)
+    return {name: fmean(values) for name, values in found.items()}
+
+
+def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, Found]) -> Row:
+    """Return the row of ``bar``: means over the seeds that came to an end, spread as standard deviation."""
+    here: dict[str, float] = {}
+    for name, key in KEYS.items():
+        entries = [found[task].entry for task in wanted if task.treatment.name == name]
+        values = [utilization(entry) for entry in entries if entry]
+        here |= _mean_and_spread(key, values) | {f"{key}_fluid": expected(wanted, name)}
+    here |= _pairs(wanted, found)
+    return Row(bar.label, bar.paper, here, _note(bar, here, wanted, found), status(found[task] for task in wanted))
+
+
+def expected(wanted: Sequence[Task], treatment: str) -> float:
+    """What the fluid model gives, the mean over the seeds."""
+    experiments = [task.experiment() for task in wanted if task.treatment.name == treatment]
+    gpus = {job.name: len(job.gpus) for job in experiments[0].jobs}
+    return fmean(overall(predict(experiment), gpus) for experiment in experiments)
+
+
+def status(found: Iterable[Found]) -> int:
+    """Return the exit status for these runs: the failed weigh most, then those that are not ``ok``."""
+    verdicts = {run.verdict for run in found}
+    if "failed" in verdicts:
+        return EXIT_FAILED
+    return EXIT_OK if verdicts <= {"ok"} else EXIT_NOT_BELIEVABLE
+
+
+def not_ok(wanted: Sequence[Task], found: Mapping[Task, Found]) -> str:
+    """Name the runs that are not ``ok``; empty if there are none."""
+    named = [
+        f"{task.treatment.name} seed {task.seed} {found[task].verdict}"
+        for task in wanted
+        if found[task].verdict != "ok"
+    ]
+    return f"not ok: {', '.join(named)}" if named else ""
+
+
+def _mean_and_spread(key: str, values: Sequence[float]) -> dict[str, float]:
+    if not values:
+        return {}
+    spread = {f"{key}_spread": stdev(values)} if len(values) > 1 else {}
+    return {key: fmean(values), **spread, f"{key}_seeds": float(len(values))}
+
+
+def _pairs(wanted: Sequence[Task], found: Mapping[Task, Found]) -> dict[str, float]:
+    """Gain and change of JCT, seed by seed: Crux against ECMP on the same five-tuples."""
+    gains: list[float] = []
+    changes: dict[str, list[float]] = {}
+    for before in (task for task in wanted if task.treatment == ECMP):
+        old, new = found[before].entry, found[Task(before.scenario, CRUX, before.seed)].entry
+        if not old or not new:
+            continue
+        gains.append(100 * (utilization(new) - utilization(old)))
+        for name, change in jct_changes(old, new).items():
+            changes.setdefault(name, []).append(change)
+    gain = _mean_and_spread("gain_points", gains)
+    gain.pop("gain_points_seeds", None)
+    return gain | {f"jct_{name}": fmean(values) for name, values in changes.items()}
+
+
+def _note(bar: Bar, here: Mapping[str, float], wanted: Sequence[Task], found: Mapping[Task, Found]) -> str:
+    changes = [
+        f"{name} {100 * change:+.0f} % (here {100 * here[f'jct_{name}']:+.0f} %)"
+        for name, change in bar.jct.items()
+        if f"jct_{name}" in here
+    ]
+    parts = (f"JCT with Crux: {', '.join(changes)}" if changes else "", not_ok(wanted, found))
+    return "; ".join(part for part in parts if part)
