@@ -1,6 +1,7 @@
 """What the machine forwards: idle CPU while all 48 NICs of ``clos96`` send at once, over the link rate.
 
-``scale: auto`` plans with :data:`testbed.scale.PACKET_HOPS_PER_S`; this is where that number comes from.
+``scale: auto`` plans with what ``testbed doctor --measure`` found, or with the built-in budget, which comes
+from here: this checks either on a whole fabric.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from statistics import median
 from typing import Final
 
 from benchmarks.common import Line, Scenario, bundled, main, run
+from testbed.budget_cache import current_budget
 from testbed.fidelity import MIN_IDLE_CPU
-from testbed.scale import PACKET_HOPS_PER_S, peak_load
+from testbed.scale import peak_load
 
 TITLE: Final = "48 NICs sending at once over three switches, MTU 9000"
 HOSTS: Final = (0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11)
@@ -41,11 +43,11 @@ def measure(quick: bool) -> list[Line]:
 
 def _row(bandwidth: float) -> Line:
     made = run(scenario(bandwidth), {"name": "crux", "priorities": False}, attempts=1)
-    load = peak_load(made.experiment.fabric, made.experiment.jobs, made.experiment.scale)
+    load = peak_load(made.experiment.fabric, made.experiment.jobs, made.experiment.scale, current_budget())
     idle = sorted(float(second[2]) for second in made.record.environment["cpu"])  # type: ignore[attr-defined]
     job = made.job("all")
     slowest = job["iteration_s"]["p99"] / job["alone_s"]["decided_paths"]
-    within = load.packet_hops_per_s <= 1.01 * PACKET_HOPS_PER_S
+    within = load.share <= 1.01
     return Line(
         {
             "link": f"{200e3 / bandwidth:.2f} Mbit/s",

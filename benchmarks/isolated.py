@@ -2,7 +2,8 @@
 
 Target: the mean iteration within 1.5 %, for allreduce and all-to-all, on Clos and double-sided.
 The analysis takes the paths of the decision in force, so that flows of the job itself that meet on
-a link count on both sides.
+a link count on both sides. The whole matrix, with the fill of the pipeline in the analysis, is
+``benchmarks.validation``.
 
 The scale is what ``auto`` makes of each case. What the fill of a ring and the uneven ends of an
 all-to-all add is a few packets' time whatever the size, so messages need packets enough, and
@@ -37,11 +38,12 @@ FABRICS: Final[Mapping[str, Mapping[str, Any]]] = {
 HOSTS: Final = 4
 PORTS: Final = 2
 GPUS: Final = {"clos": 4, "double-sided": 2}
+NICS: Final = {"clos": 2, "double-sided": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A collective on a fabric that keeps every host port busy for ``communication_s`` when alone."""
+    """A collective on a fabric that keeps its host ports busy for ``communication_s`` when alone."""
 
     fabric: str
     collective: str
@@ -54,6 +56,11 @@ class Case:
         sent = PORTS * self.communication_s * PORT_RATE / 8
         if self.collective == "alltoall":
             return sent * HOSTS / (HOSTS - 1) / GPUS[self.fabric]
+        if self.collective == "point-to-point":
+            return sent / GPUS[self.fabric]
+        if self.collective == "ring":  # leaves a host by one NIC, with the bytes of all ranks
+            ranks = HOSTS * NICS[self.fabric]
+            return sent / NICS[self.fabric] * ranks / (2 * (ranks - 1))
         return sent * HOSTS / (2 * (HOSTS - 1))
 
     def scenario(self, iterations: int) -> Scenario:

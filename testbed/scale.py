@@ -13,17 +13,13 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
-from testbed.budget import DEFAULT, PACKET_HOPS_PER_S, Budget
+from testbed.budget import DEFAULT, Budget
 from testbed.errors import CannotRunError
 from testbed.experiment import Measure, Scale
 from topologies.fabric import Fabric, Path
 from topologies.shaping import TCP_IP_HEADER
 from workloads.analysis import isolated
 from workloads.job import Job
-
-__all__ = [
-    "PACKET_HOPS_PER_S", "Grain", "Load", "choose_scale", "grain", "peak_load", "pipeline_fill", "refuse_long_run",
-]  # fmt: skip
 
 MAX_LINK_RATE: Final = 100e6
 """bit/s; faster emulated links gain nothing and make timers coarse beside a packet's time."""
@@ -34,7 +30,6 @@ MIN_CHUNK_PACKETS: Final = 8
 MIN_ALLTOALL_PACKETS: Final = 400
 """Full packets that a port sends in an all-to-all: its flows end unevenly, by some six packets of any number."""
 
-MTU: Final = 9000
 DILATIONS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """What ``auto`` may choose: a run of minutes stays one of less than an hour."""
 
