@@ -10,7 +10,7 @@ import numpy as np
 
 from controller.compression import compress, contending, contention_edges_of_bits, first_levels_own
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
-from controller.intensity import Profile, measured_profile
+from controller.intensity import Profile, measured_profile, shared_nic_links
 from controller.path_selection import PlacedJob, Placement
 from controller.placement_index import FabricIndex, JobIndex
 from controller.port_probing import Wanted, source_ports
@@ -21,6 +21,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "profile": ("declared", "measured"),
     "arrival": ("recompute", "profile"),
     "enforcement": ("rules", "ports"),
+    "pcie": ("queue", "semaphore"),
 }
 HIGHEST: Final = 0
 
@@ -33,7 +34,9 @@ class Crux:
     ``profile`` "measured" takes W_j, t_j and the iteration from the view's measurements where there are
     any. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
     ``fairness`` 0 to 1 blends priorities with recent loss of throughput (section 7.2). ``enforcement``
-    "ports" also gives every flow a source port that hashes to its path (section 5).
+    "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
+    lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
+    leaves those links to the strict priority of their queues, which wastes nothing of them.
 
     What is kept between calls (jobs as arrays, their last choice of paths) never changes a result.
     """
@@ -54,11 +57,13 @@ class Crux:
         arrival: str = "recompute",
         fairness: float = 0.0,
         enforcement: str = "rules",
+        pcie: str = "queue",
     ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
                 raise ValueError(f"option '{option}' of {self.name} must be true or false, not '{value}'")
-        for option, word in (("profile", profile), ("arrival", arrival), ("enforcement", enforcement)):
+        words = (("profile", profile), ("arrival", arrival), ("enforcement", enforcement), ("pcie", pcie))
+        for option, word in words:
             if word not in _CHOICES[option]:
                 expected = " or ".join(_CHOICES[option])
                 raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
@@ -67,6 +72,7 @@ class Crux:
         self._paths, self._priorities, self._compression = paths, priorities, compression
         self._measured, self._profiles_first = profile == "measured", arrival == "profile"
         self._fairness, self._ports = float(fairness), enforcement == "ports"
+        self._semaphores = pcie == "semaphore"
         if self._measured or self._profiles_first:
             self.events = JOB_EVENTS | {JobProfiled}
         self._kept: _Kept | None = None
@@ -90,6 +96,7 @@ class Crux:
             levels=levels,
             notes=self._notes(view, senders, factors, priorities),
             ports=self._source_ports(view, jobs, placements) if self._ports else {},
+            exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
         )
 
     def _placed_jobs(self, view: ClusterView) -> dict[str, PlacedJob]:
@@ -187,8 +194,12 @@ class CruxPa(Crux):
     summary: ClassVar[str] = "Crux with priorities only: ECMP paths, the first K - 1 jobs a level each, no compression"
     decides: ClassVar[tuple[str, ...]] = ("levels",)
 
-    def __init__(self, *, profile: str = "declared", arrival: str = "recompute", fairness: float = 0.0) -> None:
-        super().__init__(paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness)
+    def __init__(
+        self, *, profile: str = "declared", arrival: str = "recompute", fairness: float = 0.0, pcie: str = "queue"
+    ) -> None:
+        super().__init__(
+            paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness, pcie=pcie
+        )
 
 
 class CruxPsPa(Crux):
@@ -208,7 +219,8 @@ class CruxPsPa(Crux):
         arrival: str = "recompute",
         fairness: float = 0.0,
         enforcement: str = "rules",
+        pcie: str = "queue",
     ) -> None:
         super().__init__(
-            compression=False, profile=profile, arrival=arrival, fairness=fairness, enforcement=enforcement
+            compression=False, profile=profile, arrival=arrival, fairness=fairness, enforcement=enforcement, pcie=pcie
         )

@@ -115,8 +115,9 @@ class Decision:
     ``byte_levels``: flow id or job name -> level by the bytes of its message, in place of a fixed
     one. ``sender_marked``: levels change with every communication step, so the first switch trusts
     the sender's mark and does not set its own. ``ports``: flow id -> TCP source port, where a path is
-    enforced by a port that hashes to it. ``notes`` holds what the scheduler wants on record
-    (intensities, k_j), JSON-ready; it changes nothing.
+    enforced by a port that hashes to it. ``exclusive`` names PCIe links (PCIe switch to NIC) on which jobs
+    take turns: at the sender, a job waits while one of a higher level has a message under way there.
+    ``notes`` holds what the scheduler wants on record (intensities, k_j), JSON-ready; it changes nothing.
     """
 
     paths: Mapping[str, Path] = field(default_factory=dict)
@@ -129,6 +130,7 @@ class Decision:
     sender_marked: bool = False
     periods: Mapping[str, float] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
+    exclusive: tuple[str, ...] = ()
 
     def byte_levels_of(self, flow: Flow) -> ByteLevels | None:
         """The byte-counted level of ``flow``: its own, else its job's, else None."""

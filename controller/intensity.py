@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.decision import Measured
@@ -116,3 +116,13 @@ def links_used(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> frozenset
         used.add(f"{source.pcie_switch}->{source.name}")
         used.add(f"{target.name}->{target.pcie_switch}")
     return frozenset(used)
+
+
+def shared_nic_links(jobs: Iterable[Job], fabric: Fabric) -> tuple[str, ...]:
+    """Return the links from PCIe switch to NIC that several of ``jobs`` send over, in the order of the fabric."""
+    users: dict[str, set[str]] = {}
+    for job in jobs:
+        for flow in job.flows:
+            if flow.bytes > 0:
+                users.setdefault(fabric.ports[flow.source].nic, set()).add(job.name)
+    return tuple(fabric.nic_links[nic][0].name for nic in fabric.nics if len(users.get(nic, ())) > 1)

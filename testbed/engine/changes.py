@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.decision import Decision
 from testbed.engine.controller_process import ControllerProcess
-from testbed.engine.plan import byte_marks_of, rhythm_of, shape_command, tos_of_flows, with_port
+from testbed.engine.plan import byte_marks_of, rhythm_of, shape_command, tos_of_flows, turns_of, with_port
 from testbed.engine.workers import WorkerPool
 from testbed.experiment import Experiment
 from topologies.addressing import address_of
@@ -108,6 +108,15 @@ class Changes:
                 by_host.setdefault(self._host(flow.source), {})[flow.id] = paced
         for host, rates in by_host.items():
             self._workers.tell(host, shape_command(time.monotonic(), rates=rates))
+
+    def tell_turns(self, before: Decision, decision: Decision, jobs: Iterable[Job]) -> None:
+        """Which flows of ``jobs``, all that run, take turns on PCIe links."""
+        if not before.exclusive and not decision.exclusive:
+            return
+        known = list(jobs)
+        turns = turns_of(decision, known, self._experiment.fabric, self._experiment.levels)
+        for host in dict.fromkeys(self._host(flow.source) for job in known for flow in job.flows):
+            self._workers.tell(host, {"op": "turns", "flows": turns.get(host, {})})
 
     def tell_byte_marks(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
         """New thresholds for flows whose level counts bytes."""

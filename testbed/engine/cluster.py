@@ -261,6 +261,8 @@ class Cluster:
             self.workers.tell(host, {"op": "connect", "job": job.name})
         await self.workers.expect("connected", job.name, hosts)
         self._changes.tell_rates(Decision(), self._decision, [job])
+        present = [running.job for running in self.jobs.values() if not running.ended]
+        self._changes.tell_turns(Decision(), self._decision, present)
 
     def _start(self, job: Job, at: float) -> None:
         running = self.jobs[job.name]
@@ -280,6 +282,7 @@ class Cluster:
         await self._changes.carry_out(before, after, answer["changes"], jobs)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
+        self._changes.tell_turns(before, after, jobs)
         for each in running:
             name = each.job.name
             if (before.shifts.get(name), before.periods.get(name)) != (after.shifts.get(name), after.periods.get(name)):

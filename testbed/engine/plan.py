@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import ceil
 from typing import Any, Final
@@ -10,15 +10,18 @@ from typing import Any, Final
 from controller.decision import Decision
 from testbed.experiment import Experiment, Scale
 from topologies.addressing import address_of
-from topologies.fabric import Fabric
+from topologies.fabric import Fabric, Link
 from topologies.queues import tos_of_level
 from topologies.shaping import BURST_S, TCP_IP_HEADER
+from workloads.analysis import bottleneck_time
 from workloads.job import Flow, Job, Phase
 
 MIN_WINDOW_PACKETS: Final = 8
 WINDOW_S: Final = 0.04
 """What a flow may have in flight: eight full packets, and on fast links as much as they send in this time, which
 covers the way through the switches and back. Enough for the longest path, little to wait behind."""
+INSIDE_PACKETS: Final = 2
+"""More of them where the way leads through the queues of PCIe at both ends."""
 SLICE_PACKETS: Final = 2
 """Rings forward in slices of this many full packets: what one acknowledgement covers."""
 
@@ -77,6 +80,22 @@ def shape_command(
     return {"op": "shape", "cause": cause, "tos": jobs or {}, "flows": flows or {}, "rates": rates or {}}
 
 
+def turns_of(decision: Decision, jobs: Iterable[Job], fabric: Fabric, levels: int) -> dict[str, dict[str, list[Any]]]:
+    """Host -> flow -> (PCIe link, rank) of the flows of ``jobs`` that take turns on a link to a NIC of that host.
+
+    All flows of a job have the job's own level for rank: a flow that waited for another of its job might wait for ever.
+    """
+    exclusive = set(decision.exclusive)
+    found: dict[str, dict[str, list[Any]]] = {}
+    for job in jobs:
+        for flow in job.flows if exclusive else ():
+            port = fabric.ports[flow.source]
+            link = fabric.nic_links[port.nic][0].name
+            if link in exclusive:
+                found.setdefault(port.host, {})[flow.id] = [link, decision.levels.get(job.name, levels - 1)]
+    return found
+
+
 def with_port(flow: Flow, decision: Decision) -> Flow:
     """``flow`` with the source port that ``decision`` gives it, if any."""
     return replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
@@ -114,16 +133,24 @@ def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
         "outgoing": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host],
         "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
         "window": window_packets(experiment) * segment,
-        "slice": SLICE_PACKETS * segment,
+        "slice": _slice(job, experiment),
         "departure": _departure(job, experiment),
     }
+
+
+def _slice(job: Job, experiment: Experiment) -> int:
+    """Bytes of a slice: no more than the shortest lead of a ring, or each of its hosts would wait for the next."""
+    transfers = (transfer for phase in job.phases for transfer in phase.transfers)
+    leads = [round(experiment.scale.size(transfer.lead)) for transfer in transfers if transfer.after is not None]
+    return max(1, min([SLICE_PACKETS * segment_size(experiment.scale.mtu), *leads]))
 
 
 def window_packets(experiment: Experiment) -> int:
     """Full packets in flight allowed to every flow of the run alike."""
     fabric, scale = experiment.fabric, experiment.scale
     fastest = max((scale.rate(fabric.uplink(port).capacity) for port in fabric.ports), default=0.0)
-    return max(MIN_WINDOW_PACKETS, ceil(WINDOW_S * fastest / 8 / segment_size(scale.mtu)))
+    least = MIN_WINDOW_PACKETS + (INSIDE_PACKETS if fabric.inside == "emulated" else 0)
+    return max(least, ceil(WINDOW_S * fastest / 8 / segment_size(scale.mtu)))
 
 
 def _departure(job: Job, experiment: Experiment) -> float:
@@ -132,8 +159,24 @@ def _departure(job: Job, experiment: Experiment) -> float:
     A token bucket sends its first packet, and what the bucket holds, at once.
     """
     fabric, scale = experiment.fabric, experiment.scale
-    rates = [scale.rate(fabric.uplink(flow.source).capacity) for flow in job.flows]
+    rates = [scale.rate(min(link.capacity for link in _first_links(flow, fabric))) for flow in job.flows]
     return 8 * segment_size(scale.mtu) / min(rates) + BURST_S if rates else 0.0
+
+
+def _first_links(flow: Flow, fabric: Fabric) -> tuple[Link, ...]:
+    """The emulated links over which a flow leaves its host."""
+    uplink = fabric.uplink(flow.source)
+    return (uplink,) if fabric.inside == "ideal" else (fabric.nic_links[fabric.ports[flow.source].nic][0], uplink)
+
+
+def _inside_s(phase: Phase, host: str, experiment: Experiment) -> dict[str, float]:
+    """Seconds, dilated, that the communication of ``phase`` takes inside ``host`` at least; nothing where that is 0."""
+    fabric = experiment.fabric
+    own = {f"{host}nv", f"{host}rc", *fabric.hosts[host].gpus}
+    for nic in fabric.hosts[host].nics:
+        own |= {nic, fabric.nics[nic].pcie_switch}
+    seconds = bottleneck_time({link: size for link, size in phase.inside if fabric.links[link].source in own}, fabric)
+    return {"inside_s": seconds * experiment.scale.time} if seconds > 0 else {}
 
 
 def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
@@ -152,6 +195,7 @@ def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[st
             for move in phase.transfers
             if fabric.ports[flows[move.flow].target].host == host
         ],
+        **_inside_s(phase, host, experiment),
     }
 
 

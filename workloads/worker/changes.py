@@ -10,6 +10,7 @@ from workloads.worker.loop import Loop
 from workloads.worker.marks import CHANGING, NO_RATE, pace, unacknowledged
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import OutStream
+from workloads.worker.turns import Turns
 
 _DRAIN_POLL_S: Final = 0.002
 
@@ -21,13 +22,20 @@ class FlowChanges:
     """
 
     def __init__(
-        self, loop: Loop, tell: Tell, jobs: dict[str, HostedJob], flows: dict[str, HostedJob], connections: Connections
+        self,
+        loop: Loop,
+        tell: Tell,
+        jobs: dict[str, HostedJob],
+        flows: dict[str, HostedJob],
+        connections: Connections,
+        turns: Turns,
     ) -> None:
         self._loop = loop
         self._tell = tell
         self._jobs = jobs
         self._flows = flows
         self._connections = connections
+        self._turns = turns
 
     def _open(self, flows: dict[str, Any]) -> list[tuple[str, HostedJob, Any]]:
         return [(flow, self._flows[flow], value) for flow, value in flows.items() if flow in self._flows]
@@ -40,6 +48,7 @@ class FlowChanges:
                 continue
             stream = self._flows[flow].program.out[flow]
             stream.held |= CHANGING
+            self._turns.changed(flow)
             self._drain(stream)
 
     def _drain(self, stream: OutStream) -> None:
@@ -52,6 +61,7 @@ class FlowChanges:
         """Go on with held flows."""
         for flow, job, _ in self._open(dict.fromkeys(command["flows"])):
             job.program.out[flow].held &= ~CHANGING
+            self._turns.changed(flow)
             job.program.resume(job.program.out[flow])
 
     def expect(self, command: dict[str, Any]) -> None:
@@ -89,21 +99,26 @@ class FlowChanges:
         if stream.marks is None:
             stream.mark(tos)
 
-    @staticmethod
-    def _set_rate(job: HostedJob, stream: OutStream, rate: float | None) -> None:
+    def _set_rate(self, job: HostedJob, stream: OutStream, rate: float | None) -> None:
         """Pace a flow; ``rate`` in bytes per second, 0 to hold it, None for no limit."""
         if rate == 0:
             stream.held |= NO_RATE
+            self._turns.changed(stream.flow)
             return
         pace(stream.connection, rate)
         if stream.held & NO_RATE:
             stream.held &= ~NO_RATE
+            self._turns.changed(stream.flow)
             job.program.resume(stream)
 
     def count(self, command: dict[str, Any]) -> None:
         """Set marks by bytes of the message."""
         for flow, job, given in self._open(command["flows"]):
             job.stream(flow).marks = byte_marks(given)
+
+    def take_turns(self, command: dict[str, Any]) -> None:
+        """Say which flows use which PCIe link by rank; flows that are not named wait for nobody."""
+        self._turns.assign({flow: (link, rank) for flow, (link, rank) in command["flows"].items()})
 
     def shift(self, command: dict[str, Any]) -> None:
         """Keep the iterations of a job at a phase of a period."""

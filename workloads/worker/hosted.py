@@ -82,6 +82,7 @@ def _phases(plan: dict[str, Any]) -> tuple[PhasePlan, ...]:
             overlap=phase["overlap"],
             out=tuple((flow, size, after, lead) for flow, size, after, lead in phase["out"]),
             into=tuple((flow, size) for flow, size in phase["in"]),
+            inside_s=phase.get("inside_s", 0.0),
         )
         for phase in plan["phases"]
     )

@@ -18,6 +18,8 @@ CHANGING = 1
 """A flow is held because its path changes in the switches."""
 NO_RATE = 2
 """A flow is held because its rate is 0."""
+OTHERS_TURN = 4
+"""A flow is held because one of a higher level uses the same PCIe link."""
 
 _SO_MAX_PACING_RATE = 47
 _TCP_NOTSENT_LOWAT = 25

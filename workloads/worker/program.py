@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import InStream, OutStream
+from workloads.worker.turns import Turns
 
 Clock = Callable[[], float]
 Timer = Callable[[float, Callable[[float], None]], None]
@@ -21,11 +22,15 @@ StepReport = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PhasePlan:
-    """A phase on this host: ``out`` is (flow, bytes, after, lead), ``into`` (flow, bytes); bytes as sent here."""
+    """A phase on this host: ``out`` is (flow, bytes, after, lead), ``into`` (flow, bytes); bytes as sent here.
+
+    ``inside_s`` is what its communication takes inside the host at least, in seconds as run.
+    """
 
     overlap: float
     out: tuple[tuple[str, int, str | None, int], ...]
     into: tuple[tuple[str, int], ...]
+    inside_s: float = 0.0
 
 
 class JobProgram:
@@ -36,7 +41,7 @@ class JobProgram:
     the job's phase before it), a row per phase: [start, ready, communication end, end, compute seconds of
     each GPU]. ``blocked`` is called with a flow for which the kernel has no room. ``step``, if given, is
     called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
-    ``rhythm`` is the shift of the job, None without one.
+    ``rhythm`` is the shift of the job, None without one; ``turns`` the table of who may send, None without one.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class JobProgram:
         self._blocked = blocked
         self._step = step
         self.rhythm: Rhythm | None = None
+        self.turns: Turns | None = None
         self.out: dict[str, OutStream] = {}
         self.into: dict[str, InStream] = {}
         self._dependents: dict[str, OutStream] = {}
@@ -73,7 +79,7 @@ class JobProgram:
         self._late = 0.0
         self._waited = 0.0
         self._communicating = False
-        self._start = self._ready = self._compute_end = self._communication_end = 0.0
+        self._start = self._ready = self._compute_end = self._communication_end = self._inside_end = 0.0
         self._compute: list[float] = []
 
     def start(self, at: float) -> None:
@@ -88,6 +94,8 @@ class JobProgram:
     def halt(self) -> None:
         """Send nothing more and report nothing more."""
         self.halted = True
+        if self.turns is not None:
+            self.turns.left(self.out)
 
     def _begin_iteration(self) -> None:
         now = self._clock()
@@ -110,7 +118,7 @@ class JobProgram:
         ready = self._start + (1.0 - plan.overlap) * longest
         self._timer(ready, self._begin_messages)
         if ready < self._compute_end:
-            self._timer(self._compute_end, self._computed)
+            self._timer(self._compute_end, self._time_passed)
 
     def _begin_messages(self, late: float) -> None:
         if self.halted:
@@ -123,6 +131,9 @@ class JobProgram:
         self._tell_step("begin", plan)
         for flow, size in plan.into:
             self.into[flow].begin(size, self._slice)
+        self._inside_end = self._ready + plan.inside_s
+        if plan.inside_s > 0.0:
+            self._timer(self._inside_end, self._time_passed)
         if plan.out:
             self._timer(self._ready + self._departure, self._send_messages)
         else:
@@ -138,11 +149,13 @@ class JobProgram:
             stream.begin(size, lead, self.into[after] if after is not None else None)
             if after is not None:
                 self._dependents[after] = stream
+        if self.turns is not None:
+            self.turns.began(self.out[flow] for flow, *_ in plan.out)
         for flow, *_ in plan.out:
             self._send(self.out[flow])
         self._check()
 
-    def _computed(self, late: float) -> None:
+    def _time_passed(self, late: float) -> None:
         if not self.halted:
             self._late = max(self._late, late)
             self._check()
@@ -169,6 +182,8 @@ class JobProgram:
     def _send(self, stream: OutStream) -> None:
         if stream.send(self._slice):
             self._blocked(stream)
+        elif self.turns is not None and stream.done:
+            self.turns.sent(stream)
 
     def _tell_step(self, what: str, plan: PhasePlan) -> None:
         if self._step is not None and (plan.out or plan.into):
@@ -183,6 +198,8 @@ class JobProgram:
             if not all(self.out[flow].done for flow, *_ in plan.out):
                 return
             if not all(self.into[flow].done for flow, _ in plan.into):
+                return
+            if self._clock() < self._inside_end:
                 return
             self._communication_end = self._clock()
             self._tell_step("end", plan)

@@ -12,6 +12,7 @@ shape      new ``IP_TOS`` (by job or flow, at both ends) and rates (by flow, at 
 expect     be ready for flows from another source port -> ``expecting``, and ``accepted`` once each stands
 reconnect  open held flows anew from another source port -> ``reconnected``, flow by flow
 count      new marks by bytes of the message for flows that count them
+turns      PCIe link and rank of flows: while one of a smaller rank sends over a link, the others wait
 shift      keep the iterations of a job at a phase of a period
 halt       send and report nothing more for a job
 close      close its connections -> ``closed`` with retransmitted segments
@@ -37,6 +38,7 @@ from workloads.worker.heartbeat import Heartbeat
 from workloads.worker.hosted import HostedJob, program_of
 from workloads.worker.loop import LineReader, Loop
 from workloads.worker.streams import InStream, OutStream
+from workloads.worker.turns import Turns
 
 
 class WorkerService:
@@ -48,7 +50,8 @@ class WorkerService:
         self._flows: dict[str, HostedJob] = {}
         self._reader = LineReader(sys.stdin.fileno())
         self._connections = Connections(self._loop, self._tell, self._flows, self._receive)
-        changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections)
+        self._turns = Turns(self._go_on)
+        changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._turns)
         self._operations = {
             "job": self._job,
             "connect": lambda command: self._connections.connect(self._jobs[command["job"]]),
@@ -59,6 +62,7 @@ class WorkerService:
             "reconnect": changes.reconnect,
             "shape": changes.shape,
             "count": changes.count,
+            "turns": changes.take_turns,
             "shift": changes.shift,
             "halt": lambda command: self._jobs[command["job"]].program.halt(),
             "close": self._close,
@@ -87,6 +91,7 @@ class WorkerService:
     def _job(self, command: dict[str, Any]) -> None:
         plan = command["job"]
         job = HostedJob(plan, program_of(plan, self._loop, self._tell, self._wait_for_room))
+        job.program.turns = self._turns
         self._jobs[job.name] = job
         self._connections.listen(job)
         self._tell({"event": "listening", "job": job.name})
@@ -101,6 +106,11 @@ class WorkerService:
             return
         job.program.arrived(stream)
 
+    def _go_on(self, stream: OutStream) -> None:
+        job = self._flows.get(stream.flow)
+        if job is not None:
+            job.program.resume(stream)
+
     def _wait_for_room(self, stream: OutStream) -> None:
         job = self._flows[stream.flow]
 
@@ -112,6 +122,7 @@ class WorkerService:
 
     def _close(self, command: dict[str, Any]) -> None:
         job = self._jobs.pop(command["job"])
+        self._turns.left(job.program.out)
         streams = job.program.out.values()
         retransmits = sum(stream.retransmits() for stream in streams)
         connections = {stream.flow: stream.connection for stream in streams}

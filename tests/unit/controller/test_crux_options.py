@@ -152,3 +152,20 @@ def test_a_wrong_option_is_one_clear_line(make: Callable[[], Decision], message:
     with pytest.raises(ValueError) as caught:
         make()
     assert str(caught.value) == message
+
+
+def test_semaphores_are_on_the_pcie_links_that_two_jobs_send_over(small_fabric: Fabric, make_ring: RingMaker) -> None:
+    jobs = [
+        make_ring("a", small_fabric, [0, 2]),
+        make_ring("b", small_fabric, [2, 3], first_port=21000),
+        make_ring("c", small_fabric, [1, 3], first_port=22000),
+    ]
+    view = ClusterView(small_fabric, {job.name: job for job in jobs})
+    for scheduler in (Crux(pcie="semaphore"), CruxPa(pcie="semaphore"), CruxPsPa(pcie="semaphore")):
+        assert scheduler.decide(view, JobArrived("c")).exclusive == ("h2s0->h2n0", "h3s0->h3n0")
+    assert Crux().decide(view, JobArrived("c")).exclusive == ()
+
+
+def test_a_word_that_is_no_way_to_share_pcie_is_refused() -> None:
+    with pytest.raises(ValueError, match="option 'pcie' of crux must be queue or semaphore, not 'lock'"):
+        Crux(pcie="lock")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from controller.decision import ByteLevels, Decision
 from testbed.api import prepare
-from testbed.engine.plan import emulated_size, hosts_of, job_plans, rhythm_of, segment_size, tos_of_flows
+from testbed.engine.plan import emulated_size, hosts_of, job_plans, rhythm_of, segment_size, tos_of_flows, turns_of
 from testbed.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.queues import tos_of_level
@@ -115,3 +117,64 @@ def test_shifts_are_dilated() -> None:
     rhythm = rhythm_of(Decision(shifts={"a": 0.5}, periods={"a": 2.0}), "a", Scale(1.0, 4.0), anchor=9.0)
     assert rhythm == {"anchor": 9.0, "shift": 2.0, "period": 8.0}
     assert rhythm_of(Decision(), "a", Scale(1.0, 4.0), anchor=9.0) is None
+
+
+INSIDE = """
+fabric: {kind: clos, hosts: 2, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 1, port_rate: 200Gbps,
+         fabric_rate: 400Gbps, OPTIONS}
+jobs:
+  - {name: a, model: bert, placement: ["h0:0,2", "h1:0,2"], communication: 2GB}
+  - {name: b, model: bert, placement: ["h0:1", "h1:1"], communication: 2GB}
+schedulers: [crux]
+scale: {bandwidth: 32000}
+"""
+
+
+def inside(tmp_path: Path, options: str) -> Experiment:
+    path = tmp_path / "inside.yaml"
+    path.write_text(INSIDE.replace("OPTIONS", options))
+    return prepare(str(path)).experiments[0]
+
+
+def test_without_options_a_plan_says_nothing_of_the_inside_of_hosts(tmp_path: Path) -> None:
+    experiment = inside(tmp_path, "pcie_rate: 10Gbps")
+    assert all(
+        set(phase) == {"compute_s", "overlap", "out", "in"}
+        for job in experiment.jobs
+        for plan in job_plans(job, experiment, Decision()).values()
+        for phase in plan["phases"]
+    )
+
+
+def test_traffic_between_gpus_is_a_time_that_the_communication_takes_at_least(tmp_path: Path) -> None:
+    experiment = inside(tmp_path, "intra_host: nvlink, nvlink_rate: 8Gbps")
+    first, second = experiment.jobs
+    for plan in job_plans(first, experiment, Decision()).values():
+        assert sum(phase["inside_s"] for phase in plan["phases"]) == pytest.approx(2e9 * 8 / 8e9)
+    for plan in job_plans(second, experiment, Decision()).values():
+        assert not any("inside_s" in phase for phase in plan["phases"])
+
+
+def test_slow_pcie_holds_the_first_packet_and_its_queues_widen_the_window(tmp_path: Path) -> None:
+    plain, slow = inside(tmp_path, "pcie_rate: 100Gbps"), inside(tmp_path, "pcie_rate: 100Gbps, inside: emulated")
+    (one, other) = (next(iter(job_plans(each.jobs[0], each, Decision()).values())) for each in (plain, slow))
+    assert other["departure"] - BURST_S == pytest.approx(2 * (one["departure"] - BURST_S))
+    assert other["window"] - one["window"] == 2 * segment_size(9000)
+
+
+def test_flows_take_turns_by_the_level_of_their_job_at_their_own_host(tmp_path: Path) -> None:
+    experiment = inside(tmp_path, "pcie_rate: 100Gbps")
+    decision = Decision(levels={"a": 0}, exclusive=("h0s0->h0n0",))
+    turns = turns_of(decision, experiment.jobs, experiment.fabric, 8)
+    assert turns == {"h0": {"a:ring:h0n0p0>h1n0p0": ["h0s0->h0n0", 0], "b:ring:h0n0p0>h1n0p0": ["h0s0->h0n0", 7]}}
+    assert turns_of(Decision(levels={"a": 0}), experiment.jobs, experiment.fabric, 8) == {}
+
+
+def test_a_slice_is_no_longer_than_a_chunk_or_no_host_would_ever_go_on(tmp_path: Path) -> None:
+    experiment = inside(tmp_path, "pcie_rate: 100Gbps")
+    slices = []
+    for bandwidth in (32000.0, 1e6):
+        scaled = replace(experiment, scale=Scale(bandwidth, 1.0))
+        job = scaled.jobs[1]
+        slices.append({plan["slice"] for plan in job_plans(job, scaled, Decision()).values()})
+    assert slices == [{2 * segment_size(9000)}, {1000}]
