@@ -227,24 +227,34 @@ class JobIndex:
         Two flows share one if they have a port in common, or leave or enter the fabric at the same
         switch; beyond two hops between switches the ways of any two may meet.
         """
+        keys = self._shared_keys()
+        first = np.zeros(1 + int(keys.max(initial=0)), np.intp)
+        batches, left = [], np.arange(len(self.bytes))
+        while len(left):
+            for row in keys[:, left]:
+                first[row[::-1]] = left[::-1]  # of equal keys the first flow writes last
+            ready = (first[keys[:, left]] == left).all(axis=0)
+            batches.append(left[ready])
+            left = left[~ready]
+        return batches
+
+    def _shared_keys(self) -> Numbers:
+        """[kind, flow] -> number of something that two flows share: a port, a switch at an end, the middle."""
         switch, ports = self.index.ports.switch, len(self.index.port_number)
-        switches = len(self.index.switch_number)
-        last = [-1] * (2 * (ports + switches) + 1)
-        ends = zip(*(ends.tolist() for ends in (self._sources, self._targets)), strict=True)
-        edges = zip(*(switch[ends].tolist() for ends in (self._sources, self._targets)), strict=True)
-        batch_of: list[int] = []
-        for (source, target), (leaving, entering), bundle in zip(ends, edges, self.bundles, strict=True):
-            keys = [source, ports + target]
-            if bundle.links.shape[1]:
-                keys += [2 * ports + leaving, 2 * ports + switches + entering]
-            if bundle.links.shape[1] > 2:
-                keys.append(-1)
-            found = 1 + max([last[key] for key in keys])
-            for key in keys:
-                last[key] = found
-            batch_of.append(found)
-        order = np.argsort(batch_of, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(np.array(batch_of)[order])) + 1) if len(order) else ()
+        switches, count = len(self.index.switch_number), len(self.bytes)
+        hops = np.array([bundle.links.shape[1] for bundle in self._between] or [0])[self._bundle_of]
+        end = 2 * (ports + switches)
+        own = end + 1 + np.arange(count)
+        leaving, entering = switch[self._sources], switch[self._targets]
+        return np.stack(
+            (
+                self._sources,
+                ports + self._targets,
+                np.where(hops > 0, 2 * ports + leaving, own),
+                np.where(hops > 0, 2 * ports + switches + entering, own),
+                np.where(hops > 2, end, own),
+            )
+        )
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)
