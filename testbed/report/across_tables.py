@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from testbed.report.tables import change, new_table, percent, points, seconds
+from testbed.report.tables import change, marked, new_table, percent, points, seconds
 
 
 def tables(document: Mapping[str, Any]) -> list[Table]:
@@ -34,7 +34,8 @@ def _jobs(rows: Sequence[Mapping[str, Any]]) -> Table:
         for row in rows:
             if name in row["jct_s"]:
                 shift = row["jct_change"].get(name)
-                table.add_row(head, row["label"], row["scheduler"], seconds(row["jct_s"][name], 1), change(shift))
+                name_of_run = marked(row["scheduler"], row["verdict"])
+                table.add_row(head, row["label"], name_of_run, seconds(row["jct_s"][name], 1), change(shift))
                 head = ""
         table.add_section()
     return table

@@ -9,6 +9,7 @@ import numpy as np
 
 from testbed.record import RunRecord
 from testbed.report.style import CAUSE_COLORS, figure
+from testbed.report.tables import marked
 from testbed.report.timeline import natural, slices
 from workloads.job import Job
 
@@ -34,7 +35,8 @@ def draw_gpus(record: RunRecord, jobs: Sequence[Job]) -> Figure:
     axes.set_ylim(len(gpus), 0)
     axes.set_facecolor("#f4f4f4")
     axes.set_xlabel("time, s")
-    axes.set_title(f"{record.scheduler}: {len(gpus)} GPUs, a row each", loc="left", fontsize=10)
+    name = marked(record.scheduler, record.fidelity.verdict)
+    axes.set_title(f"{name}: {len(gpus)} GPUs, a row each", loc="left", fontsize=10)
     axes.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
     return plot
 

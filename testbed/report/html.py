@@ -15,7 +15,7 @@ from controller.decision import Decision
 from testbed.errors import BadInputError
 from testbed.record import RunRecord
 from testbed.report.plots import run_plots, write_plots
-from testbed.report.tables import doubts, tables
+from testbed.report.tables import doubts, finding_table, left_out, marked, tables
 from testbed.rundir import RunDirectory
 
 
@@ -51,6 +51,9 @@ def page(
         manifest=json.dumps(manifest, indent=1) if manifest else "",
         tables=tables(summary),
         doubts=doubts(summary),
+        left_out=left_out(summary),
+        findings=finding_table(summary),
+        marked=marked,
         fidelity=_fidelity(summary),
         grid=grid,
         levels=_levels,
@@ -87,7 +90,7 @@ def _fidelity(summary: Mapping[str, Any]) -> Table:
     runs = summary["runs"]
     for run in runs:
         table.add_column(run["scheduler"], justify="right")
-    names = dict.fromkeys(name for run in runs for name in run["fidelity"])
+    names = dict.fromkeys(name for run in runs for name in run["fidelity"] if name != "findings")
     for name in names:
         table.add_row(name.replace("_", " "), *(_evidence(run["fidelity"].get(name)) for run in runs))
     return table

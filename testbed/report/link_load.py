@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from testbed.record import LinkRow, RunRecord
 from testbed.report.style import LEVEL_COLORS, figure
+from testbed.report.tables import marked
 from topologies.fabric import Fabric
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def draw_links(record: RunRecord, fabric: Fabric) -> Figure:
         handles, labels = strips[0].get_legend_handles_labels()
         plot.legend(handles, labels, ncols=8, loc="outside upper right", frameon=False, fontsize=8)
     strips[-1].set_xlabel("time, s")
-    plot.suptitle(f"{record.scheduler}: load in % of the link's rate", x=0.01, ha="left", fontsize=10)
+    name = marked(record.scheduler, record.fidelity.verdict)
+    plot.suptitle(f"{name}: load in % of the link's rate", x=0.01, ha="left", fontsize=10)
     return plot
 
 

@@ -1,4 +1,4 @@
-"""The plots of a run as SVG: GPU timeline, idle time by cause, link load by level.
+"""The plots of a run as SVG: GPU timeline, idle time by cause, link load by level, evidence of the verdict.
 
 matplotlib is imported by what draws, not by this module: a command that draws nothing starts fast.
 """
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from testbed.experiment import Experiment
 from testbed.record import RunRecord
+from testbed.report.evidence import draw_evidence, has_evidence
 from testbed.report.gpu_rows import draw_gpus
 from testbed.report.link_load import draw_links
 from testbed.report.style import CAUSE_COLORS, figure
-from testbed.report.tables import idle_shares, percent
+from testbed.report.tables import idle_shares, marked_run, percent
 from testbed.rundir import RunDirectory
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def run_plots(summary: Mapping[str, Any], records: Sequence[RunRecord], experime
     for record in records:
         drawings[f"gpu_timeline_{record.scheduler}"] = partial(gpu_timeline, record, experiment)
         drawings[f"link_load_{record.scheduler}"] = partial(link_load, record, experiment)
+        if has_evidence(record):
+            drawings[f"evidence_{record.scheduler}"] = partial(draw_evidence, record, experiment.scale.time)
     return {f"{name}.svg": svg(draw()) for name, draw in drawings.items()}
 
 
@@ -102,7 +105,7 @@ def _groups(summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, list[tuple[
     groups: dict[str, list[tuple[str, Mapping[str, Any]]]] = {"all": []}
     for label, summary in summaries.items():
         for run in summary["runs"]:
-            name = f"{run['scheduler']} {label}".strip()
+            name = f"{marked_run(run)} {label}".strip()
             groups["all"].append((name, run))
             for job in run["jobs"]:
                 groups.setdefault(job["name"], []).append((name, job))

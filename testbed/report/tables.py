@@ -15,6 +15,7 @@ from topologies.units import format_work
 Summary = Mapping[str, Any]
 MISSING = "-"
 MIN_WIDTH = 100
+SPANS_SHOWN = 3
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -82,6 +83,44 @@ def verdict(run: Mapping[str, Any]) -> str:
     return str(run["fidelity"]["verdict"])
 
 
+def marked(name: str, verdict: str) -> str:
+    """``crux``, or ``crux (degraded)``: wherever numbers of a run appear, so does a verdict that is not ``ok``."""
+    return name if verdict == "ok" else f"{name} ({verdict})"
+
+
+def marked_run(run: Mapping[str, Any]) -> str:
+    """The scheduler of ``run``, with the verdict where that is not ``ok``."""
+    return marked(str(run["scheduler"]), verdict(run))
+
+
+def finding_table(summary: Summary) -> Table | None:
+    """A row for everything that was not as it should be in a run, with its seconds; None if there was nothing."""
+    rows = [(run, finding) for run in summary["runs"] for finding in run["fidelity"].get("findings", ())]
+    if not rows:
+        return None
+    table = new_table("not as it should be", left=("scheduler", "kind"), right=("from s", "to s"), last="what")
+    for run, finding in rows:
+        note = " (iterations left out)" if finding["discarded"] else ""
+        table.add_row(
+            str(run["scheduler"]), finding["kind"], seconds(finding["from_s"], 1), seconds(finding["to_s"], 1),
+            finding["what"] + note,
+        )  # fmt: skip
+    return table
+
+
+def left_out(summary: Summary) -> list[str]:
+    """A line for every run of whose iterations some were left out: how many, and why."""
+    lines = []
+    for run in summary["runs"]:
+        count = sum(job.get("disturbed", 0) for job in run["jobs"])
+        spans = [finding for finding in run["fidelity"].get("findings", ()) if finding["discarded"]]
+        if count and spans:
+            why = "; ".join(f"{f['from_s']:.1f} to {f['to_s']:.1f} s: {f['what']}" for f in spans[:SPANS_SHOWN])
+            more = f" and {len(spans) - SPANS_SHOWN} more" if len(spans) > SPANS_SHOWN else ""
+            lines.append(f"{run['scheduler']}: {count} iterations left out as disturbed ({why}{more})")
+    return lines
+
+
 def doubts(summary: Summary) -> list[str]:
     """A line for every reason not to believe a run; none if all are ``ok``."""
     return [
@@ -115,7 +154,7 @@ def split_table(summary: Summary) -> Table | None:
     runs = [run for run in summary["runs"] if run.get("loss")]
     if not runs:
         return None
-    right = [f"{run['scheduler']}: {part}" for run in runs for part in ("own", "others")]
+    right = [f"{marked_run(run)}: {part}" for run in runs for part in ("own", "others")]
     table = new_table("points of GPU utilisation lost to flows that meet", left=("job",), right=right)
     for name in _job_names(summary):
         table.add_row(name, *(cell for run in runs for cell in _loss_cells(_loss(run, name))))
@@ -141,7 +180,7 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
     """Print everything there is to say at the end of a run."""
     out = console or _console()
     show(tables(summary), out)
-    for line in doubts(summary):
+    for line in [*doubts(summary), *left_out(summary)]:
         out.print(line, markup=False, highlight=False, style="yellow")
 
 
@@ -168,7 +207,7 @@ def _job_cells(run: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
     disturbed = f" (+{job['disturbed']})" if job.get("disturbed") else ""
     jct = "*" if job["jct_is"] == "measured" else ""
     return [
-        run["scheduler"],
+        marked_run(run),
         str(job["gpus"]),
         MISSING if job["level"] is None else str(job["level"]),
         f"{job['iterations']}{disturbed}",

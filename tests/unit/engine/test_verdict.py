@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from testbed.fidelity import (
     MAX_LINK_RATE_ERROR,
+    MAX_QUOTA_S,
+    MAX_RUN_DELAY,
     MAX_STANDSTILL_S,
     MAX_TIMER_LATENESS_S,
     MIN_BUSY_S,
     MIN_IDLE_CPU,
+    Change,
     Evidence,
+    Order,
     Second,
+    Standstill,
+    Wait,
+    discarded_spans,
     disturbed_spans,
     judge,
 )
@@ -120,3 +129,107 @@ def test_a_run_cut_short_by_its_limit_says_so() -> None:
     assert verdict.verdict == "degraded"
     assert verdict.reasons == ("fewer iterations were made than asked for: measure.limit came first",)
     assert not verdict.machine_caused
+
+
+def test_every_complaint_has_a_finding_with_its_undilated_seconds() -> None:
+    starved = [*QUIET[:4], second(5.0, 0.1), second(6.0, 0.2), *QUIET[6:]]
+    found = judge(Evidence(seconds=starved, dilation=2.0))
+    (finding,) = found.findings
+    assert (finding.kind, finding.from_s, finding.to_s, finding.discarded) == ("cpu", 2.0, 3.0, False)
+
+
+def test_what_neighbours_took_is_named_although_the_verdict_is_ok() -> None:
+    found = judge(Evidence(seconds=[*QUIET, second(21.0, 0.05, foreign=0.6)]))
+    assert found.verdict == "ok"
+    (finding,) = found.findings
+    assert (finding.kind, finding.discarded) == ("neighbours", True)
+    assert "other processes took up to 60%" in finding.what
+
+
+def test_a_process_that_stood_still_degrades_and_is_named() -> None:
+    found = judge(Evidence(seconds=QUIET, standstills=[Standstill("the worker of host h0", 3.0, 3.25)]))
+    assert found.verdict == "degraded"
+    assert "the worker of host h0 stood still for 250 ms at 3.0 s" in found.reasons[0]
+
+
+def test_a_standstill_while_neighbours_had_the_cpu_only_disturbs_iterations() -> None:
+    still = Standstill("the worker of host h0", 3.0, 3.25)
+    seconds = [*QUIET[:3], second(4.0, 0.6, stolen=0.1), *QUIET[4:]]
+    assert judge(Evidence(seconds=seconds, standstills=[still], cores=2)).verdict == "ok"
+    assert disturbed_spans(seconds, [still], cores=2) == [(3.0, 3.25)]
+    assert disturbed_spans(seconds, [still], cores=1) == []
+
+
+def test_a_short_hitch_of_a_process_is_no_standstill() -> None:
+    assert judge(Evidence(standstills=[Standstill("ovs-vswitchd", 0.0, MAX_STANDSTILL_S)])).findings == ()
+
+
+def test_open_vswitch_held_back_by_a_quota_degrades() -> None:
+    waits = [Wait("ovs-vswitchd", 4.0, 1.0, 0.3, 0.3), Wait("ovs-vswitchd", 5.0, 1.0, 0.0, MAX_QUOTA_S)]
+    found = judge(Evidence(seconds=QUIET, waits=waits))
+    assert found.verdict == "degraded"
+    assert found.reasons == ("a CPU quota held ovs-vswitchd back in 1 of 20 s (for 300 ms at 4 s)",)
+    assert [(f.kind, f.from_s, f.to_s) for f in found.findings] == [("quota", 3.0, 4.0)]
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(MAX_RUN_DELAY, "ok"), (MAX_RUN_DELAY + 0.01, "degraded")])
+def test_a_process_that_waits_for_a_cpu_too_long_degrades(share: float, verdict: str) -> None:
+    assert judge(Evidence(seconds=QUIET, waits=[Wait("ovs-vswitchd", 4.0, 1.0, share)])).verdict == verdict
+
+
+def test_waiting_for_a_cpu_that_neighbours_had_is_theirs() -> None:
+    seconds = [*QUIET[:3], second(4.0, 0.1, foreign=0.6), *QUIET[4:]]
+    assert judge(Evidence(seconds=seconds, waits=[Wait("ovs-vswitchd", 4.0, 1.0, 0.9)])).verdict == "ok"
+
+
+def order(lower_packets: int, waited_s: float = 1.0) -> Order:
+    return Order(waited_s, 0, 3, lower_packets * 9000, 1e6, 9000)
+
+
+def test_a_lower_level_served_while_a_higher_one_waits_degrades_and_names_link_and_levels() -> None:
+    found = judge(Evidence(order={"tor0->agg0": order(10)}))
+    assert found.verdict == "degraded"
+    assert "on link tor0->agg0 level 3 got 5.4% of the capacity while level 0 waited" in found.reasons[0]
+    assert found.findings[0].links == ("tor0->agg0",)
+
+
+def test_packets_that_had_begun_and_short_glimpses_say_nothing_about_the_order() -> None:
+    assert judge(Evidence(order={"a": order(6)})).verdict == "ok"
+    assert judge(Evidence(order={"a": order(50, waited_s=0.3)})).verdict == "ok"
+
+
+def test_a_setting_that_changed_while_the_run_went_on_invalidates_with_link_and_seconds() -> None:
+    change = Change("setting", 3.0, 5.0, "the shaper is gone", "tor0->agg1", lasting=False)
+    found = judge(Evidence(changes=[change]))
+    assert (found.verdict, found.reasons) == ("invalid", ("link tor0->agg1: the shaper is gone (3 to 5 s)",))
+    assert found.findings[0].links == ("tor0->agg1",)
+
+
+LIMITED = {
+    "own load": Evidence(seconds=[*QUIET[:4], second(5.0, 0.1), *QUIET[5:]]),
+    "quota": Evidence(seconds=QUIET, waits=[Wait("ovs-vswitchd", 4.0, 1.0, 0.3, 0.3)]),
+    "standstill": Evidence(seconds=QUIET, standstills=[Standstill("ovs-vswitchd", 3.0, 3.4)]),
+    "setting": Evidence(changes=[Change("setting", 3.0, 5.0, "the shaper is gone", "a", lasting=False)]),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_discarding_leaves_out_what_is_limited_in_time_and_lists_it(name: str) -> None:
+    assert judge(LIMITED[name]).verdict != "ok"
+    found = judge(replace(LIMITED[name], discard=True))
+    assert (found.verdict, found.reasons) == ("ok", ())
+    assert [finding.discarded for finding in found.findings] == [True]
+    (span,) = discarded_spans(LIMITED[name])
+    assert (found.findings[0].from_s, found.findings[0].to_s) == span
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_discarding_does_not_help_where_too_few_iterations_are_left(name: str) -> None:
+    assert judge(replace(LIMITED[name], discard=True, enough_undisturbed=False)).verdict != "ok"
+
+
+def test_what_lasts_until_the_end_or_concerns_the_whole_run_cannot_be_discarded() -> None:
+    lasting = Change("setting", 3.0, 9.0, "the shaper is gone", "a")
+    assert judge(Evidence(changes=[lasting], discard=True)).verdict == "invalid"
+    assert judge(Evidence(link_rates={"a": (5.0, 0.8, 0.0)}, discard=True)).verdict == "degraded"
+    assert judge(Evidence(retransmits=1, discard=True)).verdict == "degraded"

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from testbed.comparison import summary
-from testbed.record import Fidelity, LinkRow
+from testbed.record import Fidelity, Finding, LinkRow
 from testbed.report import html, plots
 from testbed.report.gpu_rows import shown
 from testbed.report.link_load import busiest, load
-from testbed.report.tables import doubts, render, tables
+from testbed.report.tables import doubts, finding_table, left_out, render, tables
 from testbed.report.timeline import host_and_index, natural, trace_events
 
 
@@ -141,3 +141,46 @@ def test_the_report_says_where_a_run_is_not_believed(write_run, degraded):
     text = html.build(write_run(*degraded[0])).read_text()
     assert "Not every run here can be believed" in text
     assert "crux is degraded: idle CPU &lt;0.28&gt; in second 31" in text
+
+
+EVIDENCE = {
+    "cpu": [[1.0, 1.0, 0.6, 0.1, 0.05, 0.2], [2.0, 1.0, 0.5, 0.0, 0.0, 0.1]],
+    "run_delay": [[1.0, 0.1, 0.0, 0.05, 0.0], [2.0, 0.2, 0.0, 0.1, 0.3]],
+    "timers": [[0.7, 0.001], [1.4, 0.03]],
+    "standstills": [["the worker of host h0", 0.5, 0.8]],
+    "link_stretches": {"tor0->agg0": [[0.2, 0.9, 0.99]]},
+}
+
+
+def test_the_evidence_is_drawn_over_time_where_a_run_left_some(experiment, records):
+    found = (Finding("quota", 1.0, 2.0, "a CPU quota held ovs-vswitchd back"),)
+    emulated = dataclasses.replace(
+        records[1], environment=EVIDENCE, fidelity=Fidelity("degraded", ("a quota",), findings=found)
+    )
+    runs = (records[0], emulated)
+    drawn = plots.run_plots(summary(experiment, runs), runs, experiment)
+    assert "evidence_crux.svg" in drawn and "evidence_ecmp.svg" not in drawn
+    text = "".join(ET.fromstring(drawn["evidence_crux.svg"]).itertext())
+    for words in ("crux (degraded)", "stolen", "PSI", "Open vSwitch", "standstills"):
+        assert words in text
+
+
+def test_a_run_that_is_not_ok_says_so_wherever_its_numbers_appear(experiment, degraded):
+    runs, document = degraded
+    for table in tables(document)[1:]:
+        assert "crux (degraded)" in render([table], width=200)
+    for name, drawing in plots.run_plots(document, runs, experiment).items():
+        assert "crux" not in name or "crux (degraded)" in drawing
+
+
+def test_findings_are_listed_and_what_was_left_out_is_said(experiment, records):
+    finding = Finding("standstill", 1.0, 1.3, "the worker of host h0 stood still for 300 ms", discarded=True)
+    rows = tuple(dataclasses.replace(row, disturbed=row.iteration == 1) for row in records[1].iterations)
+    run = dataclasses.replace(records[1], iterations=rows, fidelity=Fidelity(findings=(finding,)))
+    document = summary(experiment, (records[0], run))
+    table = finding_table(document)
+    assert table is not None
+    assert "the worker of host h0 stood still for 300 ms (iterations left out)" in render([table])
+    (line,) = left_out(document)
+    assert line.startswith("crux: ") and "iterations left out as disturbed (1.0 to 1.3 s: the worker of host h0" in line
+    assert line in html.page(document, (records[0], run), {})
