@@ -53,6 +53,11 @@ def port_number(fabric: Fabric, link: Link | str) -> int:
     return fabric.links_from[found.source].index(found) + 1
 
 
+def is_nic_link(fabric: Fabric, link: Link) -> bool:
+    """Whether ``link`` joins a NIC and its PCIe switch."""
+    return link.kind == "pcie" and (link.source in fabric.nics or link.target in fabric.nics)
+
+
 def port_numbers(fabric: Fabric) -> Mapping[str, int]:
     """Return link name -> OpenFlow port at its source, for every link that leaves a switch, in a fixed order."""
     return {
@@ -63,12 +68,17 @@ def port_numbers(fabric: Fabric) -> Mapping[str, int]:
 
 
 def interface_name(fabric: Fabric, link: Link | str) -> str:
-    """Return the Linux interface from which a directed network link transmits: ``h0n0p0`` or ``tor0-eth3``.
+    """Return the Linux interface from which a directed link transmits: ``h0n0p0`` or ``tor0-eth3``.
 
-    Raises ``ValueError`` for a link inside a host, and for a name longer than Linux takes.
+    Links between PCIe switch and NIC have one where they are emulated, named after the end that sends:
+    ``h0s0`` or ``h0n0``. Raises ``ValueError`` for other links inside a host, and for a name longer than
+    Linux takes.
     """
     found = fabric.links[link] if isinstance(link, str) else link
-    name = found.source if found.source in fabric.ports else f"{found.source}-eth{port_number(fabric, found)}"
+    if found.source in fabric.ports or is_nic_link(fabric, found):
+        name = found.source
+    else:
+        name = f"{found.source}-eth{port_number(fabric, found)}"
     if len(name) > MAX_INTERFACE_NAME:
         raise ValueError(f"interface name '{name}' is longer than {MAX_INTERFACE_NAME} characters")
     return name

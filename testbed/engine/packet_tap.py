@@ -42,6 +42,7 @@ class PacketTap:
     def __init__(self, network: EmulatedNetwork) -> None:
         self.packets: list[TakenPacket] = []
         self._sockets: list[tuple[str, socket.socket]] = []
+        self._ports = frozenset(network.fabric.ports)  # packets pass the queues of PCIe too
         share = SHARE / len(network.fabric.hosts)
         for host, pid in network.namespaces():
             if pid is not None:
@@ -57,7 +58,7 @@ class PacketTap:
                     head, ancillary, _, address = listener.recvmsg(_SNAP, 64)
                 except BlockingIOError:
                     break
-                if address[1] == _ETH_P_IP:
+                if address[1] == _ETH_P_IP and address[0] in self._ports:
                     taken = TakenPacket(_stamp(ancillary) + offset, host, address[2] == _OUTGOING, head)
                     self.packets.append(taken)
 

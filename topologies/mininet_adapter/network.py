@@ -10,6 +10,7 @@ from pathlib import Path
 from mininet.net import Mininet
 
 from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
+from topologies.detours import Detour, detour_commands, device_commands
 from topologies.fabric import Fabric, Link
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
@@ -106,14 +107,27 @@ class EmulatedNetwork:
         )
 
     def links_of_namespace(self, host: str) -> list[Link]:
-        """Directed links that send from ``host``, or from any switch where ``host`` is empty."""
-        links = self.fabric.network_links
+        """Directed links with a queue that send from ``host``, or from any switch where ``host`` is empty."""
+        links = self.fabric.shaped_links
         if not host:
             return [link for link in links if link.source in self.fabric.switches]
-        return [link for link in links if link.source in self.fabric.ports and self._host_of(link) == host]
+        return [link for link in links if link.source not in self.fabric.switches and self._host_of(link) == host]
 
     def _host_of(self, link: Link) -> str:
-        return self.fabric.ports[link.source].host
+        if link.source in self.fabric.ports:
+            return self.fabric.ports[link.source].host
+        nic = link.source if link.source in self.fabric.nics else link.target
+        return self.fabric.nics[nic].host
+
+    def detours_of(self, host: str) -> list[Detour]:
+        """The detours of all ports of ``host`` over the queues of its PCIe links; none where those are not emulated."""
+        if not host or self.fabric.inside == "ideal":
+            return []
+        found = []
+        for nic in self.fabric.hosts[host].nics:
+            out, into = (interface_name(self.fabric, link) for link in self.fabric.nic_links[nic])
+            found += [Detour(port, out, into) for port in self.fabric.nics[nic].ports]
+        return found
 
     def _make_nodes(self) -> None:
         for host in self.fabric.hosts:
@@ -194,5 +208,7 @@ class EmulatedNetwork:
             if pid is None:
                 run_batch("tc", lines)
             else:
+                detours = self.detours_of(host)
                 with network_namespace_of(pid):
-                    run_batch("tc", lines)
+                    run_batch("ip", device_commands(detours, self.settings.mtu))
+                    run_batch("tc", [*lines, *detour_commands(detours)])

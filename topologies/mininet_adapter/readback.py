@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from topologies.detours import Detour
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of, run_command
 from topologies.queues import tos_of_level
@@ -18,13 +19,14 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _RATE = re.compile(r"class htb 1:1 root.* rate ([0-9.]+)([KMG]?)bit")
 _CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
 _LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)([KM]?)b")
+_REDIRECT = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")
 _MATCH = re.compile(r"match ([0-9a-f]{8})/00fc0000 at 0")
 _BOUNDARY = ["qdisc show dev lo"] * 2
 """Two unshaped interfaces in a row end an interface's answers: ``tc -batch`` does not say which it answers for."""
 
 
 def queue_mismatches(network: EmulatedNetwork) -> list[str]:
-    """One line for every shaper, class, filter or queue that is not as set; empty if all are."""
+    """One line for every shaper, class, filter, queue or detour that is not as set; empty if all are."""
     found: list[str] = []
     for host, pid in network.namespaces():
         shapings = [network.shaping_of(link) for link in network.links_of_namespace(host)]
@@ -33,21 +35,38 @@ def queue_mismatches(network: EmulatedNetwork) -> list[str]:
         else:
             with network_namespace_of(pid):
                 found += _mismatches(shapings)
+                found += _detour_mismatches(network.detours_of(host))
     return found
 
 
+def _detour_mismatches(detours: list[Detour]) -> Iterator[str]:
+    """Traffic of ports that does not pass the queues of its PCIe links."""
+    wanted = [(detour.port, *way) for detour in detours for way in (("egress", detour.out), ("ingress", detour.into))]
+    answers = _answers([[f"filter show dev {port} {direction}"] for port, direction, _ in wanted])
+    for (port, direction, target), answer in zip(wanted, answers, strict=True):
+        if _REDIRECT.findall(answer) != [target]:
+            yield f"interface {port}: no filter leads its {direction} over {target}"
+
+
 def _mismatches(shapings: list[Shaping]) -> Iterator[str]:
-    lines: list[str] = []
+    questions: list[list[str]] = []
     for shaping in shapings:
         filters = "filter show dev {}" if shaping.discipline == "htb" else "filter show dev {} parent 2:"
-        questions = ("qdisc show dev {}", "class show dev {}", filters)
-        lines += [question.format(shaping.interface) for question in questions] + _BOUNDARY
-    text = run_command(["tc", "-batch", "-"], text_input="\n".join(lines) + "\n")
-    answers = re.split(r"(?:qdisc noqueue [^\n]*\n){2}", text)
-    answers += [""] * len(shapings)
-    for shaping, answer in zip(shapings, answers[: len(shapings)], strict=True):
+        asked = ("qdisc show dev {}", "class show dev {}", filters)
+        questions.append([question.format(shaping.interface) for question in asked])
+    for shaping, answer in zip(shapings, _answers(questions), strict=True):
         for problem in compare(shaping, answer):
             yield f"interface {shaping.interface}: {problem}"
+
+
+def _answers(questions: list[list[str]]) -> list[str]:
+    """What ``tc`` says to each list of questions, all asked at once."""
+    if not questions:
+        return []
+    lines = [line for asked in questions for line in [*asked, *_BOUNDARY]]
+    text = run_command(["tc", "-batch", "-"], text_input="\n".join(lines) + "\n")
+    answers = re.split(r"(?:qdisc noqueue [^\n]*\n){2}", text)
+    return (answers + [""] * len(questions))[: len(questions)]
 
 
 def compare(shaping: Shaping, answer: str) -> Iterable[str]:
