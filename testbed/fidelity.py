@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from typing import Final, Literal
+from typing import Final
 
+from testbed.observations import Change, Order, Standstill, Wait, merged, milliseconds, touches, wait_findings
 from testbed.record import Fidelity, Finding, Verdict
 
 MIN_IDLE_CPU: Final = 0.35
@@ -86,80 +86,6 @@ class Second:
     def start_s(self) -> float:
         """Its begin, on the run's clock."""
         return self.time_s - self.duration_s
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """How a process was kept from running in one sampling interval that ended at ``time_s``.
-
-    ``delay_s``: seconds that its slowest thread was ready and waited for a CPU; ``quota_s``: seconds that
-    a quota of its control group held it back.
-    """
-
-    process: str
-    time_s: float
-    duration_s: float
-    delay_s: float
-    quota_s: float = 0.0
-
-    @property
-    def start_s(self) -> float:
-        """Its begin, on the run's clock."""
-        return self.time_s - self.duration_s
-
-    @property
-    def share(self) -> float:
-        """Share of the interval spent waiting."""
-        return min(1.0, self.delay_s / self.duration_s) if self.duration_s > 0 else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Standstill:
-    """``process`` did nothing at all from ``from_s`` to ``to_s`` although a timer of its own was due."""
-
-    process: str
-    from_s: float
-    to_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Something set or decided was found otherwise: a ``setting`` of a link or the ``path`` of a flow.
-
-    Seen wrong first at ``from_s`` (what it was before the look before counts as right) and last at
-    ``to_s``; ``lasting``: still wrong when the run ended.
-    """
-
-    kind: Literal["setting", "path"]
-    from_s: float
-    to_s: float
-    what: str
-    link: str = ""
-    lasting: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a link sent while its level ``higher`` provably waited, for ``waited_s`` seconds in all.
-
-    ``lower_bytes`` of levels below it, ``lower`` the one with most; ``capacity`` is what the link could send
-    in that time, ``packet`` the size of a full one, both in bytes.
-    """
-
-    waited_s: float
-    higher: int
-    lower: int
-    lower_bytes: int
-    capacity: float
-    packet: int
-    from_s: float = 0.0
-    to_s: float = 0.0
-
-    @property
-    def share(self) -> float:
-        """Share of the capacity that lower levels got, packets that had begun left out."""
-        beyond = self.lower_bytes - MIN_LOWER_PACKETS * self.packet
-        return max(0.0, beyond / self.capacity) if self.capacity > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -265,7 +191,7 @@ def judge(evidence: Evidence) -> Fidelity:
         machine_caused=bool(counted) and all(charge.machine_caused for charge in counted),
         findings=tuple(sorted(findings, key=lambda finding: (finding.from_s, finding.kind, finding.what))),
         max_run_delay=max((wait.share for wait in evidence.waits), default=0.0),
-        lower_level_share=max((o.share for o in evidence.order.values() if o.waited_s >= MIN_ORDER_S), default=0.0),
+        lower_level_share=max((_lower_share(order) for order in evidence.order.values()), default=0.0),
     )
 
 
@@ -312,7 +238,7 @@ def _judge_timers(evidence: Evidence) -> Iterable[_Charge]:
     )
     unreplaced = not evidence.enough_undisturbed
     serious = len(late) > max(1.0, MAX_LATE_SHARE * count) or longest > MAX_STANDSTILL_S or unreplaced
-    spans = _merged(evidence.late)
+    spans = merged(evidence.late)
     findings = tuple(Finding("timer", begin, end, "a compute pause ended late") for begin, end in spans)
     yield _Charge("degraded" if serious else "ok", reason, findings, limited=True)
 
@@ -329,9 +255,9 @@ def _judge_standstills(evidence: Evidence) -> Iterable[_Charge]:
         by = ", CPU taken by neighbours meanwhile" if machine else ""
         yield _Charge(
             "degraded" if not machine or not evidence.enough_undisturbed else "ok",
-            f"{longest.process} stood still for {_milliseconds(longest)} at {longest.from_s:.1f} s{more}{by}",
+            f"{longest.process} stood still for {milliseconds(longest)} at {longest.from_s:.1f} s{more}{by}",
             tuple(
-                Finding("standstill", s.from_s, s.to_s, f"{s.process} stood still for {_milliseconds(s)}{by}")
+                Finding("standstill", s.from_s, s.to_s, f"{s.process} stood still for {milliseconds(s)}{by}")
                 for s in found
             ),
             limited=True,
@@ -343,14 +269,14 @@ def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
     """Processes held back by a quota, and such as wait for a CPU too much; not while neighbours had it."""
     taken = disturbed_spans(evidence.seconds)
     held = [wait for wait in evidence.waits if wait.quota_s > MAX_QUOTA_S]
-    slow = [wait for wait in evidence.waits if wait.share > MAX_RUN_DELAY and not _touches(wait, taken)]
+    slow = [wait for wait in evidence.waits if wait.share > MAX_RUN_DELAY and not touches(wait, taken)]
     if held:
         worst = max(held, key=lambda wait: wait.quota_s)
         yield _Charge(
             "degraded",
             f"a CPU quota held {worst.process} back in {len(held)} of {len(evidence.seconds)} s "
             f"(for {worst.quota_s * 1e3:.0f} ms at {worst.time_s:.0f} s)",
-            _wait_findings("quota", held, "a CPU quota held {} back"),
+            wait_findings("quota", held, "a CPU quota held {} back"),
             limited=True,
         )
     if slow:
@@ -359,7 +285,7 @@ def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
             "degraded",
             f"{worst.process} was ready and waited for a CPU for {worst.share:.0%} of the second before "
             f"{worst.time_s:.0f} s, {MAX_RUN_DELAY:.0%} allowed ({len({w.time_s for w in slow})} s in all)",
-            _wait_findings("wait", slow, "{} waited for a CPU"),
+            wait_findings("wait", slow, "{} waited for a CPU"),
             limited=True,
         )
 
@@ -387,9 +313,9 @@ def _judge_rates(evidence: Evidence) -> Iterable[_Charge]:
 def _judge_order(evidence: Evidence) -> Iterable[_Charge]:
     """Lower levels that were served while a higher one waited."""
     for link, order in evidence.order.items():
-        if order.waited_s >= MIN_ORDER_S and order.share > MAX_LOWER_LEVEL:
+        if _lower_share(order) > MAX_LOWER_LEVEL:
             reason = (
-                f"on link {link} level {order.lower} got {order.share:.1%} of the capacity "
+                f"on link {link} level {order.lower} got {_lower_share(order):.1%} of the capacity "
                 f"while level {order.higher} waited"
             )
             yield _Charge("degraded", reason, (Finding("order", order.from_s, order.to_s, reason, (link,)),))
@@ -414,7 +340,8 @@ def _judge_settings(evidence: Evidence) -> Iterable[_Charge]:
     for change in evidence.changes:
         where = f"link {change.link}: " if change.link else ""
         reason = f"{where}{change.what} ({change.from_s:.0f} to {change.to_s:.0f} s)"
-        finding = Finding(change.kind, change.from_s, change.to_s, where + change.what, _names(change.link))
+        links = (change.link,) if change.link else ()
+        finding = Finding(change.kind, change.from_s, change.to_s, where + change.what, links)
         yield _Charge("invalid", reason, (finding,), limited=not change.lasting)
     for reason in evidence.settings:
         kind = "mark" if "DSCP" in reason and "sampled" in reason else "path" if "switch " in reason else "setting"
@@ -455,40 +382,14 @@ def _starved(span: Sequence[Second]) -> Finding:
     return Finding("cpu", span[0].start_s, span[-1].time_s, f"{idle:.0%} of the CPU idle by the run's own load")
 
 
-def _wait_findings(kind: str, waits: Sequence[Wait], what: str) -> tuple[Finding, ...]:
-    findings = []
-    by_process = sorted(waits, key=lambda wait: (wait.process, wait.time_s))
-    for process, group in groupby(by_process, key=lambda wait: wait.process):
-        spans = _merged([(wait.start_s, wait.time_s) for wait in group])
-        findings += [Finding(kind, begin, end, what.format(process)) for begin, end in spans]
-    return tuple(findings)
-
-
-def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans in order, those that touch as one."""
-    merged: list[tuple[float, float]] = []
-    for begin, end in sorted(spans):
-        if merged and begin <= merged[-1][1] + 0.1:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((begin, end))
-    return merged
-
-
 def _too_long(still: Standstill) -> bool:
     return still.to_s - still.from_s > MAX_STANDSTILL_S
 
 
-def _milliseconds(still: Standstill) -> str:
-    return f"{(still.to_s - still.from_s) * 1e3:.0f} ms"
-
-
-def _touches(wait: Wait, spans: Sequence[tuple[float, float]]) -> bool:
-    return any(begin < wait.time_s and wait.start_s < end for begin, end in spans)
-
-
-def _names(link: str) -> tuple[str, ...]:
-    return (link,) if link else ()
+def _lower_share(order: Order) -> float:
+    """Share of the capacity that lower levels got, packets that had begun left out; 0 where too little was seen."""
+    beyond = order.lower_bytes - MIN_LOWER_PACKETS * order.packet
+    return max(0.0, beyond / order.capacity) if order.waited_s >= MIN_ORDER_S and order.capacity > 0 else 0.0
 
 
 def _undilated(finding: Finding, dilation: float) -> Finding:

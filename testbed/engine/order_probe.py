@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from testbed.engine.netlink import CounterSocket
-from testbed.fidelity import Order
+from testbed.observations import Order
 
 WATCHED_LINKS: Final = 2
 BUCKETS: Final = 1

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from testbed.errors import RunFailedError
-from testbed.fidelity import Change
+from testbed.observations import Change
 from topologies.mininet_adapter.system import CommandError
 
 INTERVAL_S: Final = 5.0

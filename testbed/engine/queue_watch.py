@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from testbed.engine.netlink import CounterSocket, Setting
-from testbed.fidelity import Change
+from testbed.observations import Change
 from topologies.shaping import LEAF_HANDLE
 
 LINKS_PER_LOOK: Final = 40

@@ -22,13 +22,12 @@ from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
 from testbed.fidelity import (
     MAX_TIMER_LATENESS_S,
-    Change,
     Evidence,
-    Standstill,
     discarded_spans,
     disturbed_spans,
     judge,
 )
+from testbed.observations import Change, Standstill
 from testbed.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0

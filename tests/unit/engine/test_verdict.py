@@ -14,16 +14,13 @@ from testbed.fidelity import (
     MAX_TIMER_LATENESS_S,
     MIN_BUSY_S,
     MIN_IDLE_CPU,
-    Change,
     Evidence,
-    Order,
     Second,
-    Standstill,
-    Wait,
     discarded_spans,
     disturbed_spans,
     judge,
 )
+from testbed.observations import Change, Order, Standstill, Wait
 
 QUIET = [Second(float(end), 1.0, 0.5, 0.0, 0.0) for end in range(1, 21)]
 

@@ -16,7 +16,7 @@ from testbed.engine.order_probe import OrderedLink, OrderProbe
 from testbed.engine.path_watch import PathSeries, PathWatch
 from testbed.engine.process_watch import ProcessWatch, run_delay_ns, state_of, throttled_s
 from testbed.engine.queue_watch import QueueWatch, WatchedLink, differences
-from testbed.fidelity import Order
+from testbed.observations import Order
 from workloads.worker.heartbeat import WORTH_TELLING_S, Heartbeat
 
 RATE = 8e6
