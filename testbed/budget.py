@@ -105,31 +105,36 @@ class Sample:
     others: float
 
 
-def affordable(samples: Sequence[Sample], allowed_busy: float) -> float:
-    """Packet-hops per second at which ``allowed_busy`` of the CPU is the run's own. Needs two samples or more.
+MOST_BEYOND: Final = 1.1
+"""Nothing is said about loads further beyond the largest that was tried."""
 
-    A straight line of CPU over load through all samples, raised until nine in ten lie under it. Never more
-    than a tenth beyond the largest load that was tried. ``ValueError`` where CPU does not grow with load.
+
+def affordable(runs: Sequence[Sequence[Sample]], allowed_busy: float) -> float:
+    """Packet-hops per second that leave all seconds, or nine in ten, ``allowed_busy`` of the CPU or less to the run.
+
+    Between a load that did and a larger one that did not, as on a straight line. From the largest tried on in
+    proportion, which is too low if anything: some CPU time does not depend on load. From the smallest tried
+    down by the square of that, for the same reason. ``ValueError`` without samples.
     """
-    if len(samples) < 2:
-        raise ValueError(f"{len(samples)} samples, expected two or more")
-    loads = [sample.packet_hops_per_s for sample in samples]
-    slope, offset = _fit(loads, [sample.busy for sample in samples])
-    above = sorted(sample.busy - offset - slope * sample.packet_hops_per_s for sample in samples)
-    offset += max(0.0, above[int(0.9 * (len(above) - 1) + 0.5)])
-    found = (allowed_busy - offset) / slope
-    if found <= 0:
-        raise ValueError("the CPU is busy without any load")
-    return min(found, 1.1 * max(loads))
+    some = [run for run in runs if run]
+    seen = sorted((_median([s.packet_hops_per_s for s in run]), _ninth_tenth([s.busy for s in run])) for run in some)
+    if not seen:
+        raise ValueError("no samples")
+    within = [(load, busy) for load, busy in seen if busy <= allowed_busy]
+    if not within:
+        load, busy = seen[0]
+        return load * (allowed_busy / busy) ** 2
+    load, busy = within[-1]
+    beyond = next(((more, its) for more, its in seen if more > load), None)
+    if beyond is not None:
+        more, its = beyond
+        return load + (more - load) * (allowed_busy - busy) / (its - busy)
+    return load * min(MOST_BEYOND, allowed_busy / max(busy, 1e-9))
 
 
-def _fit(loads: Sequence[float], busy: Sequence[float]) -> tuple[float, float]:
-    """Slope and offset of least squares; a line through the origin where all loads are about the same."""
-    count, mean_load, mean_busy = len(loads), sum(loads) / len(loads), sum(busy) / len(busy)
-    spread = sum((load - mean_load) ** 2 for load in loads)
-    slope = sum((load - mean_load) * (share - mean_busy) for load, share in zip(loads, busy, strict=True))
-    if spread < count * (0.05 * mean_load) ** 2:
-        slope, spread = mean_busy, mean_load
-    if spread <= 0 or slope <= 0:
-        raise ValueError("CPU time does not grow with the load")
-    return slope / spread, mean_busy - slope / spread * mean_load
+def _median(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def _ninth_tenth(values: Sequence[float]) -> float:
+    return sorted(values)[int(0.9 * (len(values) - 1) + 0.5)]

@@ -26,7 +26,7 @@ from topologies.shaping import TCP_IP_HEADER
 from workloads.build import JobSpec, build_jobs
 
 MTUS: Final = (9000, 4500, 1500)
-FIRST_GUESS: Final = {9000: 1.0, 4500: 1.15, 1500: 1.3}
+FIRST_GUESS: Final = {9000: 1.0, 4500: 1.2, 1500: 1.4}
 """Packet-hops to try first, as multiples of the built-in budget: smaller packets cost less each."""
 SWITCHES: Final = 3
 """Switches on every path of the measured fabrics: ToR, aggregation, ToR."""
@@ -114,9 +114,12 @@ def measure_budget(engine: Engine, show: Show, shapes: Sequence[Shape] = SHAPES,
         for index, (shape, mtu) in enumerate(wanted):
             if time.monotonic() - began > LONGEST_S - RUNS_PER_POINT * ONE_RUN_S:
                 break
-            show(f"{shape.ports} ports, MTU {mtu}", index / len(wanted))
+            what = f"{shape.ports} ports, MTU {mtu}"
+            show(what, index / len(wanted))
             point = _measure_point(engine, shape, mtu)
-            if point is not None:
+            if point is None:
+                show(f"{what}: others took too much CPU, left out", (index + 1) / len(wanted))
+            else:
                 points.append(point)
     if not points:
         raise CannotRunError("others took too much CPU to measure anything: try again when the machine is quiet")
@@ -125,21 +128,17 @@ def measure_budget(engine: Engine, show: Show, shapes: Sequence[Shape] = SHAPES,
 
 def _measure_point(engine: Engine, shape: Shape, mtu: int) -> Point | None:
     """Two loads, the second near what the first says is affordable; None where nothing could be seen."""
+    allowed = 1.0 - MIN_IDLE_CPU
     load = PACKET_HOPS_PER_S * FIRST_GUESS[mtu]
-    samples: list[Sample] = []
+    runs: list[list[Sample]] = []
     for _ in range(RUNS_PER_POINT):
         found = _run(engine, experiment(shape, mtu, load))
-        samples += found
-        if not found:
-            load *= 0.7
-            continue
-        busiest = max(sample.busy for sample in found)
-        load *= min(1.6, max(0.6, (1.0 - MIN_IDLE_CPU) / busiest))
-    try:
-        rate = affordable(samples, 1.0 - MIN_IDLE_CPU)
-    except ValueError:
+        runs.append(found)
+        load *= min(1.6, max(0.6, allowed / max(sample.busy for sample in found))) if found else 0.7
+    others = [sample.others for run in runs for sample in run]
+    if not others:
         return None
-    return Point(mtu, shape.ports, round(rate, 1), round(sum(s.others for s in samples) / len(samples), 3))
+    return Point(mtu, shape.ports, round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3))
 
 
 def _run(engine: Engine, made: Experiment) -> list[Sample]:

@@ -72,23 +72,28 @@ def test_a_budget_without_points_or_of_nothing_is_none() -> None:
         budget_of({"source": "x", "points": [{"mtu": 9000, "ports": 8, "packet_hops_per_s": 0, "others": 0}]})
 
 
-def test_a_line_through_two_loads_says_where_the_cpu_ends() -> None:
-    seen = [Sample(8000.0, 0.45, 0.0), Sample(8000.0, 0.45, 0.0), Sample(12_000.0, 0.65, 0.0)]
-    assert affordable(seen, 0.60) == pytest.approx(11_000)
-    assert affordable(seen, 0.99) == pytest.approx(1.1 * 12_000)
+def at(load: float, *busy: float) -> list[Sample]:
+    return [Sample(load, share, 0.0) for share in busy]
 
 
-def test_one_busy_second_among_few_lowers_the_budget() -> None:
-    calm = [Sample(10_000.0, 0.5, 0.0)] * 5
-    assert affordable(calm, 0.5) == pytest.approx(10_000)
-    assert affordable([*calm, Sample(10_000.0, 0.8, 0.0)], 0.5) < 7000
+def test_between_a_load_that_fits_and_one_that_does_not_lies_the_budget() -> None:
+    assert affordable([at(12_000, 0.70, 0.66), at(8000, 0.45, 0.50)], 0.65) == pytest.approx(8000 + 4000 * 0.15 / 0.20)
 
 
-def test_cpu_that_does_not_grow_with_load_says_nothing() -> None:
+def test_beyond_what_was_tried_the_budget_grows_in_proportion_and_not_by_much() -> None:
+    assert affordable([at(8000, 0.5), at(12_000, 0.62)], 0.65) == pytest.approx(12_000 * 0.65 / 0.62)
+    assert affordable([at(8000, 0.3)], 0.65) == pytest.approx(1.1 * 8000)
+
+
+def test_where_nothing_fitted_the_budget_is_well_below() -> None:
+    assert affordable([at(12_000, 0.95), at(8000, 0.80)], 0.65) == pytest.approx(8000 * (0.65 / 0.80) ** 2)
+
+
+def test_one_busy_second_among_few_counts_and_a_run_unseen_does_not() -> None:
+    calm = [0.5] * 4
+    assert affordable([at(10_000, *calm, 0.8)], 0.5) < affordable([[], at(10_000, *calm)], 0.5) == 10_000
     with pytest.raises(ValueError):
-        affordable([Sample(8000.0, 0.6, 0.0), Sample(16_000.0, 0.5, 0.0)], 0.65)
-    with pytest.raises(ValueError):
-        affordable([Sample(8000.0, 0.6, 0.0)], 0.65)
+        affordable([[], []], 0.65)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
