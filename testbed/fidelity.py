@@ -154,13 +154,13 @@ def discarded_spans(evidence: Evidence) -> list[tuple[float, float]]:
 
 
 def explained(still: Standstill, seconds: Sequence[Second], cores: int) -> bool:
-    """Whether other guests and other processes took enough CPU time while a process stood still to be the reason."""
+    """Whether other guests, or other processes where no CPU was left, took enough of it to be the reason."""
     taken = sum(
-        (second.stolen + second.foreign) * second.duration_s * cores
+        (second.stolen + (second.foreign if second.starved else 0.0)) * second.duration_s * cores
         for second in seconds
         if second.start_s < still.to_s and still.from_s < second.time_s
     )
-    return taken >= EXPLAINED_BY_MACHINE * (still.to_s - still.from_s)
+    return not still.stopped and taken >= EXPLAINED_BY_MACHINE * (still.to_s - still.from_s)
 
 
 def judge(evidence: Evidence) -> Fidelity:

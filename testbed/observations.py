@@ -40,11 +40,28 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """``process`` did nothing at all from ``from_s`` to ``to_s`` although a timer of its own was due."""
+    """``process`` did nothing at all from ``from_s`` to ``to_s`` although a timer of its own was due.
+
+    ``stopped``: it was seen to be stopped, by a signal, a debugger or a frozen control group.
+    """
 
     process: str
     from_s: float
     to_s: float
+    stopped: bool = False
+
+
+def joined_standstills(late: Iterable[Standstill], stopped: Iterable[Standstill]) -> list[Standstill]:
+    """What a process's own timer noticed and what was seen from outside: one standstill where they overlap."""
+    joined: list[Standstill] = []
+    for still in sorted([*late, *stopped], key=lambda each: (each.process, each.from_s)):
+        last = joined[-1] if joined else None
+        if last is not None and last.process == still.process and still.from_s < last.to_s:
+            ends = last.from_s, max(last.to_s, still.to_s)
+            joined[-1] = Standstill(last.process, *ends, last.stopped or still.stopped)
+        else:
+            joined.append(still)
+    return sorted(joined, key=lambda each: each.from_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,11 @@ class ProcessWatch:
             if state_of(pid) in _STOPPED:
                 self._stopped.setdefault(name, now)
             elif name in self._stopped:
-                self.standstills.append(Standstill(name, self._stopped.pop(name), now))
+                self.standstills.append(Standstill(name, self._stopped.pop(name), now, True))
 
     def finish(self, now: float) -> None:
         """Count those that are still stopped."""
-        self.standstills += [Standstill(name, begin, now) for name, begin in self._stopped.items()]
+        self.standstills += [Standstill(name, begin, now, True) for name, begin in self._stopped.items()]
         self._stopped.clear()
 
 

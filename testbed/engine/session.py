@@ -27,7 +27,7 @@ from testbed.fidelity import (
     disturbed_spans,
     judge,
 )
-from testbed.observations import Change, Standstill
+from testbed.observations import Change, Standstill, joined_standstills
 from testbed.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0
@@ -191,9 +191,7 @@ class Session:
             for host, begin, end in self._cluster.late_workers
             if begin >= origin
         ]
-        stopped = self._processes.standstills
-        told = [s for s in stopped if not any(s.process == each.process and _overlap(s, each) for each in late)]
-        return sorted([*late, *told], key=lambda still: still.from_s)
+        return joined_standstills(late, self._processes.standstills)
 
     def _changes(self, sampler: Sampler) -> list[Change]:
         return [*sampler.queues.changes, *self._paths.changes]
@@ -245,10 +243,12 @@ class Session:
         measure, dilation = self._experiment.measure, self._experiment.scale.time
         begin = min((span.start_s for span in spans.values()), default=0.0) * dilation
         neighbours = self._neighbours(sampler)
+        limited = self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
+        left_out = [*neighbours, *(limited if measure.discard_disturbed else ())]
         reports = [
             report
             for report in self._cluster.reports
-            if report.iteration >= measure.warmup and not overlaps(report, neighbours)
+            if report.iteration >= measure.warmup and not overlaps(report, left_out)
         ]
         origin = self._cluster.origin
         late = late_spans(reports, MAX_TIMER_LATENESS_S)
@@ -259,10 +259,10 @@ class Session:
             standstills=[still for still in self._standstills() if still.to_s >= begin],
             timer_lateness_s=[report.late for report in reports],
             late=[(start - origin, end - origin) for start, end in late],
-            link_rates=sampler.probe.results(without=neighbours),
+            link_rates=sampler.probe.results(without=left_out),
             rate_spans={
                 link: (stretches[0].begin - origin, stretches[-1].end - origin)
-                for link, stretches in sampler.probe.stretches(without=neighbours).items()
+                for link, stretches in sampler.probe.stretches(without=left_out).items()
             },
             order=sampler.order.results(origin),
             queue_drops=sampler.queue_drops,
@@ -310,10 +310,6 @@ class Session:
             "phase_errors_s": self._cluster.phase_errors(),
             "step_delays_s": [] if self._cluster.steps is None else self._cluster.steps.delays,
         }
-
-
-def _overlap(one: Standstill, other: Standstill) -> bool:
-    return one.from_s < other.to_s and other.from_s < one.to_s
 
 
 def _stretch_rows(sampler: Sampler, origin: float) -> dict[str, list[list[float]]]:

@@ -20,7 +20,7 @@ from testbed.fidelity import (
     disturbed_spans,
     judge,
 )
-from testbed.observations import Change, Order, Standstill, Wait
+from testbed.observations import Change, Order, Standstill, Wait, joined_standstills
 
 QUIET = [Second(float(end), 1.0, 0.5, 0.0, 0.0) for end in range(1, 21)]
 
@@ -155,6 +155,20 @@ def test_a_standstill_while_neighbours_had_the_cpu_only_disturbs_iterations() ->
     assert judge(Evidence(seconds=seconds, standstills=[still], cores=2)).verdict == "ok"
     assert disturbed_spans(seconds, [still], cores=2) == [(3.0, 3.25)]
     assert disturbed_spans(seconds, [still], cores=1) == []
+
+
+def test_a_stopped_process_is_nobody_elses_doing_and_others_explain_nothing_while_cpu_is_left() -> None:
+    stolen = [second(1.0, 0.5, stolen=0.4)]
+    assert judge(Evidence(seconds=stolen, standstills=[Standstill("w", 0.2, 0.5)], cores=2)).verdict == "ok"
+    assert judge(Evidence(seconds=stolen, standstills=[Standstill("w", 0.2, 0.5, True)], cores=2)).verdict != "ok"
+    foreign = [second(1.0, 0.5, foreign=0.4)]
+    assert judge(Evidence(seconds=foreign, standstills=[Standstill("w", 0.2, 0.5)], cores=2)).verdict != "ok"
+
+
+def test_what_a_timer_noticed_and_what_was_seen_from_outside_is_one_standstill() -> None:
+    late = [Standstill("a", 1.05, 1.3), Standstill("b", 1.0, 1.2), Standstill("a", 5.0, 5.2)]
+    found = joined_standstills(late, [Standstill("a", 1.0, 1.25, True)])
+    assert found == [Standstill("a", 1.0, 1.3, True), Standstill("b", 1.0, 1.2), Standstill("a", 5.0, 5.2)]
 
 
 def test_a_short_hitch_of_a_process_is_no_standstill() -> None:
