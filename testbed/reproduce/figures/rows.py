@@ -26,17 +26,17 @@ def _points(value: float) -> str:
 
 
 COLUMNS: Final = (
-    Column("without", "ecmp: paper", _percent, paper=True),
+    Column("without", "ecmp paper", _percent, paper=True),
     Column("without", "here", _percent),
     Column("without_spread", "+-", _percent),
     Column("without_fluid", "fluid", _percent),
-    Column("crux", "crux: paper", _percent, paper=True),
+    Column("crux", "crux paper", _percent, paper=True),
     Column("crux", "here", _percent),
     Column("crux_spread", "+-", _percent),
     Column("crux_fluid", "fluid", _percent),
-    Column("ideal", "ideal: paper", _percent, paper=True),
+    Column("ideal", "ideal paper", _percent, paper=True),
     Column("ideal", "here", _percent),
-    Column("gain_points", "gain: paper", _points, paper=True),
+    Column("gain_points", "gain paper", _points, paper=True),
     Column("gain_points", "here", _points),
 )
 
