@@ -34,7 +34,7 @@ SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run that meets disturbances goes on for at most this many times its undisturbed length."""
 _CORES: Final = os.cpu_count() or 1
-STATE_S: Final = 0.05
+STATE_S: Final = 0.1
 """How often processes are looked at to see whether they are stopped."""
 
 
