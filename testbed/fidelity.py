@@ -37,7 +37,7 @@ INVALID_SHARE: Final = 0.2
 """More than this share of seconds without idle CPU: the run as a whole shows the machine, not the fabric."""
 
 MAX_RUN_DELAY: Final = 0.25
-"""Share of a second that a thread may be ready and wait for a CPU. Runs that keep 35 % idle were seen to stay under 0.1,
+"""Share of a second that a thread may be ready and wait for a CPU. Runs that keep 35 % idle stay under 0.1,
 with half of the CPU taken by others under 0.2: more serves packets late although CPU is left over."""
 
 MAX_QUOTA_S: Final = 0.020
@@ -49,7 +49,7 @@ EXPLAINED_BY_MACHINE: Final = 0.5
 
 MAX_LOWER_LEVEL: Final = 0.02
 """Share of a link's capacity that lower levels may get while a higher one provably waits: strict priority gives them
-nothing, but a packet that is being sent ends first and a class's very first packet goes without borrowing."""
+nothing, but a packet that is being sent ends first, and a class's very first one borrows nothing."""
 
 MIN_ORDER_S: Final = 0.1
 """The order of levels is judged on a link once a higher one was seen to wait this long: a dozen looks."""
@@ -269,7 +269,7 @@ def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
     """Processes held back by a quota, and such as wait for a CPU too much; not while neighbours had it."""
     taken = disturbed_spans(evidence.seconds)
     held = [wait for wait in evidence.waits if wait.quota_s > MAX_QUOTA_S]
-    slow = [wait for wait in evidence.waits if wait.share > MAX_RUN_DELAY and not touches(wait, taken)]
+    slow = [w for w in evidence.waits if w.share > MAX_RUN_DELAY and w not in held and not touches(w, taken)]
     if held:
         worst = max(held, key=lambda wait: wait.quota_s)
         yield _Charge(
