@@ -80,3 +80,10 @@ def test_packets_that_left_the_path_are_noticed(bench: Bench) -> None:
     bench.send()
     bench.network.apply(Batch(add=(held,)))
     assert f"no packet of flow {flow.id} passed switch {second} of its path" in bench.mismatches()
+
+
+def test_the_packets_of_a_flow_are_told_switch_by_switch_along_its_path(bench: Bench) -> None:
+    bench.send()
+    packets = bench.service.get_check()["packets"]
+    assert set(packets) == {flow.id for flow in bench.job.flows}
+    assert all(counts and set(counts) == {1} for counts in packets.values())

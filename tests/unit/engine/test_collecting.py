@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.api import prepare
+from testbed.api import _discarding, prepare
 from testbed.engine.collect import (
     HostIteration,
     PhaseTimes,
@@ -124,3 +124,9 @@ def test_iterations_that_waited_are_held_against_their_phase() -> None:
 
     reports = [begun(0.5, 0.1), begun(3.7, 0.0), begun(4.504, 0.8), begun(8.497, 0.2)]
     assert phase_errors(reports, ORIGIN, 0.5, 4.0) == pytest.approx([0.0, 0.004, -0.003])
+
+
+def test_discarding_is_asked_of_every_run_of_a_scenario_and_off_by_default() -> None:
+    prepared = prepare("hello")
+    assert not any(experiment.measure.discard_disturbed for experiment in prepared.experiments)
+    assert all(experiment.measure.discard_disturbed for experiment in _discarding(prepared).experiments)
