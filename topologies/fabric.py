@@ -154,10 +154,20 @@ class Fabric:
         }
 
     @cached_property
+    def shaped_nics(self) -> tuple[str, ...]:
+        """NICs whose PCIe links get queues in an emulation: those that all ports together could overload.
+
+        Nothing ever waits at a link that is as fast as all ports of its NIC.
+        """
+        if self.inside == "ideal":
+            return ()
+        ports = {nic.name: sum(self.uplink(port).capacity for port in nic.ports) for nic in self.nics.values()}
+        return tuple(nic for nic, (out, _) in self.nic_links.items() if out.capacity < ports[nic])
+
+    @cached_property
     def shaped_links(self) -> tuple[Link, ...]:
-        """The links that an emulation gives queues: those of the network, and where emulated those of NICs to PCIe."""
-        inside = () if self.inside == "ideal" else (link for pair in self.nic_links.values() for link in pair)
-        return (*self.network_links, *inside)
+        """The links that an emulation gives queues: those of the network, and the PCIe links of some NICs."""
+        return (*self.network_links, *(link for nic in self.shaped_nics for link in self.nic_links[nic]))
 
     @cached_property
     def _switch_paths(self) -> SwitchPaths:

@@ -2,8 +2,8 @@
 
 S is the size of the operation in bytes: for allreduce, reduce-scatter and all-gather the whole
 vector (a GPU's gradient; the full buffer), for all-to-all the bytes one GPU hands in, its own
-share included. n counts hosts unless said otherwise. What happens inside a host runs over NVLink,
-which is taken as instant: it sends no packets. A collective inside one host sends nothing.
+share included. n counts hosts unless said otherwise. What happens inside a host sends no packets:
+:mod:`workloads.inside` says what it moves. A collective inside one host sends nothing.
 
 ========================  ==========================================================================
 ``hierarchical``          allreduce: reduce-scatter in the host, one ring of hosts per rail over S/rails

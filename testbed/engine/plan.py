@@ -149,7 +149,7 @@ def window_packets(experiment: Experiment) -> int:
     """Full packets in flight allowed to every flow of the run alike."""
     fabric, scale = experiment.fabric, experiment.scale
     fastest = max((scale.rate(fabric.uplink(port).capacity) for port in fabric.ports), default=0.0)
-    least = MIN_WINDOW_PACKETS + (INSIDE_PACKETS if fabric.inside == "emulated" else 0)
+    least = MIN_WINDOW_PACKETS + (INSIDE_PACKETS if fabric.shaped_nics else 0)
     return max(least, ceil(WINDOW_S * fastest / 8 / segment_size(scale.mtu)))
 
 
@@ -166,7 +166,8 @@ def _departure(job: Job, experiment: Experiment) -> float:
 def _first_links(flow: Flow, fabric: Fabric) -> tuple[Link, ...]:
     """The emulated links over which a flow leaves its host."""
     uplink = fabric.uplink(flow.source)
-    return (uplink,) if fabric.inside == "ideal" else (fabric.nic_links[fabric.ports[flow.source].nic][0], uplink)
+    nic = fabric.ports[flow.source].nic
+    return (fabric.nic_links[nic][0], uplink) if nic in fabric.shaped_nics else (uplink,)
 
 
 def _inside_s(phase: Phase, host: str, experiment: Experiment) -> dict[str, float]:

@@ -120,11 +120,11 @@ class EmulatedNetwork:
         return self.fabric.nics[nic].host
 
     def detours_of(self, host: str) -> list[Detour]:
-        """The detours of all ports of ``host`` over the queues of its PCIe links; none where those are not emulated."""
-        if not host or self.fabric.inside == "ideal":
-            return []
+        """The detours of ports of ``host`` over the queues of its PCIe links, where those have any."""
         found = []
-        for nic in self.fabric.hosts[host].nics:
+        for nic in self.fabric.shaped_nics:
+            if self.fabric.nics[nic].host != host:
+                continue
             out, into = (interface_name(self.fabric, link) for link in self.fabric.nic_links[nic])
             found += [Detour(port, out, into) for port in self.fabric.nics[nic].ports]
         return found

@@ -258,11 +258,17 @@ def test_pcie_switches_are_joined_by_a_root_complex_only_where_gpus_talk_over_pc
 
 def test_links_inside_hosts_get_queues_only_where_they_are_emulated() -> None:
     parameters = {"hosts": 2, "gpus_per_host": 4, "nics_per_host": 2, "tors": 1, "aggregations": 1, **RATES}
-    plain, emulated = clos(**parameters), clos(**parameters, inside="emulated")
+    plain, emulated = clos(**parameters, pcie_rate=50e9), clos(**parameters, pcie_rate=50e9, inside="emulated")
     assert plain.shaped_links == plain.network_links
     inside = emulated.shaped_links[len(emulated.network_links) :]
     assert [link.name for link in inside[:2]] == ["h0s0->h0n0", "h0n0->h0s0"]
     assert len(inside) == 2 * 4
+
+
+def test_pcie_as_fast_as_all_ports_of_its_nic_needs_no_queue() -> None:
+    parameters = {"hosts": 2, "gpus_per_host": 2, "nics_per_host": 1, "tors": 1, "aggregations": 1, "ports_per_nic": 2}
+    for rate, nics in ((200e9, ()), (199e9, ("h0n0", "h1n0"))):
+        assert clos(**parameters, **RATES, pcie_rate=rate, inside="emulated").shaped_nics == nics
 
 
 @pytest.mark.parametrize("generator", [clos, clos3, double_sided])
