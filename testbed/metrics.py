@@ -215,7 +215,8 @@ def _idle(table: _Columns, window_s: float) -> dict[str, float]:
     good = ~table.disturbed
     length = (table.end - table.start) * table.fraction
     allocated = window_s - float(np.sum(length[~good]))
-    covered = float(np.sum(length[good]))
+    explained = table.compute + table.exposed + table.straggler  # the rest of a row is waiting for its phase
+    covered = float(np.sum((explained * table.fraction)[good]))
     return {
         "exposed": float(np.sum((table.exposed * table.fraction)[good])),
         "straggler": float(np.sum((table.straggler * table.fraction)[good])),

@@ -32,7 +32,7 @@ def finished(folder: Path, text: str) -> Finished:
 
 @pytest.fixture(scope="module")
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    by_hand = "rates: {one: 40Gbps}, levels: {three: 0}, shifts: {three: 0.25s}, periods: {three: 0.65s}"
+    by_hand = "rates: {one: 40Gbps}, levels: {one: 0, three: 1}, shifts: {three: 0.25s}, periods: {three: 0.8s}"
     schedulers = f"schedulers: [{{name: fixed, {by_hand}}}]\n"
     return finished(tmp_path_factory.mktemp("by_hand"), JOBS + schedulers)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -73,6 +74,13 @@ def test_a_gpu_that_has_not_begun_waits_to_start():
     rows = [_row(gpu, 0, 3.0, 1.0, 0.0, 0.0) for gpu in ("h0g0", "h0g1")]
     metrics = job_metrics(_record(rows, Window(0.0, 4.0)), _job())
     assert metrics.idle_s == pytest.approx({"exposed": 0.0, "straggler": 0.0, "start": 6.0})
+
+
+def test_waiting_for_the_phase_of_a_shifted_job_is_idle_time_of_cause_start():
+    rows = [replace(_row(gpu, 0, 0.0, 1.0, 0.5, 0.0), end_s=2.0) for gpu in ("h0g0", "h0g1")]
+    metrics = job_metrics(_record(rows, Window(0.0, 2.0)), _job())
+    assert metrics.idle_s == pytest.approx({"exposed": 1.0, "straggler": 0.0, "start": 1.0})
+    assert metrics.utilization == pytest.approx(0.5)
 
 
 def test_an_iteration_across_the_edge_counts_with_the_part_inside():
