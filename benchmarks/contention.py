@@ -153,9 +153,13 @@ def _shared_links(made: Run) -> list[str]:
 
 
 def _sent(made: Run, link: str, level: int, at_s: float) -> float:
-    """Bytes that ``link`` had sent at ``level`` by ``at_s``, between samples in proportion."""
+    """Bytes that ``link`` had sent at ``level`` by ``at_s``, between samples in proportion.
+
+    A sample without traffic leaves no row, so their times are those of the CPU's.
+    """
     rows = {row.time_s: row.bytes for row in made.record.links if row.link == link and row.level == level}
-    times = sorted({row.time_s for row in made.record.links} | set(rows))
+    seconds: Any = made.record.environment["cpu"]
+    times = sorted({second[0] / made.experiment.scale.time for second in seconds} | set(rows))
     total, before = 0.0, 0.0
     for index in range(bisect_left(times, at_s) + 1):
         if index == len(times):
