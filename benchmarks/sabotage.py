@@ -64,7 +64,8 @@ class Target:
 
     def enter(self, *command: str) -> str:
         """Run ``command`` in the network and mount namespaces of the run's switches; return what it says."""
-        arguments = ["nsenter", f"--target={self.inside}", "--net", "--mount", "--", *command]
+        # With the run's processes in view too: tc takes the length of the kernel's tick from /proc/self/net.
+        arguments = ["nsenter", f"--target={self.inside}", "--net", "--mount", "--pid", "--", *command]
         environment = dict(os.environ, OVS_RUNDIR=_SWITCHES)
         done = subprocess.run(arguments, capture_output=True, text=True, timeout=20, check=False, env=environment)
         if done.returncode:
@@ -253,7 +254,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-def trial(kind: Kind | None, *options: str, iterations: int = 14) -> Trial:
+def trial(kind: Kind | None, *options: str, iterations: int = 22) -> Trial:
     """Run once and disturb it by ``kind`` (None: leave it alone). ``NotPossibleError`` where that cannot be done."""
     with tempfile.TemporaryDirectory(prefix="sabotage-") as name:
         folder = Path(name)

@@ -28,7 +28,7 @@ _TCA_STATS2 = 7
 _TCA_U32_CLASSID = 1
 _TCA_U32_COUNTERS = 9
 _TCA_HTB_PARAMETERS = 1
-_RATE_IN_PARAMETERS = 8
+_HTB_PARAMETERS = struct.Struct("=8xI8x6I")
 _STATS_BASIC = 1
 _STATS_QUEUE = 3
 _HEADER = struct.Struct("=IHHII")
@@ -71,10 +71,17 @@ class Setting:
     @property
     def rate(self) -> int | None:
         """Bit/s that an HTB class is guaranteed; None for anything else."""
+        return self.parameters.get("rate")
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """Numbers of an HTB class: rates in bit/s, buckets in the kernel's ticks; empty for anything else."""
         for kind, start, end in _attributes(self.attributes, 0, len(self.attributes)):
-            if kind == _TCA_HTB_PARAMETERS and end - start > _RATE_IN_PARAMETERS + 4:
-                return 8 * int(struct.unpack_from("=I", self.attributes, start + _RATE_IN_PARAMETERS)[0])
-        return None
+            if kind == _TCA_HTB_PARAMETERS and end - start == _HTB_PARAMETERS.size:
+                rate, ceiling, *rest = _HTB_PARAMETERS.unpack_from(self.attributes, start)
+                names = ("burst", "cburst", "quantum", "level", "prio")
+                return {"rate": 8 * rate, "ceil": 8 * ceiling, **dict(zip(names, rest, strict=True))}
+        return {}
 
     @property
     def target(self) -> int | None:

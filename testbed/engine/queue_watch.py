@@ -107,10 +107,11 @@ def _named(kind: str, handle: int, attributes: bytes) -> str:
 
 
 def _changed(kind: str, parent: int, handle: int, before: bytes, after: bytes) -> str:
-    rates = [Setting(kind, parent, handle, attributes).rate for attributes in (before, after)]
-    if kind == "class" and handle == _ROOT_CLASS and None not in rates and rates[0] != rates[1]:
-        return f"the shaper was set from {rates[0]} to {rates[1]} bit/s"
-    return f"{_named(kind, handle, before)} is not as it was set"
+    was, now = (Setting(kind, parent, handle, attributes).parameters for attributes in (before, after))
+    if kind == "class" and handle == _ROOT_CLASS and was.get("rate") != now.get("rate"):
+        return f"the shaper was set from {was.get('rate')} to {now.get('rate')} bit/s"
+    changed = [f"{name} {was[name]}, now {now[name]}" for name in was.keys() & now.keys() if was[name] != now[name]]
+    return f"{_named(kind, handle, before)} is not as it was set ({', '.join(sorted(changed)) or 'unknown words'})"
 
 
 def _level_of(number: int) -> str:
