@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
 from rich.markup import escape
 from rich.table import Table
@@ -39,14 +40,28 @@ def document(found: Sequence[Description]) -> dict[str, object]:
 
 
 def _table(found: Sequence[Description]) -> Table:
-    table = new_table("schedulers", left=("name", "decides"), last="events")
-    for heading in ("source", "summary"):
-        table.add_column(heading)
+    table = new_table("schedulers", left=("name", "decides"), last="hears")
+    table.add_column("source")
+    table.add_column("summary", min_width=36)
     for scheduler in found:
-        decides, events = ", ".join(scheduler.decides), ", ".join(scheduler.events)
+        decides, events = ", ".join(scheduler.decides), _heard(scheduler.events)
         cells = (scheduler.name, decides, events, scheduler.source, _what_it_is(scheduler))
         table.add_row(*(escape(cell) or MISSING for cell in cells))
     return table
+
+
+_KINDS: Final = {
+    "JobArrived": "jobs",
+    "JobDeparted": "jobs",
+    "JobProfiled": "profiles",
+    "StepStarted": "steps",
+    "StepEnded": "steps",
+}
+
+
+def _heard(events: Sequence[str]) -> str:
+    """The events, a word for each kind."""
+    return ", ".join(dict.fromkeys(_KINDS.get(event, event) for event in events))
 
 
 def _what_it_is(scheduler: Description) -> str:

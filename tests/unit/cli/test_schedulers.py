@@ -76,7 +76,7 @@ def test_built_in_schedulers_say_what_they_decide_and_come_from_no_package(
 ) -> None:
     found = listed(capsys)
     assert found["ecmp"]["decides"] == ["paths"]
-    assert found["fixed"]["decides"] == ["paths", "levels"]
+    assert found["fixed"]["decides"] == ["paths", "levels", "rates", "shifts"]
     built_in = [entry for name, entry in found.items() if name in ("crux", "ecmp", "ecmp-switch", "fixed")]
     assert [(entry["package"], entry["problem"]) for entry in built_in] == [("", "")] * 4
     assert all(entry["summary"] for entry in built_in)
@@ -124,4 +124,4 @@ def test_columns_line_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedulers"]) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if line.lstrip().startswith(("ecmp ", "ecmp-switch ", "fixed "))]
-    assert len({line.index("JobArrived") for line in rows}) == 1 and len(rows) == 3
+    assert len({line.index("jobs") for line in rows}) == 1 and len(rows) == 3
