@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +52,7 @@ class Session:
         self._paths: PathWatch
         self._processes: ProcessWatch
         self._seen = 0
+        self._step_delays: list[float] = []
         self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
 
@@ -79,6 +81,7 @@ class Session:
             for task in [*watches, *arrivals]:
                 task.cancel()
         end = time.monotonic()
+        self._step_delays = [] if cluster.steps is None else list(cluster.steps.delays)
         self._processes.finish(end - cluster.origin)
         self._tap.drain()
         self._tap.close()
@@ -127,10 +130,10 @@ class Session:
                 if task.done():
                     task.result()
             now = time.monotonic()
-            sampler.sample(now)
+            for look in (partial(sampler.sample, now), self._tap.drain, self._report_progress):
+                look()
+                await asyncio.sleep(0)  # steps of jobs are heard in between
             self._processes.sample(now - cluster.origin)
-            self._tap.drain()
-            self._report_progress()
             changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
             changes += [asyncio.create_task(cluster.profile(running)) for running in cluster.unprofiled()]
             if self._wanted_left() == 0 and all(task.done() for task in changes):
@@ -308,7 +311,7 @@ class Session:
             "sampled_packets": self._seen,
             "old_marks_s": self._old_marks,
             "phase_errors_s": self._cluster.phase_errors(),
-            "step_delays_s": [] if self._cluster.steps is None else self._cluster.steps.delays,
+            "step_delays_s": self._step_delays,
         }
 
 
