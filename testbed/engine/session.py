@@ -85,8 +85,8 @@ class Session:
         self._processes.finish(end - cluster.origin)
         self._tap.drain()
         self._tap.close()
-        wrong = await self._mismatches()
         await cluster.end_all()
+        wrong = await self._mismatches()
         return self._record(sampler, end, enough, wrong + await cluster.queue_mismatches())
 
     async def _mismatches(self) -> list[str]:

@@ -10,9 +10,9 @@ from emulation_runs import Finished, run_until_believable
 pytestmark = pytest.mark.emulation
 
 FABRIC = """
-fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 2,
+fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 4,
          port_rate: 100Gbps, fabric_rate: 100Gbps}
-scale: {bandwidth: 8000, time: 1}
+scale: {bandwidth: 4000, time: 1}
 measure: {iterations: 6, warmup: 2, limit: 20s}
 """
 JOBS = """
@@ -32,7 +32,7 @@ def finished(folder: Path, text: str) -> Finished:
 
 @pytest.fixture(scope="module")
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    by_hand = "rates: {one: 40Gbps}, levels: {one: 0, three: 1}, shifts: {three: 0.25s}, periods: {three: 0.8s}"
+    by_hand = "paths: least-loaded, rates: {one: 40Gbps}, shifts: {three: 0.25s}, periods: {three: 0.65s}"
     schedulers = f"schedulers: [{{name: fixed, {by_hand}}}]\n"
     return finished(tmp_path_factory.mktemp("by_hand"), JOBS + schedulers)
 
