@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from workloads.worker.departures import Departures
 from workloads.worker.hosted import HostedJob, Tell
 from workloads.worker.loop import Loop
 from workloads.worker.marks import keep_little_unsent, set_tos
@@ -85,7 +86,8 @@ class Connections:
         self._tell_if_connected(job)
 
     def _opened(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
-        job.program.out[flow] = OutStream(flow, connection, job.first_tos(flow), job.byte_marks(flow))
+        departures = Departures(connection)
+        job.program.out[flow] = OutStream(flow, connection, job.first_tos(flow), job.byte_marks(flow), departures)
         self._flows[flow] = job
         job.connecting.discard(flow)
         self._tell_if_connected(job)

@@ -114,11 +114,13 @@ class WorkerService:
     def _wait_for_room(self, stream: OutStream) -> None:
         job = self._flows[stream.flow]
 
-        def writable(_events: int) -> None:
-            self._loop.forget(stream.connection.fileno())
-            job.program.writable(stream)
+        def ready(events: int) -> None:
+            failed = events & select.EPOLLERR and not stream.stamped()
+            if failed or events & select.EPOLLOUT or not stream.leaving:
+                self._loop.forget(stream.connection.fileno())
+                job.program.writable(stream)
 
-        self._loop.watch(stream.connection.fileno(), select.EPOLLOUT, writable)
+        self._loop.watch(stream.connection.fileno(), 0 if stream.leaving else select.EPOLLOUT, ready)
 
     def _close(self, command: dict[str, Any]) -> None:
         job = self._jobs.pop(command["job"])

@@ -7,9 +7,11 @@ needs no framing and every byte on the wire is payload.
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 
+from workloads.worker.departures import Departures
 from workloads.worker.marks import ByteMarks, set_tos
 
 _TCP_NODELAY = 1
@@ -28,8 +30,7 @@ def prepare(connection: socket.socket, window: int) -> None:
 
     ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
     a queue share its rate; and small, so that little waits ahead of a change of level. The kernel
-    takes a few times that from the sender, so that it is not idle while the worker wakes, and a
-    message counts as sent when little of it is left, not when it has been put into a large buffer.
+    takes a few times that from the sender, so that it is not idle while the worker wakes.
     """
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
@@ -37,15 +38,28 @@ def prepare(connection: socket.socket, window: int) -> None:
 
 
 class OutStream:
-    """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`)."""
+    """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`).
+
+    With ``departures`` a message is done when its last packet has left the NIC, without them when the
+    kernel has taken it.
+    """
 
     __slots__ = (
-        "_sent_again", "after", "connection", "flow", "held", "lead", "marks", "sent", "size", "started", "tos",
+        "_sent_again", "after", "connection", "departures", "flow", "held", "lead", "marks", "sent", "size",
+        "started", "tos",
     )  # fmt: skip
 
-    def __init__(self, flow: str, connection: socket.socket, tos: int = 0, marks: ByteMarks | None = None) -> None:
+    def __init__(
+        self,
+        flow: str,
+        connection: socket.socket,
+        tos: int = 0,
+        marks: ByteMarks | None = None,
+        departures: Departures | None = None,
+    ) -> None:
         self.flow = flow
         self.connection = connection
+        self.departures = departures
         self.size = 0
         self.sent = 0
         self.lead = 0
@@ -63,8 +77,22 @@ class OutStream:
 
     @property
     def done(self) -> bool:
-        """Whether the message has been handed to the kernel whole."""
-        return self.started and self.sent >= self.size
+        """Whether the message has been sent whole."""
+        return self.started and self.sent >= self.size and not self.leaving
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the kernel has all of the message and the NIC has not yet sent all of it."""
+        return self.departures is not None and self.departures.waiting
+
+    def stamped(self) -> bool:
+        """Take note of what has left; return whether anything had. Raises the connection's own error if it has one."""
+        if self.departures is not None and self.departures.read():
+            return True
+        failed = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failed:
+            raise OSError(failed, f"flow {self.flow}: {os.strerror(failed)}")
+        return False
 
     def send(self, slice_size: int) -> bool:
         """Send what may leave now; return True if the kernel had no room for all of it."""
@@ -76,10 +104,15 @@ class OutStream:
         while self.sent < allowed:
             limit = allowed if self.marks is None else min(allowed, self._mark_by_bytes(self.marks))
             try:
-                self.sent += self.connection.send(_ZEROES[: min(limit - self.sent, _MAX_SEND)])
+                self.sent += self._send(min(limit - self.sent, _MAX_SEND))
             except BlockingIOError:
                 return True
         return False
+
+    def _send(self, count: int) -> int:
+        if self.departures is None:
+            return self.connection.send(_ZEROES[:count])
+        return self.departures.send(_ZEROES[:count], to_the_end=self.sent + count == self.size)
 
     def _mark_by_bytes(self, marks: ByteMarks) -> int:
         """Set the mark of the next byte; return the offset up to which it holds."""
@@ -98,6 +131,8 @@ class OutStream:
         self._sent_again = self.retransmits()
         self.connection.close()
         self.connection = connection
+        if self.departures is not None:
+            self.departures = Departures(connection)
 
     def retransmits(self) -> int:
         """Segments this flow has sent again since it was opened."""
