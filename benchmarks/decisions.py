@@ -63,6 +63,9 @@ EVENTS: Final = 74
 """Events measured at most, a departure and an arrival by turns."""
 BUDGET_S: Final = 4.0
 """Seconds after which no further event is measured."""
+REPEATS: Final = 3
+REPEATED_JOBS: Final = 37
+"""Up to so many jobs a measurement is repeated, and the median taken of each event."""
 TOO_SLOW_S: Final = 10.0
 """A scheduler that takes longer from nothing is not asked for more jobs."""
 
@@ -170,6 +173,13 @@ def times(scheduler: Scheduler, fabric: Fabric, jobs: Sequence[Job]) -> Times:
     return Times(spent[0], tuple(spent[1:]))
 
 
+def steady_times(name: str, size: Size, jobs: Sequence[Job]) -> Times:
+    """Event by event the median of ``REPEATS`` new schedulers that see the same events."""
+    rounds = [times(create(name), size.fabric(), jobs) for _ in range(REPEATS if size.jobs <= REPEATED_JOBS else 1)]
+    each = tuple(median(spent) for spent in zip(*(found.events_s for found in rounds), strict=False))
+    return Times(median(found.nothing_s for found in rounds), each)
+
+
 def measure(quick: bool) -> list[Line]:
     """A row per scheduler and size; ``quick`` takes the two smallest."""
     sizes = SIZES[:2] if quick else SIZES
@@ -185,7 +195,7 @@ def measure(quick: bool) -> list[Line]:
                 continue
             say(f"{name}: {size.jobs} jobs")
             try:
-                found = times(create(name), size.fabric(), jobs)
+                found = steady_times(name, size, jobs)
             except Exception as error:  # one scheduler that cannot must not hide what the others do
                 lines.append(_skipped(name, size, f"{type(error).__name__}: {error}"))
                 continue
@@ -210,12 +220,13 @@ def _line(name: str, size: Size, jobs: Sequence[Job], found: Times, reference: T
         "from nothing s": round(found.nothing_s, 4),
         "event ms, median": round(1e3 * middle, 3),
         "p90": round(1e3 * sorted(found.events_s)[int(0.9 * len(found.events_s))], 3),
+        "largest": round(1e3 * max(found.events_s), 3),
         "times ecmp": "" if reference is None else f"{middle / median(reference.events_s):.1f}",
     }
     if name != "crux" or size.jobs not in TARGETS:
         return Line(columns)
     kind, limit_s = TARGETS[size.jobs]
-    reached: Outcome = "pass" if (middle if kind == "event" else found.nothing_s) <= limit_s else "missed"
+    reached: Outcome = "pass" if (max(found.events_s) if kind == "event" else found.nothing_s) <= limit_s else "missed"
     return Line(columns, f"{kind}: {limit_s:g} s" if kind == "nothing" else f"event: {1e3 * limit_s:g} ms", reached)
 
 

@@ -75,8 +75,8 @@ def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers
     rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
     for batch in job.batches:
         loads = load[batch.candidates]
-        largest = loads.max(axis=0)
-        smallest = largest.min(axis=1, keepdims=True)
+        largest = np.maximum.reduce(loads)
+        smallest = np.minimum.reduce(largest, axis=1, keepdims=True)
         sums = np.where(largest == smallest, _sum_in_order(loads), np.inf)
         taken = sums.argmin(axis=1)
         links = batch.candidates[:, np.arange(len(taken)), taken]

@@ -143,8 +143,9 @@ class JobIndex:
         self._sources: Numbers = np.array([index.port_number[flow.source] for flow in flows], np.intp)
         self._targets: Numbers = np.array([index.port_number[flow.target] for flow in flows], np.intp)
         self.host_links: Numbers = np.stack((ports.up[self._sources], ports.down[self._targets]))
-        self.bytes: Floats = np.array([flow.bytes for flow in flows], float)
-        self.sent_bytes = sum(flow.bytes for flow in flows)
+        sizes = [flow.bytes for flow in flows]
+        self.bytes: Floats = np.array(sizes, float)
+        self.sent_bytes = sum(sizes)
         sends = self.bytes > 0
         inside = [index.number[link] for link in job.inside if link in index.number]
         self.pcie: Numbers = np.concatenate(
@@ -158,8 +159,13 @@ class JobIndex:
         self.total = Sizes(np.arange(len(flows)), self.bytes)
         self.phases = [self._sizes(phase.transfers, position) for phase in job.phases]
         self.lead_s = compute_before_communication(job)
-        self.candidates = self._candidates()
-        self.batches = [Batch(rows, self.candidates[:, rows]) for rows in self._independent()]
+        batches = list(self._independent())
+        self._order: Numbers = np.concatenate(batches) if batches else np.zeros(0, np.intp)
+        self._table = self._candidates(self._order)
+        ends = np.cumsum([len(rows) for rows in batches]).tolist()
+        self.batches = [
+            Batch(rows, self._table[:, end - len(rows) : end]) for rows, end in zip(batches, ends, strict=True)
+        ]
         self.touched = self._touched()
         self.alone = self.profile(self.host_links)
 
@@ -174,7 +180,9 @@ class JobIndex:
 
     def links_of(self, choice: Numbers) -> Numbers:
         """[hop, flow] -> link, for ``choice``: flow -> candidate."""
-        return self.candidates[:, np.arange(len(choice)), choice]
+        links = np.empty((len(self._table), len(choice)), np.intp)
+        links[:, self._order] = self._table[:, np.arange(len(choice)), choice[self._order]]
+        return links
 
     def hashed_choice(self, seed: int) -> Numbers:
         """Flow -> candidate, as ECMP with ``seed`` chooses."""
@@ -207,17 +215,19 @@ class JobIndex:
         same = np.array_equal(flows, self.total.flows) and np.array_equal(sizes, self.total.bytes)
         return self.total if same else Sizes(flows, sizes)
 
-    def _candidates(self) -> Numbers:
+    def _candidates(self, flows: Numbers) -> Numbers:
+        """[hop, place in ``flows``, candidate] -> link."""
         count = max((len(bundle.paths) for bundle in self._between), default=1)
         hops = 2 + max((bundle.links.shape[1] for bundle in self._between), default=0)
-        table = np.full((hops, len(self.bytes), count), self.index.absent, np.intp)
-        table[0] = self.host_links[0][:, None]
-        order = np.argsort(self._bundle_of, kind="stable")
-        starts = np.searchsorted(self._bundle_of[order], np.arange(1, len(self._between)))
+        table = np.full((hops, len(flows), count), self.index.absent, np.intp)
+        table[0] = self.host_links[0][flows, None]
+        bundle_of, last = self._bundle_of[flows], self.host_links[1][flows]
+        order = np.argsort(bundle_of, kind="stable")
+        starts = np.searchsorted(bundle_of[order], np.arange(1, len(self._between)))
         for bundle, rows in zip(self._between, np.split(order, starts), strict=False):
             paths, between = bundle.links.shape
             table[1 : 1 + between, rows, :paths] = bundle.links.T[:, None, :]
-            table[1 + between, rows] = self.host_links[1][rows][:, None]
+            table[1 + between, rows] = last[rows, None]
             table[0, rows, paths:] = self.index.closed
         return table
 
@@ -231,34 +241,35 @@ class JobIndex:
         first = np.zeros(1 + int(keys.max(initial=0)), np.intp)
         batches, left = [], np.arange(len(self.bytes))
         while len(left):
-            for row in keys[:, left]:
+            for row in keys:
                 first[row[::-1]] = left[::-1]  # of equal keys the first flow writes last
-            ready = (first[keys[:, left]] == left).all(axis=0)
+            ready = np.logical_and.reduce(first[keys] == left)
             batches.append(left[ready])
-            left = left[~ready]
+            left, keys = left[~ready], keys[:, ~ready]
         return batches
 
     def _shared_keys(self) -> Numbers:
-        """[kind, flow] -> number of something that two flows share: a port, a switch at an end, the middle."""
+        """[kind, flow] -> number of something that two flows share: a port, a switch at an end, the middle.
+
+        Flows that all go from switch to switch share a switch where they share a port.
+        """
         switch, ports = self.index.ports.switch, len(self.index.port_number)
         switches, count = len(self.index.switch_number), len(self.bytes)
         hops = np.array([bundle.links.shape[1] for bundle in self._between] or [0])[self._bundle_of]
         end = 2 * (ports + switches)
         own = end + 1 + np.arange(count)
         leaving, entering = switch[self._sources], switch[self._targets]
-        return np.stack(
-            (
-                self._sources,
-                ports + self._targets,
-                np.where(hops > 0, 2 * ports + leaving, own),
-                np.where(hops > 0, 2 * ports + switches + entering, own),
-                np.where(hops > 2, end, own),
-            )
-        )
+        kinds = [self._sources, ports + self._targets] if (hops == 0).any() else []
+        if (hops > 0).any():
+            kinds.append(np.where(hops > 0, 2 * ports + leaving, own))
+            kinds.append(np.where(hops > 0, 2 * ports + switches + entering, own))
+        if (hops > 2).any():
+            kinds.append(np.where(hops > 2, end, own))
+        return np.stack(kinds or [own])
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)
-        member[self.candidates] = True
+        member[self._table] = True
         member[self.index.absent :] = False
         return np.flatnonzero(member)
 
