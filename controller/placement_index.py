@@ -222,11 +222,13 @@ class JobIndex:
         table = np.full((hops, len(flows), count), self.index.absent, np.intp)
         table[0] = self.host_links[0][flows, None]
         bundle_of, last = self._bundle_of[flows], self.host_links[1][flows]
-        order = np.argsort(bundle_of, kind="stable")
-        starts = np.searchsorted(bundle_of[order], np.arange(1, len(self._between)))
-        for bundle, rows in zip(self._between, np.split(order, starts), strict=False):
-            paths, between = bundle.links.shape
-            table[1 : 1 + between, rows, :paths] = bundle.links.T[:, None, :]
+        shapes = [bundle.links.shape for bundle in self._between]
+        for shape in dict.fromkeys(shapes):
+            alike = np.array([other == shape for other in shapes])
+            links = np.stack([bundle.links for bundle in self._between if bundle.links.shape == shape])
+            rows = np.flatnonzero(alike[bundle_of])
+            paths, between = shape
+            table[1 : 1 + between, rows, :paths] = links[(np.cumsum(alike) - 1)[bundle_of[rows]]].transpose(2, 0, 1)
             table[1 + between, rows] = last[rows, None]
             table[0, rows, paths:] = self.index.closed
         return table
