@@ -1,4 +1,4 @@
-"""Engines by name. The flow-level twin will stand beside the emulation here."""
+"""Engines by name: the emulation, and the flow-level twin beside it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from testbed.errors import CannotRunError
 from testbed.experiment import Experiment
 from testbed.record import RunRecord
 
@@ -33,9 +32,13 @@ class Engine(Protocol):
 
 
 def create_engine(name: str) -> Engine:
-    """The engine called ``name``; ``CannotRunError`` for the flow engine, which this version does not have."""
+    """The engine called ``name``; ``ValueError`` for one that there is not."""
+    if name == "flow":
+        from testbed.flow.engine import FlowEngine
+
+        return FlowEngine()
     if name != "emulation":
-        raise CannotRunError(f"engine '{name}' is not part of this version: use --engine emulation")
+        raise ValueError(f"engine '{name}' is not one of: {', '.join(ENGINES)}")
     from testbed.engine.emulation import EmulationEngine
 
     return EmulationEngine()

@@ -28,7 +28,7 @@ class FlowChanges:
         jobs: dict[str, HostedJob],
         flows: dict[str, HostedJob],
         connections: Connections,
-        turns: Turns,
+        turns: Turns[OutStream],
     ) -> None:
         self._loop = loop
         self._tell = tell

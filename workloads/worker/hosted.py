@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from workloads.job import Job, Phase, Straggler
 from workloads.variation import compute_time
-from workloads.worker.loop import Loop
+from workloads.worker.ends import Into, Out
 from workloads.worker.marks import ByteMarks
 from workloads.worker.program import JobProgram, PhasePlan, StepReport
 from workloads.worker.streams import InStream, OutStream
@@ -21,7 +21,7 @@ Address = tuple[str, int, str, int]
 class HostedJob:
     """A job on this host with its sockets. ``expected``: five-tuple of an incoming connection -> its flow."""
 
-    def __init__(self, plan: dict[str, Any], program: JobProgram) -> None:
+    def __init__(self, plan: dict[str, Any], program: JobProgram[OutStream, InStream]) -> None:
         self.plan = plan
         self.name: str = plan["name"]
         self.program = program
@@ -57,7 +57,21 @@ def byte_marks(given: dict[str, Any] | None) -> ByteMarks | None:
     return None if given is None else ByteMarks(given["left"], tuple(given["thresholds"]), tuple(given["marks"]))
 
 
-def program_of(plan: dict[str, Any], loop: Loop, tell: Tell, blocked: Callable[[OutStream], None]) -> JobProgram:
+class Timers(Protocol):
+    """What a program needs of the loop it runs in."""
+
+    def clock(self) -> float:
+        """Seconds that have passed."""
+        ...
+
+    def at(self, when: float, handler: Callable[[float], None]) -> None:
+        """Call ``handler(lateness in seconds)`` at ``when``."""
+        ...
+
+
+def program_of(
+    plan: dict[str, Any], loop: Timers, tell: Tell, blocked: Callable[[Out], None]
+) -> JobProgram[Out, Into]:
     """Return the program that carries out ``plan`` and tells about it."""
     name = plan["name"]
 

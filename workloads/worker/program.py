@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic
 
+from workloads.worker.ends import Into, Out
 from workloads.worker.rhythm import Rhythm
-from workloads.worker.streams import InStream, OutStream
 from workloads.worker.turns import Turns
 
 Clock = Callable[[], float]
@@ -33,7 +34,7 @@ class PhasePlan:
     inside_s: float = 0.0
 
 
-class JobProgram:
+class JobProgram(Generic[Out, Into]):
     """State machine of one job on one host; all times are those of the host's monotonic clock.
 
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
@@ -55,7 +56,7 @@ class JobProgram:
         clock: Clock,
         timer: Timer,
         report: Report,
-        blocked: Callable[[OutStream], None],
+        blocked: Callable[[Out], None],
         step: StepReport | None = None,
     ) -> None:
         self._phases = phases
@@ -69,10 +70,10 @@ class JobProgram:
         self._blocked = blocked
         self._step = step
         self.rhythm: Rhythm | None = None
-        self.turns: Turns | None = None
-        self.out: dict[str, OutStream] = {}
-        self.into: dict[str, InStream] = {}
-        self._dependents: dict[str, OutStream] = {}
+        self.turns: Turns[Out] | None = None
+        self.out: dict[str, Out] = {}
+        self.into: dict[str, Into] = {}
+        self._dependents: dict[str, Out] = {}
         self.iteration = 0
         self.halted = False
         self._phase = 0
@@ -161,7 +162,7 @@ class JobProgram:
             self._late = max(self._late, late)
             self._check()
 
-    def arrived(self, stream: InStream) -> None:
+    def arrived(self, stream: Into) -> None:
         """Take note that bytes came in on ``stream``: send what waited for them."""
         if not self._communicating or self.halted:
             return
@@ -170,17 +171,17 @@ class JobProgram:
             self._send(dependent)
         self._check()
 
-    def resume(self, stream: OutStream) -> None:
+    def resume(self, stream: Out) -> None:
         """Go on with a flow that was held."""
         if self._communicating and not self.halted:
             self._send(stream)
             self._check()
 
-    def writable(self, stream: OutStream) -> None:
+    def writable(self, stream: Out) -> None:
         """Go on with a flow that waited for the kernel."""
         self.resume(stream)
 
-    def _send(self, stream: OutStream) -> None:
+    def _send(self, stream: Out) -> None:
         if stream.send(self._slice) or stream.leaving:
             self._blocked(stream)
         elif self.turns is not None and stream.done:

@@ -37,6 +37,7 @@ from workloads.worker.connections import Connections
 from workloads.worker.heartbeat import Heartbeat
 from workloads.worker.hosted import HostedJob, program_of
 from workloads.worker.loop import LineReader, Loop
+from workloads.worker.program import JobProgram
 from workloads.worker.streams import InStream, OutStream
 from workloads.worker.turns import Turns
 
@@ -50,7 +51,7 @@ class WorkerService:
         self._flows: dict[str, HostedJob] = {}
         self._reader = LineReader(sys.stdin.fileno())
         self._connections = Connections(self._loop, self._tell, self._flows, self._receive)
-        self._turns = Turns(self._go_on)
+        self._turns: Turns[OutStream] = Turns(self._go_on)
         changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._turns)
         self._operations = {
             "job": self._job,
@@ -90,7 +91,8 @@ class WorkerService:
 
     def _job(self, command: dict[str, Any]) -> None:
         plan = command["job"]
-        job = HostedJob(plan, program_of(plan, self._loop, self._tell, self._wait_for_room))
+        program: JobProgram[OutStream, InStream] = program_of(plan, self._loop, self._tell, self._wait_for_room)
+        job = HostedJob(plan, program)
         job.program.turns = self._turns
         self._jobs[job.name] = job
         self._connections.listen(job)

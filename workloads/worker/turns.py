@@ -15,21 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
+from typing import Generic
 
+from workloads.worker.ends import Out
 from workloads.worker.marks import OTHERS_TURN
-from workloads.worker.streams import OutStream
 
 Place = tuple[str, int]
 """A link and a rank on it, 0 first."""
 
 
-class Turns:
+class Turns(Generic[Out]):
     """Holds and frees streams; ``resume`` is called with a stream that may go on."""
 
-    def __init__(self, resume: Callable[[OutStream], None]) -> None:
+    def __init__(self, resume: Callable[[Out], None]) -> None:
         self._resume = resume
         self._places: dict[str, Place] = {}
-        self._sending: dict[str, OutStream] = {}
+        self._sending: dict[str, Out] = {}
 
     def assign(self, places: Mapping[str, Place]) -> None:
         """Let flows keep to ``places`` from now on; those that have none wait for nobody."""
@@ -40,14 +41,14 @@ class Turns:
         for link in sorted(links):
             self._settle(link)
 
-    def began(self, streams: Iterable[OutStream]) -> None:
+    def began(self, streams: Iterable[Out]) -> None:
         """Take note that messages of ``streams`` begin."""
         begun = list(streams)
         self._sending.update((stream.flow, stream) for stream in begun)
         for link in dict.fromkeys(self._places[stream.flow][0] for stream in begun if stream.flow in self._places):
             self._settle(link)
 
-    def sent(self, stream: OutStream) -> None:
+    def sent(self, stream: Out) -> None:
         """Take note that the message of ``stream`` has been sent."""
         self.left([stream.flow])
 
@@ -72,7 +73,7 @@ class Turns:
                 stream.held |= OTHERS_TURN
         self._go_on(stream for rank, stream in ranked if rank <= first)
 
-    def _go_on(self, streams: Iterable[OutStream]) -> None:
+    def _go_on(self, streams: Iterable[Out]) -> None:
         freed = [stream for stream in streams if stream.held & OTHERS_TURN]
         for stream in freed:
             stream.held &= ~OTHERS_TURN

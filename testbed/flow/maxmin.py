@@ -1,0 +1,118 @@
+"""Rates of flows under strict priority, max-min fair inside a level; compiled.
+
+A level gets what the levels above leave. Inside a level all rates rise together, and a flow stops
+where a link of its way is full or its own limit is reached. A flow that forwards what another brings
+cannot be faster than that one once it has caught up with it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.flow.compiled import compiled
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FULL = 1e-9
+"""Share of a link's capacity, or of a limit, that counts as rounding."""
+
+
+@compiled
+def rise_together(growing: Flags, ways: Integers, limits: Floats, capacity: Floats, free: Floats, out: Floats) -> int:
+    """Raise ``out`` of the ``growing`` flows until a link is full or a limit reached; return how many stop there.
+
+    ``ways`` [flows, hops]: link numbers, -1 behind the end. ``free`` [links] falls accordingly.
+    """
+    flows, hops = ways.shape
+    users = np.zeros(len(capacity), np.int64)
+    rise = np.inf
+    for flow in range(flows):
+        if growing[flow]:
+            rise = min(rise, limits[flow] - out[flow])
+            for hop in range(hops):
+                if ways[flow, hop] >= 0:
+                    users[ways[flow, hop]] += 1
+    for link in range(len(capacity)):
+        if users[link] > 0:
+            rise = min(rise, free[link] / users[link])
+    rise = max(rise, 0.0)
+    for link in range(len(capacity)):
+        free[link] -= rise * users[link]
+    stopped = 0
+    for flow in range(flows):
+        if growing[flow]:
+            out[flow] += rise
+            stops = out[flow] >= limits[flow] * (1.0 - FULL)
+            for hop in range(hops):
+                link = ways[flow, hop]
+                if link >= 0 and free[link] <= FULL * capacity[link]:
+                    stops = True
+            if stops:
+                growing[flow] = False
+                stopped += 1
+    return stopped
+
+
+@compiled
+def fill(sending: Flags, levels: Integers, ways: Integers, limits: Floats, capacity: Floats, out: Floats) -> None:
+    """Write into ``out`` [flows] the rates of the flows that are ``sending``, 0 for the others; units of ``capacity``.
+
+    ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link.
+    """
+    free = capacity.copy()
+    growing = np.zeros(len(sending), np.bool_)
+    waiting = sending.copy()
+    out[:] = 0.0
+    while True:
+        level = np.int64(2**62)
+        for flow in range(len(sending)):
+            if waiting[flow] and levels[flow] < level:
+                level = levels[flow]
+        left = 0
+        for flow in range(len(sending)):
+            growing[flow] = waiting[flow] and levels[flow] == level
+            if growing[flow]:
+                left += 1
+                waiting[flow] = False
+        if left == 0:
+            return
+        while left > 0:
+            left -= rise_together(growing, ways, limits, capacity, free, out)
+
+
+@compiled
+def follow(sending: Flags, after: Integers, limits: Floats, out: Floats) -> bool:
+    """Lower flows to the rate of the flow they follow (``after`` [flows], -1: nobody); return whether one was.
+
+    Their ``limits`` are lowered with them.
+    """
+    lowered = False
+    again = True
+    while again:
+        again = False
+        for flow in range(len(sending)):
+            if sending[flow] and after[flow] >= 0:
+                first = out[after[flow]]
+                if out[flow] > first * (1.0 + FULL):
+                    out[flow] = first
+                    limits[flow] = first
+                    lowered = again = True
+    return lowered
+
+
+@compiled
+def rates(
+    sending: Flags, levels: Integers, ways: Integers, limits: Floats, after: Integers, capacity: Floats, out: Floats
+) -> None:
+    """Write into ``out`` the rates of all flows; ``after`` names for those that have caught up whom they follow.
+
+    What a follower leaves unused goes to others in a new filling, at most once for each flow.
+    """
+    bounded = limits.copy()
+    for _ in range(len(sending) + 1):
+        fill(sending, levels, ways, bounded, capacity, out)
+        if not follow(sending, after, bounded, out):
+            return

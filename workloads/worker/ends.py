@@ -1,0 +1,55 @@
+"""The two ends of a flow as a job's program sees them: packets on sockets, or fluids whose rates are computed."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+
+class Receiver(Protocol):
+    """Where the messages of a flow arrive."""
+
+    flow: str
+
+    @property
+    def done(self) -> bool:
+        """Whether the current message has arrived whole."""
+        ...
+
+    def begin(self, size: int, slice_size: int) -> None:
+        """Expect the next message, of ``size`` bytes; some of it may have arrived already."""
+        ...
+
+    def finish(self) -> None:
+        """Account for the current message and expect nothing until the next begins."""
+        ...
+
+
+class Sender(Protocol):
+    """Where the messages of a flow leave. ``held`` is 0, or the reasons why nothing may be sent."""
+
+    held: int
+    started: bool
+
+    flow: str
+
+    @property
+    def done(self) -> bool:
+        """Whether the message has been sent whole."""
+        ...
+
+    @property
+    def leaving(self) -> bool:
+        """Whether all of the message has been handed over and not all of it has left."""
+        ...
+
+    def begin(self, size: int, lead: int, after: Any) -> None:
+        """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the :class:`Receiver` ``after``."""
+        ...
+
+    def send(self, slice_size: int) -> bool:
+        """Send what may leave now; return True if there was no room for all of it."""
+        ...
+
+
+Out = TypeVar("Out", bound=Sender)
+Into = TypeVar("Into", bound=Receiver)
