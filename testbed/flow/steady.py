@@ -1,0 +1,252 @@
+"""What jobs that share links settle down to: iterations per second in the long run, without stepping through weeks.
+
+The jobs are the fluids of :mod:`testbed.flow.periodic`. As long as nobody comes or goes they repeat, in
+the long run, the same pattern; so a stretch of it is computed, doubled until its average stands
+still, and the average holds for the rest. Averages weigh the middle of the stretch most (a triangle),
+so that iterations cut at its ends do not matter. Compiled; any number of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from testbed.flow.compiled import compiled
+from testbed.flow.maxmin import Flags, Floats, Integers
+
+FIRST_PERIODS: Final = 16
+"""Iterations of the slowest job, alone, in the first stretch."""
+MOST_DOUBLINGS: Final = 6
+TOLERANCE: Final = 1e-3
+"""A stretch twice as long must move the busy GPUs by less than this share of all."""
+SLACK_S: Final = 1e-9
+_TABLE_JOBS: Final = 10
+_FULL: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Fluid:
+    """A job on its links. Seconds per iteration: ``compute_s``, ``lead_s`` of it before communication may start.
+
+    ``loads``: link -> seconds that the link needs for an iteration's bytes. ``level``: 0 is served first.
+    ``pause_s``: what the job waits before each iteration to keep a time shift. ``offset_s``: how far into an
+    iteration, alone, the job stands at time 0. ``weight``: its GPUs.
+    """
+
+    compute_s: float
+    lead_s: float
+    loads: Mapping[int, float]
+    level: int
+    weight: float
+    pause_s: float = 0.0
+    offset_s: float = 0.0
+
+    @property
+    def communication_s(self) -> float:
+        """Seconds of communication alone: those of the most loaded link."""
+        return max(self.loads.values(), default=0.0)
+
+    @property
+    def period_s(self) -> float:
+        """Seconds of an iteration alone."""
+        return self.pause_s + max(self.compute_s, self.lead_s + self.communication_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Iterations per second of each job, and the seconds that were computed to know it."""
+
+    rates: tuple[float, ...]
+    horizon_s: float
+
+
+def settle(jobs: Sequence[Fluid], horizon_s: float | None = None) -> Settled:
+    """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on."""
+    times = np.array([[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs])
+    starts, links, shares, count = _shared_links(jobs)
+    levels = np.array([job.level for job in jobs], np.int64)
+    weights = np.array([job.weight for job in jobs], float)
+    first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
+    doublings = 0 if horizon_s is not None else MOST_DOUBLINGS
+    rates = np.zeros(len(jobs))
+    reached = run(times, starts, links, shares, count, levels, weights, first, doublings, rates)
+    return Settled(tuple(rates.tolist()), reached)
+
+
+def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, int]:
+    """Links that several jobs use, in rows by job: starts [jobs + 1], link numbers, shares at full speed; their count.
+
+    Of links with the same users only those matter that are not less loaded by everyone than another.
+    """
+    users: dict[int, list[int]] = {}
+    for number, job in enumerate(jobs):
+        for link, load in job.loads.items():
+            if load > 0:
+                users.setdefault(link, []).append(number)
+    groups: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
+    for link, who in users.items():
+        if len(who) > 1:
+            shares = tuple(jobs[number].loads[link] / jobs[number].communication_s for number in who)
+            groups.setdefault(tuple(who), set()).add(shares)
+    rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
+    count = 0
+    for who, kinds in groups.items():
+        for shares in _largest(kinds):
+            for number, share in zip(who, shares, strict=True):
+                rows[number].append((count, share))
+            count += 1
+    starts = np.cumsum([0, *(len(row) for row in rows)])
+    flat = [pair for row in rows for pair in row]
+    return starts, np.array([link for link, _ in flat], np.int64), np.array([share for _, share in flat]), count
+
+
+def _largest(kinds: set[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Those that no other one is at least as large as, everywhere."""
+    ordered = sorted(kinds, reverse=True)
+    kept: list[tuple[float, ...]] = []
+    for shares in ordered:
+        if not any(all(mine <= its for mine, its in zip(shares, other, strict=True)) for other in kept):
+            kept.append(shares)
+    return kept
+
+
+@compiled
+def speeds(
+    sending: Flags, starts: Integers, links: Integers, shares: Floats, count: int, levels: Integers, out: Floats
+) -> None:
+    """Write into ``out`` the speeds, 0 to 1, of the jobs that send: strict between levels, max-min fair inside one."""
+    jobs = len(levels)
+    free = np.ones(count)
+    wanted = np.zeros(count)
+    growing = np.zeros(jobs, np.bool_)
+    waiting = sending.copy()
+    out[:] = 0.0
+    while True:
+        level = np.int64(2**62)
+        for job in range(jobs):
+            if waiting[job] and levels[job] < level:
+                level = levels[job]
+        left = 0
+        for job in range(jobs):
+            growing[job] = waiting[job] and levels[job] == level
+            if growing[job]:
+                left += 1
+                waiting[job] = False
+        if left == 0:
+            return
+        while left > 0:
+            rise = 1.0
+            for job in range(jobs):
+                if growing[job]:
+                    rise = min(rise, 1.0 - out[job])
+                    for place in range(starts[job], starts[job + 1]):
+                        wanted[links[place]] += shares[place]
+            for link in range(count):
+                if wanted[link] > 0.0:
+                    rise = min(rise, free[link] / wanted[link])
+            rise = max(rise, 0.0)
+            for link in range(count):
+                free[link] -= rise * wanted[link]
+                wanted[link] = 0.0
+            for job in range(jobs):
+                if growing[job]:
+                    out[job] += rise
+                    stops = out[job] >= 1.0 - _FULL
+                    for place in range(starts[job], starts[job + 1]):
+                        if free[links[place]] <= _FULL:
+                            stops = True
+                    if stops:
+                        growing[job] = False
+                        left -= 1
+
+
+@compiled
+def run(
+    times: Floats,
+    starts: Integers,
+    links: Integers,
+    shares: Floats,
+    count: int,
+    levels: Integers,
+    weights: Floats,
+    first_s: float,
+    doublings: int,
+    rates: Floats,
+) -> float:
+    """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
+
+    ``times`` [jobs, 4]: compute (with pause), lead (with pause), communication, offset.
+    """
+    jobs = len(levels)
+    left = np.empty((3, jobs))
+    for job in range(jobs):
+        left[0, job] = max(0.0, times[job, 0] - times[job, 3])
+        left[1, job] = max(0.0, times[job, 1] - times[job, 3])
+        left[2, job] = times[job, 2] - max(0.0, times[job, 3] - times[job, 1])
+    slots = 1 << min(jobs, _TABLE_JOBS)
+    speed = np.zeros((slots, jobs))  # by set of jobs that send: it recurs all the time
+    known = np.zeros(slots, np.bool_)
+    sending, last = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
+    done, moment = np.zeros(jobs), np.zeros(jobs)  # share of iterations, and its integral over time x progress
+    half_done, half_moment = np.zeros(jobs), np.zeros(jobs)
+    all_weights = weights.sum()
+    now, end, before, still = 0.0, first_s, -1.0, 0
+    while True:
+        while now < end - SLACK_S:
+            slot, changed = 0, False
+            for job in range(jobs):
+                sending[job] = left[1, job] <= 0.0 < left[2, job]
+                if sending[job] and jobs <= _TABLE_JOBS:
+                    slot |= 1 << job
+                changed = changed or sending[job] != last[job]
+            if (jobs <= _TABLE_JOBS and not known[slot]) or (jobs > _TABLE_JOBS and (changed or not known[0])):
+                speeds(sending, starts, links, shares, count, levels, speed[slot])
+                known[slot] = True
+                last[:] = sending
+            step = end - now
+            for job in range(jobs):
+                if left[0, job] > 0.0:
+                    step = min(step, left[0, job])
+                if left[1, job] > 0.0:
+                    step = min(step, left[1, job])
+                if speed[slot, job] > 0.0:
+                    step = min(step, left[2, job] / speed[slot, job])
+            for job in range(jobs):
+                if left[0, job] > 0.0:
+                    part = step / times[job, 0]
+                    done[job] += part
+                    moment[job] += part * (now + 0.5 * step)
+                    for row in range(2):
+                        left[row, job] -= step
+                        if left[row, job] <= SLACK_S:
+                            left[row, job] = 0.0
+                if speed[slot, job] > 0.0:
+                    left[2, job] -= step * speed[slot, job]
+                    if left[2, job] <= SLACK_S:
+                        left[2, job] = 0.0
+                if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+                    for row in range(3):
+                        left[row, job] = times[job, row]
+            now += step
+        if end == first_s:
+            for job in range(jobs):
+                rates[job] = done[job] / now
+            if doublings == 0:
+                return now
+        else:
+            for job in range(jobs):
+                rising = half_moment[job]
+                falling = now * (done[job] - half_done[job]) - (moment[job] - half_moment[job])
+                rates[job] = 4.0 * (rising + falling) / now**2
+        busy = 0.0
+        for job in range(jobs):
+            busy += weights[job] * rates[job] * times[job, 0]
+        still = still + 1 if abs(busy - before) < TOLERANCE * all_weights else 0
+        if doublings == 0 or still == 2:
+            return now
+        half_done[:] = done
+        half_moment[:] = moment
+        before, end, doublings = busy, 2.0 * end, doublings - 1
