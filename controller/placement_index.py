@@ -169,6 +169,12 @@ class JobIndex:
         self.touched = self._touched()
         self.alone = self.profile(self.host_links)
 
+    def pcie_bytes(self) -> tuple[Numbers, Floats]:
+        """Links between PCIe switches and NICs, one entry for each flow and side, and the bytes over them."""
+        ports = self.index.ports
+        links = np.concatenate((ports.from_pcie[self._sources], ports.to_pcie[self._targets]))
+        return links, np.concatenate((self.bytes, self.bytes))
+
     def profile(self, links: Numbers) -> Profile:
         """The declared profile over ``links``: [hop, flow] -> link; the same as that of :mod:`controller.intensity`."""
         capacity = self.index.capacity

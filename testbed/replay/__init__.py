@@ -1,0 +1,1 @@
+"""Replaying traces: weeks of jobs that come, are placed, contend and go, at flow level."""

@@ -1,0 +1,88 @@
+"""What a running job loads on which link, from the decision in force. Pure; what does not change is kept by job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from controller.decision import Decision
+from controller.placement_index import FabricIndex, Floats, JobIndex, Numbers
+from testbed.flow.steady import Fluid
+from topologies.fabric import Fabric, Path
+from workloads.job import Job
+
+LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
+
+
+class Traffic:
+    """A job on a fabric: its ECMP paths, the links it loads on given paths, and the fluid that stands for it."""
+
+    def __init__(self, job: Job, index: FabricIndex, seed: int) -> None:
+        self.job = job
+        self._index = index
+        self._flows = JobIndex(job, index)
+        self.default: Mapping[str, Path] = self._flows.paths(self._flows.hashed_choice(seed)) if job.flows else {}
+        self.alone_s = self._flows.alone.iteration_s
+        """Seconds of an iteration where only the job's own host links bound its communication."""
+        self._lead_s = self._flows.lead_s
+        self._phase = Random(f"{seed}|{job.name}").random()
+        self._paths: Sequence[Path] = ()
+        self.loads: Mapping[int, float] = {}
+        self.links = 0
+        """The links that carry bytes of the job, as bits of one whole number."""
+
+    @property
+    def sends(self) -> bool:
+        """Whether the job uses the network."""
+        return bool(self.job.flows)
+
+    def follow(self, paths: Mapping[str, Path]) -> bool:
+        """Take the paths of the job's flows from ``paths``; return whether one is new."""
+        wanted = [paths[flow.id] for flow in self.job.flows]
+        if len(wanted) == len(self._paths) and all(a is b or a == b for a, b in zip(wanted, self._paths, strict=True)):
+            return False
+        self._paths = wanted
+        self.loads = self._loads(wanted)
+        self.links = self._index.bits(np.array(list(self.loads), np.intp))
+        return True
+
+    def _loads(self, paths: Sequence[Path]) -> dict[int, float]:
+        """Link -> seconds it needs for an iteration's bytes, PCIe to and from NICs included."""
+        numbers = self._index.number
+        counts = [len(path) for path in paths]
+        links: Numbers = np.array([numbers[link] for path in paths for link in path], np.intp)
+        sizes: Floats = np.repeat(self._flows.bytes, counts)
+        pcie, moved = self._flows.pcie_bytes()
+        total = np.bincount(
+            np.concatenate((links, pcie)), np.concatenate((sizes, moved)), minlength=self._index.absent
+        )[: self._index.absent]
+        used = np.flatnonzero(total)
+        seconds = 8 * total[used] / self._index.capacity[used]
+        return dict(zip(used.tolist(), seconds.tolist(), strict=True))
+
+    def fluid(self, decision: Decision, levels: int) -> Fluid:
+        """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
+
+        Without a shift the job stands at a phase of its own, drawn by the seed: jobs do not start together.
+        """
+        job = self.job
+        level = min((decision.level_of(flow, levels - 1) for flow in job.flows), default=levels - 1)
+        plain = Fluid(job.compute_s, self._lead_s, self.loads, level, float(len(job.gpus)))
+        period_s = decision.periods.get(job.name, 0.0)
+        if period_s <= 0.0:
+            return _with(plain, 0.0, self._phase * plain.period_s)
+        pause_s = max(0.0, period_s - plain.period_s)
+        return _with(plain, pause_s, (pause_s - decision.shifts.get(job.name, 0.0)) % (plain.period_s + pause_s))
+
+
+def _with(plain: Fluid, pause_s: float, offset_s: float) -> Fluid:
+    return Fluid(plain.compute_s, plain.lead_s, plain.loads, plain.level, plain.weight, pause_s, offset_s)
+
+
+def link_class(fabric: Fabric, name: str) -> str:
+    """One of :data:`LINK_CLASSES`, or the kind of the link where it is another."""
+    kind = fabric.links[name].kind
+    return {"pcie": "pcie-nic", "host-tor": "nic-tor"}.get(kind, kind)
