@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ PORT_RATE: Final = 100e9
 TOLERANCE: Final = 0.02
 """Of the window: how far sending and idle times may be from the exact ones."""
 SPARE_ITERATIONS: Final = 2
+EDGE_S: Final = 0.001
+"""Less than a packet takes at the rates of an emulation."""
 
 FABRIC: Final[Mapping[str, Any]] = {
     "kind": "clos", "hosts": 4, "gpus_per_host": 1, "nics_per_host": 1, "tors": 2, "aggregations": 1,
@@ -78,6 +80,18 @@ class Contest:
         high, low = (Times(s, self.window_s - state.computed_s) for s, state in zip(sending, states, strict=True))
         return high, low
 
+    def nearby(self) -> tuple[Times, Times]:
+        """The exact schedule if both needed :data:`EDGE_S` more: where it is far from :meth:`exact`, that is an edge.
+
+        Example 2 with J2 first is one: J2 leaves J1 gaps of exactly the 1 s that J1 needs. Where a message takes the
+        least bit longer its end waits for 3 s, so anything that sends packets falls on either side of the edge.
+        """
+        longer = [
+            replace(player, pattern=replace(player.pattern, communication_s=player.pattern.communication_s + EDGE_S))
+            for player in self.players
+        ]
+        return replace(self, high=longer[0], low=longer[1]).exact()
+
     def scenario(self) -> Scenario:
         """The two jobs on either side of the link between two ToRs; long enough that both outlast the window."""
         hosts = (("h0", "h2"), ("h1", "h3"))
@@ -126,11 +140,21 @@ EXAMPLE_2: Final = (Player("one", Pattern(4.0, 1.0, 2.0), 0.0), Player("two", Pa
 HIDDEN: Final = (Player("one", Pattern(1.0, 0.8, 0.0), 0.0), Player("two", Pattern(0.6, 0.9, 0.6), 0.3))
 """The first may hide all of its communication, the second none."""
 
+FIRST, SECOND = EXAMPLE_2
+
+
+def shorter(player: Player, communication_s: float) -> Player:
+    """``player`` with another length of its communication."""
+    return replace(player, pattern=replace(player.pattern, communication_s=communication_s))
+
+
 CONTESTS: Final = (
     Contest("example-1-J1-first", *EXAMPLE_1),
     Contest("example-1-J2-first", *EXAMPLE_1[::-1]),
     Contest("example-2-J1-first", *EXAMPLE_2),
     Contest("example-2-J2-first", *EXAMPLE_2[::-1]),
+    Contest("example-2-J2-first-fits", SECOND, shorter(FIRST, 0.96)),
+    Contest("example-2-J2-first-exceeds", SECOND, shorter(FIRST, 1.04)),
     Contest("hidden-J1-first", *HIDDEN, levels=(3, 4)),
     Contest("hidden-J2-first", *HIDDEN[::-1], levels=(0, 7)),
 )

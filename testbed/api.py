@@ -16,7 +16,7 @@ from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
 from testbed.engine.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
-from testbed.experiment import Experiment
+from testbed.experiment import UNSCALED, Experiment
 from testbed.progress import Progress
 from testbed.record import RunRecord
 from testbed.report import html
@@ -51,11 +51,16 @@ class Prepared:
 
 
 def prepare(
-    scenario: str, *, schedulers: Sequence[str] = (), overrides: Sequence[str] = (), seed: int | None = None
+    scenario: str,
+    *,
+    engine: str = "emulation",
+    schedulers: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
 ) -> Prepared:
     """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
 
-    ``CannotRunError`` where no ``auto`` scale does for this machine.
+    ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing.
     """
     changed = list(overrides)
     if schedulers:
@@ -66,7 +71,9 @@ def prepare(
     fabric = build_fabric(loaded)
     jobs = build_jobs(loaded, fabric)
     budget = current_budget()
-    if loaded.scale is None:
+    if engine == "flow":
+        scale = UNSCALED
+    elif loaded.scale is None:
         scale = choose_scale(fabric, jobs, budget)
         refuse_long_run(fabric, jobs, loaded.measure.value(), scale)
     else:
@@ -107,7 +114,7 @@ def run_scenario(
     Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
     stays behind, marked unfinished.
     """
-    prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed)
+    prepared = prepare(scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed)
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine)

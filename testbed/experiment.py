@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -28,6 +29,10 @@ class Scale:
     def unscale_size(self, size: float) -> float:
         """Bytes in the scenario's units of ``size`` emulated bytes."""
         return size * self.bandwidth / self.time
+
+
+UNSCALED: Final = Scale(1.0, 1.0)
+"""Times and sizes as they are."""
 
 
 @dataclass(frozen=True, slots=True)

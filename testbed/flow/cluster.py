@@ -21,7 +21,7 @@ from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import hosts_of, job_plans, rhythm_of, turns_of
 from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
 from testbed.engine.steps import StepCoordinator
-from testbed.experiment import Experiment, Scale
+from testbed.experiment import UNSCALED, Experiment
 from testbed.flow.deciding import Decider
 from testbed.flow.network import FluidNetwork
 from testbed.flow.streams import FluidReceiver, FluidSender
@@ -34,8 +34,9 @@ from workloads.worker.program import JobProgram
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.turns import Turns
 
-UNSCALED: Final = Scale(1.0, 1.0)
 SAMPLE_S: Final = 1.0
+LATENCY_S: Final = 1e-6
+"""Seconds by which a message arrives later for each link of its way: the alpha of an alpha-beta link."""
 
 Program = JobProgram[FluidSender, FluidReceiver]
 
@@ -118,9 +119,14 @@ class FluidCluster:
         if not self._network.ended(place):
             sender.settle_level()
             return
-        receiver.arrive(self._network.total(place))
+        total, program = self._network.total(place), running.programs[self._host(flow.target)]
         running.programs[self._host(flow.source)].writable(sender)
-        running.programs[self._host(flow.target)].arrived(receiver)
+
+        def arrive(_late: float) -> None:
+            receiver.arrive(total)
+            program.arrived(receiver)
+
+        self.at(self.now + LATENCY_S * self._network.hops(place), arrive)
 
     def _sample(self, _late: float) -> None:
         """A row for each link and level that sent something."""
@@ -135,7 +141,7 @@ class FluidCluster:
     # Jobs
 
     def _arrive(self, job: Job) -> None:
-        shares = recent_throughput([r.job for r in self._present()], self.reports, self._plain())
+        shares = recent_throughput([r.job for r in self._present()], self.reports, self._experiment)
         decision = self._decider.arrive(job, shares)
         self._note(f"arrival of {job.name}", decision)
         self.jobs[job.name] = running = HostedFluid(job, {}, began=self.now)
@@ -147,7 +153,7 @@ class FluidCluster:
     def _open(self, running: HostedFluid, decision: Decision) -> None:
         job = running.job
         running.iterations = dict.fromkeys(hosts_of(job, self._experiment.fabric), 0)
-        for host, plan in job_plans(job, self._plain(), decision, steps=self._steps is not None).items():
+        for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
             program: Program = program_of({**plan, "departure": 0.0}, self, self._hear(host), lambda _stream: None)
             program.turns = self._turns.setdefault(host, Turns(self._resume))
             running.programs[host] = program
@@ -283,9 +289,6 @@ class FluidCluster:
             if flow in running.out:
                 return running, running.out[flow]
         return None
-
-    def _plain(self) -> Experiment:
-        return self._experiment
 
     def _host(self, port: str) -> str:
         return self._experiment.fabric.ports[port].host

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from testbed.engine.collect import iteration_rows, windows
 from testbed.errors import RunFailedError
-from testbed.experiment import Experiment
-from testbed.flow.cluster import UNSCALED, FluidCluster
+from testbed.experiment import UNSCALED, Experiment
+from testbed.flow.cluster import FluidCluster
 from testbed.record import RunRecord
 
 _TELL_EVERY: Final = 500

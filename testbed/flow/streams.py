@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from controller.decision import ByteLevels
-from testbed.flow.network import FluidNetwork
+from testbed.flow.network import ROUNDING, FluidNetwork
 
 
 class FluidReceiver:
@@ -76,12 +76,12 @@ class FluidSender:
         if self.byte_levels is None:
             self._network.set_level(self.place, self.level)
             return
-        sent, counted = self._network.sent(self.place), self.byte_levels
-        remaining = self._size - sent
+        counted = self.byte_levels
+        sent = self._network.sent(self.place) + 2 * ROUNDING * self._size  # just past a threshold that was reached
         if counted.by == "sent":
-            level = counted.level(sent + 1.0)
+            level = counted.level(sent)
             until = counted.thresholds[level] if level < len(counted.thresholds) else inf
         else:
-            level = counted.level(remaining)
+            level = counted.level(self._size - sent)
             until = self._size - counted.thresholds[level - 1] if level > 0 else inf
-        self._network.set_level(self.place, level, until if until > sent else inf)
+        self._network.set_level(self.place, level, until)
