@@ -31,9 +31,10 @@ _PODS: Final = {"Succeeded": "pass", "Running": "kill", "Failed": "fail"}
 
 @dataclass(slots=True)
 class _PaiJob:
-    """What the three tables say of a job; ``gpus`` of all its tasks, a part of a GPU as a part."""
+    """What the three tables say of a job; ``gpus`` of all its tasks, a part of a GPU as a part, if ``known``."""
 
     gpus: float = 0.0
+    known: bool = True
     states: set[str] = field(default_factory=set)
     began: float = math.inf
     ended: float = -math.inf
@@ -46,14 +47,16 @@ def read_v2020(path: Path) -> Trace:
     """Read the folder of the tables, or ``pai_task_table.csv`` alone (then a job is submitted when it starts)."""
     folder = path if path.is_dir() else path.parent
     tasks = path / TASK_FILE if path.is_dir() else path
-    found, jobs, orphans = Gathering(path), {}, 0
+    found, orphans = Gathering(path), 0
+    jobs: dict[str, _PaiJob] = {}
     for row in read_rows(tasks, TASKS, found.skipped, TASKS):
         job = jobs.setdefault(row.text("job_name"), _PaiJob())
         gpus, instances = row.number("plan_gpu"), row.number("inst_num")
         began, ended = row.number("start_time"), row.number("end_time")
         if not gpus:
             continue
-        job.gpus += gpus / 100 * (1.0 if instances is None else instances)
+        job.known = job.known and instances is not None
+        job.gpus += gpus / 100 * (instances or 0)
         job.states.add(row.text("status"))
         job.began = min(job.began, math.inf if began is None else began)
         job.ended = max(job.ended, -math.inf if ended is None else ended)
@@ -61,7 +64,7 @@ def read_v2020(path: Path) -> Trace:
         orphans = _add_jobs(folder, jobs, found)
     if orphans:
         found.skipped["job without tasks"] += orphans
-    parts = sum(0 < job.gpus and not job.gpus.is_integer() for job in jobs.values())
+    parts = sum(job.gpus > 0 and not job.gpus.is_integer() for job in jobs.values())
     for name, job in jobs.items():
         _add_pai(name, job, found)
     found.notes.append(f"parts of GPUs rounded up to whole ones per job: {parts} jobs; hosts are not read")
@@ -97,7 +100,8 @@ def _add_pai(name: str, job: _PaiJob, found: Gathering) -> None:
     else:
         duration = None if began is None or math.isinf(job.ended) else job.ended - began
         fate = "fail" if "Failed" in job.states else "pass"
-        found.add(name, submitted, duration, math.ceil(job.gpus), model=job.workload, user=job.user, fate=fate)
+        gpus = math.ceil(job.gpus) if job.known else None
+        found.add(name, submitted, duration, gpus, model=job.workload, user=job.user, fate=fate)
 
 
 def read_v2023(path: Path) -> Trace:

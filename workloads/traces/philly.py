@@ -124,7 +124,8 @@ def _places(file: str, line: int, attempts: list[dict[str, Any]]) -> tuple[tuple
         detail = attempt.get("detail")
         if detail:
             try:
-                return tuple(dict.fromkeys(str(part["ip"]) for part in detail)), sum(len(part["gpus"]) for part in detail)
+                hosts = dict.fromkeys(str(part["ip"]) for part in detail)
+                return tuple(hosts), sum(len(part["gpus"]) for part in detail)
             except (TypeError, KeyError):
                 raise TraceError(file, line, "a detail has no ip or gpus", "{ip: .., gpus: [..]}") from None
     return (), 0
