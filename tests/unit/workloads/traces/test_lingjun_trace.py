@@ -24,7 +24,9 @@ def table(columns: list[str], rows: list[list[str]], blanks: int = 0) -> str:
     return out.getvalue()
 
 
-def job(name: str, running: str, finished: str, status: str = "Succeeded", submitted: str = "2023/07/15 00:50") -> list[str]:
+def job(
+    name: str, running: str, finished: str, status: str = "Succeeded", submitted: str = "2023/07/15 00:50"
+) -> list[str]:
     return [name, status, "GPT-13b", "u1", "w1", "1", submitted, running, "", finished]
 
 
@@ -43,7 +45,8 @@ def test_a_job_has_the_gpus_and_hosts_of_its_workers(tmp_path: Path) -> None:
         job("late", "2023/07/15 02:00", "2023/07/15 03:00", submitted="2023/07/15 01:50"),
         job("a", "2023/07/15 00:51", "2023/07/15 01:11"),
     ]
-    workers = [worker("a", "w0", "h1"), worker("a", "w1", "h2"), worker("a", "m", "h9", 0), worker("late", "w0", "h1", 1)]
+    workers = [worker("a", "w0", "h1"), worker("a", "w1", "h2"), worker("a", "m", "h9", 0)]
+    workers.append(worker("late", "w0", "h1", 1))
     trace = lingjun.read(folder(tmp_path, jobs, workers))
     first, second = trace.jobs
     assert (first.name, first.submit_s, first.duration_s, first.gpus, first.hosts) == ("a", 0, 1200, 16, ("h1", "h2"))

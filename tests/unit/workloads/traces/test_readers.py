@@ -24,7 +24,8 @@ PODS = ("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
 
 def philly_job(**changes: Any) -> dict[str, Any]:
     attempts = [
-        {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:09", "detail": [{"ip": "m4", "gpus": ["g0"]}]},
+        {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:09",
+         "detail": [{"ip": "m4", "gpus": ["g0"]}]},
         {"start_time": "2017-10-07 01:14:00", "end_time": "2017-10-07 01:15:00",
          "detail": [{"ip": "m1", "gpus": ["g0", "g1"]}, {"ip": "m2", "gpus": ["g0", "g1"]}]},
     ]  # fmt: skip

@@ -16,7 +16,7 @@ from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import FATES, Trace, TraceError, TraceJob
 
 Writer = Callable[[str, str], Path]
-WORDS = st.from_regex(r"[A-Za-z0-9,\"'_ü.-]{1,8}", fullmatch=True)
+WORDS = st.text("abZ09,\"'_ü.-#", min_size=1, max_size=8)
 SECONDS = st.floats(1e-3, 1e9)
 
 
@@ -82,7 +82,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return Trace("t", ordered, skipped, draw(st.booleans()), ("a note: with a colon",))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(trace=traces())
 def test_a_trace_is_read_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, trace: Trace) -> None:
     path = tmp_path_factory.mktemp("own") / "t.csv"

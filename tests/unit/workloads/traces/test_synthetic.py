@@ -77,8 +77,8 @@ def test_a_larger_cluster_with_more_jobs_has_proportional_peaks() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "message"), [
-    ({"gpus": 4}, "gpus must be at least"), ({"days": 0}, "days must be above 0"), ({"jobs": 0}, "at least one GPU job"),
-    ({"gpu_share": 2}, "at least one GPU job"),
+    ({"gpus": 4}, "gpus must be at least"), ({"days": 0}, "days must be above 0"),
+    ({"jobs": 0}, "at least one GPU job"), ({"gpu_share": 2}, "at least one GPU job"),
 ])  # fmt: skip
 def test_impossible_numbers_are_refused(wrong: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
