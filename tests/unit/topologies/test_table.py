@@ -44,7 +44,8 @@ def test_ninety_eight_unnamed_columns_do_no_harm(tmp_path: Path) -> None:
 
 def test_blank_cells_behind_the_last_column_do_no_harm_and_others_do(tmp_path: Path) -> None:
     assert len(rows_of(tmp_path, b"job,gpus,start\na,8,,,,\n")) == 1
-    assert error_of(tmp_path, b"job,gpus,start\na,8,,x\n") == "t.csv:2: the line has 4 values, expected 3, one per column"
+    said = error_of(tmp_path, b"job,gpus,start\na,8,,x\n")
+    assert said == "t.csv:2: the line has 4 values, expected 3, one per column"
 
 
 @pytest.mark.parametrize(("data", "message"), [
