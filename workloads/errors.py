@@ -1,6 +1,10 @@
-"""The error of this room."""
+"""The errors of this room."""
 
 from __future__ import annotations
+
+from topologies.table import TraceError
+
+__all__ = ["JobError", "TraceError"]
 
 
 class JobError(ValueError):

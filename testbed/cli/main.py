@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Final, NoReturn, Protocol, cast
 
 from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
+from topologies.table import TraceError
 
 VERBS: Final = ("run", "validate", "plan", "compare", "report", "schedulers", "reproduce", "doctor", "clean", "schema")
 """In the order of the help text. A verb's module is only imported when it is asked for."""
@@ -101,6 +102,9 @@ def explain(error: BaseException) -> int:
     if isinstance(error, TestbedError):
         print(error, file=sys.stderr)
         return error.exit_status
+    if isinstance(error, TraceError):
+        print(error, file=sys.stderr)
+        return EXIT_BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
         print("testbed: interrupted", file=sys.stderr)
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:

@@ -1,0 +1,205 @@
+"""CSV tables with a header, read a line at a time: what is wrong names its file and line.
+
+A damaged file is refused with :class:`TraceError`: a missing column, a line cut short, a number that
+is none, a negative amount. A cell without content is a blank, and what a blank means is the reader's
+business. A line without any content is counted and passed over.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Final, NoReturn, TextIO
+
+BLANKS: Final = frozenset({"", "None", "none", "NaN", "nan", "NaT", "null", "NULL"})
+"""What stands for no value where a number or a time is due."""
+
+EMPTY_ROW: Final = "empty row"
+"""Why a line without content is left out."""
+
+COMMENT: Final = "#"
+"""Lines that begin with it, before the header, are no part of the table."""
+
+_TIME_FORMATS: Final = ("%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S")
+_TIMES: Final = "a time such as 2023-07-15 00:50:00"
+
+
+class TraceError(ValueError):
+    """A file of a trace cannot be used: ``file:line: what is wrong, expected what``; ``line`` counts from 1."""
+
+    def __init__(self, file: str, line: int | None, what: str, expected: str) -> None:
+        super().__init__(file, line, what, expected)
+        self.file = file
+        self.line = line
+        self.what = what
+        self.expected = expected
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.what}, expected {self.expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table: ``values`` by the places that ``columns`` gives their names."""
+
+    file: str
+    line: int
+    columns: Mapping[str, int]
+    values: Sequence[str]
+
+    def text(self, name: str) -> str:
+        """What the cell says, without blanks around it; empty if the table has no such column."""
+        place = self.columns.get(name)
+        return "" if place is None else self.values[place].strip()
+
+    def number(self, name: str) -> float | None:
+        """A finite number of at least 0, or None for a blank; raises :class:`TraceError` for anything else."""
+        said = self.text(name)
+        if said in BLANKS:
+            return None
+        try:
+            value = float(said) if "_" not in said else math.nan
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            self.fail(f"{name} is {said!r}", "a number")
+        if value < 0:
+            self.fail(f"{name} is {said}", "0 or more")
+        return value
+
+    def count(self, name: str) -> int | None:
+        """A whole number of at least 0, or None for a blank."""
+        value = self.number(name)
+        if value is not None and value != int(value):
+            self.fail(f"{name} is {self.text(name)}", "a whole number")
+        return None if value is None else int(value)
+
+    def time(self, name: str) -> float | None:
+        """A calendar time in seconds since 1970, or None for a blank; UTC unless it says its offset."""
+        said = self.text(name)
+        if said in BLANKS:
+            return None
+        seconds = seconds_of(said)
+        if seconds is None:
+            self.fail(f"{name} is {said!r}", _TIMES)
+        return seconds
+
+    def fail(self, what: str, expected: str) -> NoReturn:
+        """Raise the :class:`TraceError` of this line."""
+        raise TraceError(self.file, self.line, what, expected)
+
+
+def seconds_of(said: str) -> float | None:
+    """Return seconds since 1970 of a calendar time (UTC unless it says its offset), None if it is no time."""
+    try:
+        return _seconds(datetime.fromisoformat(said))
+    except ValueError:
+        pass
+    for form in _TIME_FORMATS:
+        try:
+            return _seconds(datetime.strptime(said, form))
+        except ValueError:
+            continue
+    return None
+
+
+def _seconds(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def read_rows(
+    path: Path, required: Sequence[str], skipped: Counter[str], header: Sequence[str] | None = None
+) -> Iterator[Row]:
+    """Yield the lines of a CSV file that have content; those without are counted in ``skipped``.
+
+    ``header`` names the columns of a file whose first line holds values. Raises :class:`TraceError`
+    if the file cannot be read, is no UTF-8, lacks a ``required`` column, or has a damaged line.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from _rows(file, str(path), required, skipped, header)
+    except UnicodeDecodeError:
+        raise TraceError(str(path), _line_of_damage(path), "not UTF-8 text", "a CSV file") from None
+    except OSError as error:
+        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a CSV file") from None
+
+
+def first_line(path: Path) -> tuple[str, ...]:
+    """Return the names in the header of a CSV file, none if it is empty; raises :class:`TraceError` as above."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            _, start = _without_comments(file)
+            return tuple(cell.strip() for cell in next(csv.reader([start]), ()))
+    except UnicodeDecodeError:
+        raise TraceError(str(path), _line_of_damage(path), "not UTF-8 text", "a CSV file") from None
+    except OSError as error:
+        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a CSV file") from None
+
+
+def _without_comments(file: TextIO) -> tuple[int, str]:
+    """Number of comment lines at the top, and the line after them."""
+    for number, line in enumerate(file):
+        if not line.startswith(COMMENT):
+            return number, line
+    return 0, ""
+
+
+def _rows(
+    file: TextIO, name: str, required: Sequence[str], skipped: Counter[str], header: Sequence[str] | None
+) -> Iterator[Row]:
+    comments, start = _without_comments(file)
+    if not start:
+        raise TraceError(name, 1, "the file is empty", f"a header with the columns {', '.join(required)}")
+    reader = csv.reader(chain([start], file), strict=True)
+    try:
+        top = [cell.strip() for cell in next(reader)]
+        headless = header is not None and not set(required) <= set(top)
+        names = list(header) if headless and header is not None else top
+        columns = _columns(name, comments + 1, names, required)
+        for values in chain([top] if headless else [], reader):
+            line = comments + reader.line_num
+            if not any(cell.strip() for cell in values):
+                skipped[EMPTY_ROW] += 1
+                continue
+            yield Row(name, line, columns, _fitted(name, line, values, names))
+    except csv.Error as error:
+        raise TraceError(name, comments + reader.line_num, f"damaged line ({error})", "whole CSV lines") from None
+
+
+def _columns(name: str, line: int, names: Sequence[str], required: Sequence[str]) -> Mapping[str, int]:
+    missing = [column for column in required if column not in names]
+    if missing:
+        plural = "s" if len(missing) > 1 else ""
+        raise TraceError(name, line, f"no column{plural} {', '.join(missing)}", f"the columns {', '.join(required)}")
+    doubled = next((column for column in names if column and names.count(column) > 1), None)
+    if doubled is not None:
+        raise TraceError(name, line, f"two columns are called {doubled}", "each column once")
+    return {column: place for place, column in enumerate(names) if column}
+
+
+def _fitted(name: str, line: int, values: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """The values, one per column: blank columns too many or too few at the end do no harm."""
+    if len(values) > len(names) and any(cell.strip() for cell in values[len(names) :]):
+        raise TraceError(name, line, f"the line has {len(values)} values", f"{len(names)}, one per column")
+    if len(values) < len(names):
+        if any(column and not column.startswith("Unnamed") for column in names[len(values) :]):
+            raise TraceError(name, line, f"the line ends after {len(values)} of {len(names)} values", "a whole line")
+        return [*values, *[""] * (len(names) - len(values))]
+    return values
+
+
+def _line_of_damage(path: Path) -> int:
+    """The first line that is no UTF-8."""
+    data = path.read_bytes()
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    return 1

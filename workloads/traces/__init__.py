@@ -1,0 +1,1 @@
+"""Traces of production clusters as values: readers of public formats, a generator, and statistics."""

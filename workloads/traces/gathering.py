@@ -1,0 +1,89 @@
+"""Collects the jobs of a source: the same reasons for leaving a job out in every format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from topologies.table import TraceError
+from workloads.traces.trace import Trace, TraceJob, unique
+
+NO_GPUS: Final = "no GPUs"
+UNKNOWN_GPUS: Final = "unknown GPUs"
+NO_SUBMISSION: Final = "no submission time"
+NEVER_RAN: Final = "never ran"
+STILL_RUNNING: Final = "still running"
+NO_END: Final = "no end time"
+RAN_BEFORE: Final = "ran before it was submitted"
+ENDED_BEFORE: Final = "ended before it began"
+NO_TIME: Final = "ran for no time"
+OTHER_STATE: Final = "in another state"
+
+
+class Gathering:
+    """The jobs and the reasons of one trace in the making."""
+
+    def __init__(self, path: Path) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.notes: list[str] = []
+        self._path = path
+        self._taken: set[str] = set()
+        self._jobs: list[tuple[float, TraceJob]] = []
+
+    def skip(self, reason: str) -> None:
+        """Count a row or job that is left out."""
+        self.skipped[reason] += 1
+
+    def add(
+        self,
+        name: str,
+        submitted_s: float | None,
+        duration_s: float | None,
+        gpus: int | None,
+        *,
+        model: str = "",
+        user: str = "",
+        virtual_cluster: str = "",
+        fate: str = "pass",
+        hosts: tuple[str, ...] = (),
+        attempts: int = 1,
+    ) -> None:
+        """Add a job whose ``submitted_s`` counts from any moment, or count why it cannot be used."""
+        if gpus is None:
+            self.skip(UNKNOWN_GPUS)
+        elif gpus < 1:
+            self.skip(NO_GPUS)
+        elif submitted_s is None:
+            self.skip(NO_SUBMISSION)
+        elif duration_s is None:
+            self.skip(NO_END)
+        elif duration_s <= 0:
+            self.skip(ENDED_BEFORE if duration_s < 0 else NO_TIME)
+        else:
+            named = unique(name, self._taken)
+            job = TraceJob(
+                named, 0.0, duration_s, gpus, model, user, virtual_cluster, fate, hosts, max(1, attempts)
+            )  # fmt: skip
+            self._jobs.append((submitted_s, job))
+
+    def trace(self, name: str, *, origin_s: float | None = None, synthetic: bool = False) -> Trace:
+        """Return the trace; its times count from ``origin_s``, by default from the first submission.
+
+        Raises :class:`TraceError` if not a single job is left.
+        """
+        if not self._jobs:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
+            what = f"no job can be used ({reasons})" if reasons else "there are no jobs"
+            raise TraceError(str(self._path), None, what, "at least one job that ran on GPUs")
+        first = min(time for time, _ in self._jobs) if origin_s is None else origin_s
+        ordered = sorted(self._jobs, key=lambda item: item[0])
+        jobs = tuple(_at(job, time - first) for time, job in ordered)
+        return Trace(name, jobs, dict(sorted(self.skipped.items())), synthetic, tuple(self.notes))
+
+
+def _at(job: TraceJob, submit_s: float) -> TraceJob:
+    return TraceJob(
+        job.name, submit_s, job.duration_s, job.gpus, job.model, job.user,
+        job.virtual_cluster, job.fate, job.hosts, job.attempts,
+    )  # fmt: skip

@@ -1,0 +1,110 @@
+"""The testbed's own CSV: a line per job, a column per field of :class:`workloads.traces.trace.TraceJob`.
+
+``name,submit_s,duration_s,gpus`` are needed, the other columns may be left out; hosts are joined by
+``;``. Lines with ``#`` above the header carry what belongs to the whole trace:
+``# name: ..``, ``# synthetic: yes``, ``# note: ..`` and ``# skipped N: reason``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Final
+
+from topologies.table import COMMENT, Row, TraceError, read_rows
+from workloads.traces.gathering import Gathering
+from workloads.traces.trace import FATES, Trace, TraceJob
+
+COLUMNS: Final = tuple(field.name for field in fields(TraceJob))
+REQUIRED: Final = ("name", "submit_s", "duration_s", "gpus")
+SEPARATOR: Final = ";"
+
+
+def text_of(trace: Trace) -> str:
+    """Return the trace as CSV; reading it gives an equal trace. Raises ``ValueError`` for names it cannot hold."""
+    lines = [f"# name: {trace.name}", *(["# synthetic: yes"] if trace.synthetic else [])]
+    lines += [f"# note: {note}" for note in trace.notes]
+    lines += [f"# skipped {count}: {reason}" for reason, count in trace.skipped.items()]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for job in trace.jobs:
+        _require_writable(job)
+        writer.writerow((
+            job.name, repr(job.submit_s), repr(job.duration_s), job.gpus, job.model, job.user, job.virtual_cluster,
+            job.fate, SEPARATOR.join(job.hosts), job.attempts,
+        ))  # fmt: skip
+    return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n" + out.getvalue()
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write the trace to ``path``."""
+    path.write_text(text_of(trace), "utf-8")
+
+
+def read(path: Path) -> Trace:
+    """Read a trace; its times are kept as they are. Raises :class:`TraceError` for a damaged file."""
+    name, synthetic, notes = path.stem, False, []
+    found = Gathering(path)
+    for line in _comments(path):
+        key, _, value = line.lstrip("# ").partition(":")
+        skipped = re.fullmatch(r"skipped (\d+)", key.strip())
+        if key.strip() == "name":
+            name = value.strip()
+        elif key.strip() == "synthetic":
+            synthetic = value.strip() == "yes"
+        elif skipped:
+            found.skipped[value.strip()] += int(skipped.group(1))
+        elif key.strip() == "note":
+            notes.append(value.strip())
+    for row in read_rows(path, REQUIRED, found.skipped):
+        _add(row, found)
+    found.notes = notes
+    return found.trace(name, origin_s=0.0, synthetic=synthetic)
+
+
+def _add(row: Row, found: Gathering) -> None:
+    fate = row.text("fate") or FATES[0]
+    if not row.text("name"):
+        row.fail("name is empty", "a name")
+    if fate not in FATES:
+        row.fail(f"fate is '{fate}'", f"one of {', '.join(FATES)}")
+    attempts = row.count("attempts")
+    if attempts == 0:
+        row.fail("attempts is 0", "1 or more")
+    found.add(
+        row.text("name"),
+        row.number("submit_s"),
+        row.number("duration_s"),
+        row.count("gpus"),
+        model=row.text("model"),
+        user=row.text("user"),
+        virtual_cluster=row.text("virtual_cluster"),
+        fate=fate,
+        hosts=tuple(host for host in row.text("hosts").split(SEPARATOR) if host),
+        attempts=attempts or 1,
+    )
+
+
+def _comments(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            lines: list[str] = []
+            for line in file:
+                if not line.startswith(COMMENT):
+                    break
+                lines.append(line)
+            return lines
+    except OSError as error:
+        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a CSV file") from None
+
+
+def _require_writable(job: TraceJob) -> None:
+    for text in (job.name, job.model, job.user, job.virtual_cluster, *job.hosts):
+        if text != text.strip() or "\n" in text or "\r" in text:
+            raise ValueError(f"job '{job.name}': {text!r} cannot stand in a CSV, expected no blanks around it")
+    if any(SEPARATOR in host or not host for host in job.hosts):
+        raise ValueError(f"job '{job.name}': a host must have a name without '{SEPARATOR}'")

@@ -1,0 +1,131 @@
+"""Philly: jobs of a Microsoft cluster, August to December 2017 (Jeon et al., ATC'19; ``msr-fiddle/philly-traces``).
+
+Two forms are read: the published JSON list ``cluster_job_log``, with attempts, hosts and fates, and
+the CSV that the Pollux artifact made of it (``timestamp,duration,num_gpus,gpu_time,cluster``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from topologies.table import BLANKS, TraceError, read_rows, seconds_of
+from workloads.traces.gathering import ENDED_BEFORE, NEVER_RAN, NO_END, OTHER_STATE, STILL_RUNNING, Gathering
+from workloads.traces.trace import Trace
+
+REQUIRED: Final = ("timestamp", "duration", "num_gpus", "cluster")
+"""Columns of the filtered CSV."""
+
+KEYS: Final = ("status", "jobid", "attempts", "submitted_time")
+"""What every job of the JSON has."""
+
+FATE: Final = {"Pass": "pass", "Killed": "kill", "Failed": "fail"}
+
+
+def read(path: Path) -> Trace:
+    """Read either form; a JSON list is told by its first character."""
+    found = Gathering(path)
+    if begins_like_json(path):
+        for line, job in _jobs(path):
+            _add(str(path), line, job, found)
+        found.notes.append("a job ran as long as its attempts together; its GPUs and hosts are those of the last one")
+    else:
+        for row in read_rows(path, REQUIRED, found.skipped):
+            found.add(
+                f"philly-{row.line - 1}", row.time("timestamp"), row.number("duration"), row.count("num_gpus"),
+                virtual_cluster=row.text("cluster"),
+            )  # fmt: skip
+        found.notes.append("the filtered Philly CSV says nothing of users, hosts and fates: every job counts as passed")
+    return found.trace("philly")
+
+
+def begins_like_json(path: Path) -> bool:
+    """Whether the first character that is no blank begins a JSON list."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    except OSError as error:
+        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a Philly trace") from None
+
+
+def _jobs(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON list, each with the line it begins on; one at a time, so that damage has a line."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise TraceError(str(path), 1, "not UTF-8 text", "the JSON of cluster_job_log") from None
+    decoder, at, line = json.JSONDecoder(), _skip(text, text.index("[") + 1), 1
+    counted = 0
+    while not text.startswith("]", at):
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            job, at = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError) as error:
+            where = line + text.count("\n", counted, error.pos) if isinstance(error, json.JSONDecodeError) else line
+            what = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+            raise TraceError(str(path), where, f"damaged JSON ({what})", "the rest of the list of jobs") from None
+        if not isinstance(job, dict) or any(key not in job for key in KEYS):
+            raise TraceError(str(path), line, "an entry is no job", f"the keys {', '.join(KEYS)}")
+        yield line, job
+        at = _skip(text, at)
+        if text.startswith(",", at):
+            at = _skip(text, at + 1)
+        elif not text.startswith("]", at):
+            line += text.count("\n", counted, at)
+            raise TraceError(str(path), line, "the list of jobs is cut short", "',' or ']'")
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _add(file: str, line: int, job: dict[str, Any], found: Gathering) -> None:
+    attempts = job["attempts"]
+    if not isinstance(attempts, list) or not all(isinstance(attempt, dict) for attempt in attempts):
+        raise TraceError(file, line, "attempts is no list of attempts", "a list")
+    if not attempts:
+        found.skip(NEVER_RAN)
+        return
+    if job["status"] not in FATE:
+        found.skip(STILL_RUNNING if job["status"] == "Running" else OTHER_STATE)
+        return
+    times = [(_time(file, line, item, "start_time"), _time(file, line, item, "end_time")) for item in attempts]
+    spans = [end - start for start, end in times if start is not None and end is not None]
+    if times[-1][1] is None:
+        found.skip(STILL_RUNNING if times[-1][0] is not None else NO_END)
+    elif any(span < 0 for span in spans):
+        found.skip(ENDED_BEFORE)
+    else:
+        hosts, gpus = _places(file, line, attempts)
+        found.add(
+            str(job["jobid"]), _time(file, line, job, "submitted_time"), sum(spans) if spans else None, gpus,
+            user=str(job.get("user") or ""), virtual_cluster=str(job.get("vc") or ""), fate=FATE[job["status"]],
+            hosts=hosts, attempts=len(attempts),
+        )  # fmt: skip
+
+
+def _time(file: str, line: int, holder: dict[str, Any], key: str) -> float | None:
+    said = holder.get(key)
+    if said is None or said in BLANKS:
+        return None
+    seconds = seconds_of(str(said))
+    if seconds is None:
+        raise TraceError(file, line, f"{key} is {said!r}", "a time such as 2017-10-07 01:12:09")
+    return seconds
+
+
+def _places(file: str, line: int, attempts: list[dict[str, Any]]) -> tuple[tuple[str, ...], int]:
+    """Hosts and number of GPUs of the last attempt that says them."""
+    for attempt in reversed(attempts):
+        detail = attempt.get("detail")
+        if detail:
+            try:
+                hosts = dict.fromkeys(str(part["ip"]) for part in detail)
+                return tuple(hosts), sum(len(part["gpus"]) for part in detail)
+            except (TypeError, KeyError):
+                raise TraceError(file, line, "a detail has no ip or gpus", "{ip: .., gpus: [..]}") from None
+    return (), 0

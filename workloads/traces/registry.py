@@ -1,0 +1,83 @@
+"""The formats by name, and which one a file or folder is of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from topologies.table import TraceError, first_line
+from workloads.traces import acme, alibaba, helios, itp, lingjun, own, philly
+from workloads.traces.trace import Trace
+
+Reader = Callable[[Path], Trace]
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """``columns`` tell a file, ``files`` a folder; ``looked_for`` says so to the user."""
+
+    reader: Reader
+    columns: tuple[str, ...]
+    files: tuple[str, ...]
+    looked_for: str
+
+
+_FORMATS: Final[Mapping[str, _Format]] = {
+    "lingjun": _Format(lingjun.read, (), ("job.csv", "worker.csv"), "a folder with job.csv and worker.csv"),
+    "alibaba-v2020": _Format(
+        alibaba.read_v2020, alibaba.TASKS, (alibaba.TASK_FILE,), f"a folder with {alibaba.TASK_FILE}"
+    ),
+    "alibaba-v2023": _Format(alibaba.read_v2023, alibaba.PODS, (), "columns num_gpu, gpu_milli, pod_phase"),
+    "acme": _Format(acme.read, acme.REQUIRED, (), "columns job_id, type, state, gpu_time"),
+    "helios": _Format(helios.read, helios.REQUIRED, (), "columns job_id, vc, state, node_num"),
+    "philly": _Format(philly.read, philly.REQUIRED, (), "a JSON list, or columns timestamp, num_gpus, cluster"),
+    "itp": _Format(itp.read, itp.REQUIRED, (), "columns job_id, submission_time, num_gpu, or a folder of such files"),
+    "testbed": _Format(own.read, own.REQUIRED, (), f"columns {', '.join(own.REQUIRED)}"),
+}
+
+FORMATS: Final[Mapping[str, Reader]] = MappingProxyType({name: item.reader for name, item in _FORMATS.items()})
+"""Name of a format -> its reader."""
+
+
+def read_trace(path: Path | str, format: str | None = None) -> Trace:
+    """Read a trace in ``format``, by default the one that its header or its folder's files tell.
+
+    Raises :class:`TraceError` if the file is damaged or of no known format, ``ValueError`` for an unknown ``format``.
+    """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"unknown format '{format}', expected one of: {', '.join(FORMATS)}")
+    return FORMATS[recognise(Path(path)) if format is None else format](Path(path))
+
+
+def recognise(path: Path) -> str:
+    """Return the name of the format of a file or folder; raises :class:`TraceError` with what was looked for."""
+    if path.is_dir():
+        return _folder(path)
+    if philly.begins_like_json(path):
+        return "philly"
+    header = first_line(path)
+    if path.name == alibaba.TASK_FILE:
+        return "alibaba-v2020"
+    for name, item in _FORMATS.items():
+        if item.columns and set(item.columns) <= set(header):
+            return name
+    shown = ", ".join(header[:8]) + (", .." if len(header) > 8 else "")
+    raise TraceError(str(path), 1, f"the columns '{shown}' are of no known format", _expected())
+
+
+def _folder(path: Path) -> str:
+    present = {file.name for file in path.iterdir()}
+    for name, item in _FORMATS.items():
+        if item.files and set(item.files) <= present:
+            return name
+    tables = sorted(path.glob("*.csv"))
+    if tables and all(set(itp.REQUIRED) <= set(first_line(file)) for file in tables):
+        return "itp"
+    raise TraceError(str(path), None, "this folder is of no known format", _expected())
+
+
+def _expected() -> str:
+    return "one of: " + "; ".join(f"{name} ({item.looked_for})" for name, item in _FORMATS.items())
