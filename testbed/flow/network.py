@@ -183,11 +183,12 @@ class FluidNetwork:
 @compiled
 def available(place: int, after: Integers, values: Floats) -> float:
     """Bytes that a message may send at once: all that is left, or what it may forward."""
-    left = values[place, _SIZE] - values[place, _SENT]
+    left: float = values[place, _SIZE] - values[place, _SENT]
     if after[place] < 0:
         return left
-    brought = values[after[place], _TOTAL] - values[place, _BASE]
-    return min(left, values[place, _LEAD] + brought - values[place, _SENT])
+    brought: float = values[after[place], _TOTAL] - values[place, _BASE]
+    forwardable: float = values[place, _LEAD] + brought - values[place, _SENT]
+    return min(left, forwardable)
 
 
 @compiled

@@ -93,9 +93,9 @@ def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, in
             groups.setdefault(tuple(who), set()).add(shares)
     rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
     count = 0
-    for who, kinds in groups.items():
+    for members, kinds in groups.items():
         for shares in _largest(kinds):
-            for number, share in zip(who, shares, strict=True):
+            for number, share in zip(members, shares, strict=True):
                 rows[number].append((count, share))
             count += 1
     starts = np.cumsum([0, *(len(row) for row in rows)])

@@ -253,8 +253,7 @@ class Replay:
         view = ClusterView(self._fabric, jobs, self._levels, self._seed, self._decision, steps=steps, time_s=self.now_s)
         self._decision = self._scheduler.decide(view, event)
         if self._decision.rates or self._decision.byte_levels:
-            raise RunFailedError(f"a replay has no senders that pace or count bytes, as {self._scheduler.name} asks for "
-                                 f"at the event of job {name}")  # fmt: skip
+            raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began
 

@@ -43,7 +43,7 @@ class Sender(Protocol):
         ...
 
     def begin(self, size: int, lead: int, after: Any) -> None:
-        """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the :class:`Receiver` ``after``."""
+        """Start the next message: ``size`` bytes, those past ``lead`` wait for the :class:`Receiver` ``after``."""
         ...
 
     def send(self, slice_size: int) -> bool:

@@ -96,7 +96,7 @@ def test_the_machine_is_held_from_the_first_scheduler_to_the_last(
 @pytest.mark.parametrize(
     ("arguments", "status", "line"),
     [
-        (["--engine", "flow"], 3, "engine 'flow' is not part of this version: use --engine emulation"),
+        (["--engine", "flw"], 2, "testbed run: argument --engine: invalid choice: 'flw'"),
         (["--repeat", "0"], 2, "testbed run: argument --repeat: '0' is not a whole number from 1"),
         (["--set", "seed"], 2, "--set seed: no key or no value, expected KEY=VALUE such as seed=2"),
         (["--scheduler", "cruks"], 2, "--set schedulers=[cruks]: unknown scheduler 'cruks', expected crux"),

@@ -1,0 +1,1 @@
+"""The flow engine against the emulation."""

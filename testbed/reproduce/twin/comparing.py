@@ -1,0 +1,103 @@
+"""Every bundled scenario under every scheduler, emulated and computed: how far the flow engine is off."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from controller.registry import names
+from testbed.api import run_scenario
+from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
+from testbed.progress import Progress
+from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.figures.runs import Execute, Found, Runs, Task, Treatment, emulate
+from testbed.scenario.loading import bundled
+
+LEFT_OUT: Final = ("fixed", "ecmp-switch")
+"""One decides what it is told, the other what the switches' own hash says, which only switches know."""
+ITERATION_ERROR: Final = 0.03
+POINTS: Final = 1.5
+
+Entry = Mapping[str, Any]
+
+
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+    """Return a row for each scenario and scheduler; kept emulations are taken from ``settings.out``."""
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    wanted = {(s, t): [Task(s, t, seed) for seed in seeds] for s, t in pairs(settings.only)}
+    runs = Runs(settings.out, redo=settings.redo, execute=execute)
+    found = runs.all([task for tasks in wanted.values() for task in tasks], progress)
+    progress.phase("flow engine", len(wanted))
+    rows = []
+    for place, ((scenario, treatment), tasks) in enumerate(wanted.items(), 1):
+        rows.append(_row(f"{scenario}/{treatment.name}", tasks, found))
+        progress.advance_to(place)
+    return rows
+
+
+def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
+    """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER) if it is not empty."""
+    every = [(s, Treatment(name, name)) for s in bundled() for name in names() if name not in LEFT_OUT]
+    chosen = [pair for pair in every if not only or {pair[0], f"{pair[0]}/{pair[1].name}"} & set(only)]
+    known = {word for scenario, treatment in every for word in (scenario, f"{scenario}/{treatment.name}")}
+    for word in only:
+        if word not in known:
+            raise BadInputError(f"--row {word}: no such row, expected a bundled SCENARIO or SCENARIO/SCHEDULER")
+    return chosen
+
+
+def compute(task: Task) -> Entry:
+    """Return the entry of ``summary.json`` that the flow engine has for ``task``."""
+    with tempfile.TemporaryDirectory(prefix="twin-") as folder:
+        result = run_scenario(
+            task.scenario, engine="flow", overrides=[task.treatment.override, "checks=[]"], seed=task.seed,
+            out=Path(folder),
+        )  # fmt: skip
+        entry: Entry = result.summary["runs"][0]
+        return entry
+
+
+def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, Found]) -> Row:
+    """Means over the seeds; the worst job of the worst seed. A run that is not believable proves nothing."""
+    made = [(found[task], compute(task)) for task in tasks if found[task].entry]
+    believable = [(each.entry, its) for each, its in made if each.verdict == "ok" and each.entry]
+    here = numbers(believable or [(each.entry, its) for each, its in made if each.entry])
+    problems = [found[task].problem for task in tasks if found[task].problem]
+    verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
+    note = "; ".join([*problems, *verdicts] or _misses(here))
+    status = EXIT_FAILED if problems else EXIT_NOT_BELIEVABLE if verdicts else EXIT_OK
+    return Row(label, {}, here, note, status)
+
+
+def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
+    """Return utilisations of emulation and twin, points between them, and the worst job's error of its iteration."""
+    if not made:
+        return {}
+    emulated = fmean(float(entry["gpu_utilization"]) for entry, _ in made)
+    computed = fmean(float(its["gpu_utilization"]) for _, its in made)
+    errors = [error for entry, its in made for error in iteration_errors(entry, its)]
+    return {
+        "emulation": emulated, "flow": computed, "points": 100 * (computed - emulated),
+        "iteration_error": max(errors, key=abs, default=0.0),
+    }  # fmt: skip
+
+
+def iteration_errors(entry: Entry, its: Entry) -> Iterable[float]:
+    """Relative errors of the mean iteration, job by job."""
+    computed = {job["name"]: job["iteration_s"]["mean"] for job in its["jobs"]}
+    for job in entry["jobs"]:
+        mean = job["iteration_s"]["mean"]
+        if mean and computed[job["name"]]:
+            yield computed[job["name"]] / mean - 1
+
+
+def _misses(here: Mapping[str, float]) -> list[str]:
+    missed = []
+    if abs(here.get("points", 0.0)) > POINTS:
+        missed.append(f"more than {POINTS:g} points apart")
+    if abs(here.get("iteration_error", 0.0)) > ITERATION_ERROR:
+        missed.append(f"an iteration more than {ITERATION_ERROR:.0%} off")
+    return missed
