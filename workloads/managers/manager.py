@@ -1,0 +1,102 @@
+"""A cluster manager: a queue, a policy, a placer and a capacity behind one `decide`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from workloads.managers.actions import Action, Loan, Migrate, Preempt, Reclaim, Resize, Start
+from workloads.managers.cluster import ClusterState
+from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.points import Capacity, CapacityChanged, Checks, Event, Placer, Policy, Queue, Want
+from workloads.managers.structure import Structure
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """The composition of the four plug-in points."""
+
+    queue: Queue
+    policy: Policy
+    placer: Placer
+    capacity: Capacity
+
+    def decide(self, state: ClusterState, waiting: Sequence[Waiting], event: Event) -> tuple[Action, ...]:
+        """Return what is done about ``event`` at ``state.time_s``, in the order in which it is to be carried out.
+
+        ``waiting`` are the jobs that ask, in order of submission; those that are left out of the answer go on
+        waiting. ``ValueError``, one line, if a part asks for what cannot be done.
+        """
+        return tuple(self._actions(state, waiting, event))
+
+    def check(self, structure: Structure) -> None:
+        """Raise ``ValueError``, one line, if a part cannot work on this fabric."""
+        for part in (self.queue, self.policy, self.placer, self.capacity):
+            if isinstance(part, Checks):
+                part.check(structure)
+
+    def refusal(self, structure: Structure, job: Waiting) -> str | None:
+        """Return in one line why ``job`` could never start, so that it does not wait for ever; None if it could."""
+        if job.gpus < 1:
+            return f"job '{job.name}' asks for {job.gpus} GPUs, expected at least 1"
+        if job.gpus > len(structure.gpus):
+            return f"job '{job.name}' asks for {job.gpus} GPUs, the fabric has {len(structure.gpus)}"
+        parts = (part for part in (self.queue, self.policy, self.placer, self.capacity) if isinstance(part, Checks))
+        return next((why for part in parts if (why := part.refusal(structure, job))), None)
+
+    def _actions(self, state: ClusterState, waiting: Sequence[Waiting], event: Event) -> Iterator[Action]:
+        if isinstance(event, CapacityChanged):
+            for action in _of_capacity(state, event):
+                yield action
+                state = state.after(action)
+        turns = self.queue.eligible(state, waiting)
+        state = replace(state, asking=tuple(turn.job for turn in turns))
+        standing: set[str] = set()
+        for wish in self.policy.decide(state, turns, event):
+            done: Action | None = wish if not isinstance(wish, Want) else self._carried_out(state, wish, standing)
+            if done is not None:
+                yield done
+                state = state.after(done)
+
+    def _carried_out(self, state: ClusterState, want: Want, standing: set[str]) -> Action | None:
+        """The action that fulfils ``want``; what follows in a line that is ``standing`` still is passed over."""
+        if want.line in standing:
+            return None
+        placement = self._place(state, want)
+        if placement is not None:
+            return _placed(state, want, placement)
+        if want.line is not None:
+            standing.add(want.line)
+        return want.otherwise
+
+    def _place(self, state: ClusterState, want: Want) -> Placement | None:
+        """Where the placer puts it; it is not asked where there are too few free GPUs at all."""
+        if want.gpus < 1:
+            raise ValueError(f"job '{want.job.name}': the policy asks for {want.gpus} GPUs, expected at least 1")
+        before = state if want.kind == "start" else state.end(want.job.name)
+        if want.gpus > before.free_gpus:
+            return None
+        placement = self.placer.place(before, want.job, want.gpus)
+        if placement is not None and len(placement.gpus) != want.gpus:
+            got = len(placement.gpus)
+            raise ValueError(f"job '{want.job.name}': placer '{self.placer.name}' gave {got} GPUs, not {want.gpus}")
+        return placement
+
+
+def _placed(state: ClusterState, want: Want, placement: Placement) -> Action:
+    gpus, bound, time_s = placement.gpus, placement.bound, state.time_s
+    if want.kind == "start":
+        return Start(want.job, gpus, time_s, want.reason, bound, want.pause_s)
+    if want.kind == "resize":
+        return Resize(want.job.name, gpus, time_s, want.reason, bound, want.pause_s)
+    return Migrate(want.job.name, gpus, time_s, want.reason, bound, want.pause_s)
+
+
+def _of_capacity(state: ClusterState, event: CapacityChanged) -> Iterator[Action]:
+    """Hosts come and go; the jobs on hosts that go are preempted, and ask again."""
+    if event.joining:
+        yield Loan(event.joining, state.time_s, event.reason)
+    for job in state.jobs_on(event.leaving):
+        yield Preempt(job, state.time_s, event.reason)
+    if event.leaving:
+        yield Reclaim(event.leaving, state.time_s, event.reason)

@@ -1,0 +1,94 @@
+"""What placement needs of a fabric, as numbers: GPUs of a host, hosts of a ToR, each in the fabric's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from topologies.fabric import Fabric
+from workloads.placement import tor_of
+
+Ints = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """A fabric's GPUs, hosts and ToRs by index: GPUs host by host, ToRs as their first host comes.
+
+    ``host_of_gpu`` has a GPU's host, ``tor_of_host`` the ToR of a host's first port, ``first_gpu`` and
+    ``gpus_of_host`` the place and number of a host's GPUs.
+    """
+
+    fabric: Fabric
+    hosts: tuple[str, ...]
+    tors: tuple[str, ...]
+    gpus: tuple[str, ...]
+    host_of_gpu: Ints
+    tor_of_host: Ints
+    first_gpu: Ints
+    gpus_of_host: Ints
+
+    @cached_property
+    def gpu_index(self) -> Mapping[str, int]:
+        """GPU name -> index."""
+        return {gpu: index for index, gpu in enumerate(self.gpus)}
+
+    @cached_property
+    def host_index(self) -> Mapping[str, int]:
+        """Host name -> index."""
+        return {host: index for index, host in enumerate(self.hosts)}
+
+    @cached_property
+    def tor_of_gpu(self) -> Ints:
+        """ToR of each GPU."""
+        return frozen(self.tor_of_host[self.host_of_gpu])
+
+    @cached_property
+    def gpus_of_tor(self) -> Ints:
+        """Number of GPUs under each ToR."""
+        return frozen(self.by_tor(self.gpus_of_host))
+
+    def by_tor(self, by_host: Ints) -> Ints:
+        """Sums over the hosts of each ToR."""
+        total = np.zeros(len(self.tors), dtype=np.intp)
+        np.add.at(total, self.tor_of_host, by_host)
+        return total
+
+    def indices(self, gpus: Iterable[str]) -> Ints:
+        """Indices of GPUs given by name; ``ValueError`` for one that the fabric lacks."""
+        try:
+            return np.array([self.gpu_index[gpu] for gpu in gpus], dtype=np.intp)
+        except KeyError as error:
+            raise ValueError(f"there is no GPU {error} in fabric {self.fabric.name}") from None
+
+    def in_ring(self, chosen: Ints) -> tuple[str, ...]:
+        """Names of the ``chosen`` GPUs, ToR by ToR and host by host, so that a ring leaves each ToR once."""
+        ordered = np.sort(chosen)
+        ordered = ordered[np.argsort(self.tor_of_gpu[ordered], kind="stable")]
+        return tuple(self.gpus[index] for index in ordered.tolist())
+
+
+def structure_of(fabric: Fabric) -> Structure:
+    """Return the structure of ``fabric``; make it once, and hand it on with the state of the cluster."""
+    hosts = tuple(fabric.hosts)
+    sizes = [len(host.gpus) for host in fabric.hosts.values()]
+    above = [tor_of(fabric, host) for host in fabric.hosts.values()]
+    tors = {name: index for index, name in enumerate(dict.fromkeys(above))}
+    return Structure(
+        fabric, hosts, tuple(tors), fabric.gpus,
+        host_of_gpu=frozen(np.repeat(np.arange(len(hosts)), sizes)),
+        tor_of_host=frozen(np.array([tors[name] for name in above], dtype=np.intp)),
+        first_gpu=frozen(np.cumsum([0, *sizes[:-1]])),
+        gpus_of_host=frozen(np.array(sizes, dtype=np.intp)),
+    )  # fmt: skip
+
+
+def frozen(array: Ints) -> Ints:
+    """Return ``array``, which nobody can write to any more."""
+    array.setflags(write=False)
+    return array
