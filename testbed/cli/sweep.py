@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from testbed.engine.registry import create_engine
-from testbed.errors import BadInputError, CannotRunError, RunFailedError, TestbedError
+from testbed.errors import BadInputError, RunFailedError, TestbedError
 from testbed.progress import Progress
 from testbed.reproduce.documents import package_version
 from testbed.rundir import RunDirectory
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         if len(found) < len(points):
             executor = _executor(sweep, arguments, len(points) - len(found))
             running.work_off(points, store, executor, Progress(quiet=False), found)
-    except (KeyboardInterrupt, CannotRunError, BadInputError) as error:
+    except (KeyboardInterrupt, TestbedError) as error:
         if found:
             _write(sweep, arguments, points, found, store)
         raise _stopped(error, arguments, len(points), found, store) from None
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stopped(
-    error: KeyboardInterrupt | CannotRunError | BadInputError, arguments: argparse.Namespace, count: int,
+    error: KeyboardInterrupt | TestbedError, arguments: argparse.Namespace, count: int,
     found: Mapping[Point, Outcome], store: Store,
 ) -> TestbedError:  # fmt: skip
     """The error that ends a sweep early: why, what is kept, and how to go on."""

@@ -11,6 +11,8 @@ beside it. CPUs alone would not do: on a node twice as large as the smallest, tw
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -28,6 +30,8 @@ from testbed.sweep.values import Outcome, Point, Runner
 MACHINE: Final = "testbed-machine"
 LOCAL: Final = "local"
 TICK_S: Final = 1.0
+_ONE_TRY: Final = ("RAY_NUM_REDIS_GET_RETRIES", "1")
+"""Read when Ray is imported. By itself it tries 20 times, some 8 minutes, to reach a cluster that is not there."""
 
 
 class RayTasks:
@@ -42,17 +46,20 @@ class RayTasks:
         self._address = address
         self._version = version
         self._processes = processes
+        if address != LOCAL:
+            os.environ.setdefault(*_ONE_TRY)
         self._ray = _import_ray()
 
     def __enter__(self) -> RayTasks:
+        print(f"connecting to Ray ({self._address}) ...", file=sys.stderr, flush=True)
         own = {"num_cpus": self._processes, "resources": {MACHINE: 1}, "include_dashboard": False}
         try:
             self._ray.init(
                 self._address, log_to_driver=False, logging_level="ERROR",
                 **({key: value for key, value in own.items() if value is not None} if self._address == LOCAL else {}),
             )  # fmt: skip
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            said = " ".join(str(error).split())
+        except Exception as error:  # Ray raises just that when a node does not start
+            said = next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
             raise CannotRunError(f"no Ray cluster at '{self._address}' ({said}), expected its address") from None
         return self
 
