@@ -58,7 +58,7 @@ def load(
     ``models`` and ``schedulers`` are the names that exist, by default the catalogue's and the
     registry's. Raises :class:`BadInputError` with one line for everything that is wrong.
     """
-    text, path = _read(str(path_or_name))
+    text, path = text_of(str(path_or_name))
     try:
         document = parse_yaml(text, path)
         _require_mapping(document)
@@ -85,8 +85,8 @@ def _bundle() -> Any:
     return resources.files("testbed") / "scenarios"
 
 
-def _read(name: str) -> tuple[str, str]:
-    """Return the text of a scenario, and what to call the file in messages."""
+def text_of(name: str) -> tuple[str, str]:
+    """Return the text of a scenario, a file or a bundled one, and what to call it in messages."""
     path, shown = Path(name), name
     try:
         if path.exists():

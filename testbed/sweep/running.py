@@ -1,0 +1,92 @@
+"""The points of a sweep, worked off: what is kept is taken, the rest is made, each outcome kept as it comes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from testbed.errors import EXIT_BAD_INPUT, EXIT_CANNOT, EXIT_FAILED, BadInputError, CannotRunError, TestbedError
+from testbed.progress import Progress
+from testbed.sweep.store import Store
+from testbed.sweep.values import Outcome, Point, Runner, outcome_of
+
+ERROR_LOG: Final = "error.log"
+_ENDS_ALL: Final[Mapping[int, type[TestbedError]]] = {EXIT_BAD_INPUT: BadInputError, EXIT_CANNOT: CannotRunError}
+"""What one point is told here, all others would be told too: no root, another emulation, no place to write."""
+
+Work = Sequence[tuple[Point, Path]]
+Execute = Callable[[Work], Iterator[tuple[Point, Outcome] | None]]
+"""Points and their folders -> each with its outcome as it ends, and None about once a second in between."""
+
+Executor = AbstractContextManager[Execute]
+
+
+def kept(points: Sequence[Point], store: Store) -> dict[Point, Outcome]:
+    """Those points that need not be made again."""
+    found = ((point, store.kept(point)) for point in points)
+    return {point: outcome for point, outcome in found if outcome is not None}
+
+
+def work_off(
+    points: Sequence[Point], store: Store, executor: Executor, progress: Progress, found: MutableMapping[Point, Outcome]
+) -> None:
+    """Make every one of ``points`` that is not in ``found``, and put it there as soon as it has ended.
+
+    A run that fails is named and does not end the others. Raises ``CannotRunError`` or ``BadInputError`` where the
+    others would meet the same; ``KeyboardInterrupt`` passes through. In both cases ``found`` has what was finished.
+    """
+    todo = [point for point in points if point not in found]
+    if not todo:
+        return
+    work = [(point, store.prepare(point)) for point in todo]
+    with executor as execute, progress:
+        progress.phase(f"{len(todo)} of {len(points)} points", len(todo))
+        done = 0
+        for ended in execute(work):
+            if ended is not None:
+                done += 1
+                _take(*ended, store, found)
+            progress.advance_to(done, f"{done} of {len(todo)} done")
+
+
+def _take(point: Point, outcome: Outcome, store: Store, found: MutableMapping[Point, Outcome]) -> None:
+    store.keep(point, outcome)
+    found[point] = outcome
+    if outcome.status in _ENDS_ALL:
+        raise _ENDS_ALL[outcome.status](f"{point.name}: {outcome.problem}")
+    if outcome.problem:
+        print(f"{point.name}: {outcome.problem}", file=sys.stderr)
+
+
+def attempt(runner: Runner, point: Point, folder: Path) -> Outcome:
+    """Run ``point``; whatever goes wrong is an outcome too, a traceback goes into the point's folder."""
+    try:
+        return runner(point, folder)
+    except TestbedError as error:
+        return Outcome(problem="; ".join(str(error).splitlines()), status=error.exit_status)
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return Outcome(problem=f"{said}; details in {_log(error, folder)}", status=EXIT_FAILED)
+
+
+def _log(error: Exception, folder: Path) -> str:
+    target = folder / ERROR_LOG
+    try:
+        target.write_text("".join(traceback.format_exception(error)), "utf-8")
+    except OSError:
+        return "no file, it cannot be written"
+    return str(target)
+
+
+def run_point(point: Point, folder: Path) -> Outcome:
+    """Run ``point`` as ``testbed run`` would, with its run directory under ``folder``."""
+    from testbed.api import run_scenario
+
+    result = run_scenario(
+        point.scenario, engine=point.engine, overrides=point.overrides, seed=point.seed, out=folder, allow_degraded=True
+    )
+    return outcome_of(result.summary, result.directory.name)

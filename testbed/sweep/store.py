@@ -1,0 +1,96 @@
+"""The points of a sweep on disk: one folder each, taken from there as long as nothing that decides them changes.
+
+``OUT/<point>/`` holds the run directory, whole, and ``point.json``, written last. What an interrupted run has left is
+removed when the point is made again; a complete run that no longer counts stays beside the new one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from testbed.errors import BadInputError, RunFailedError
+from testbed.rundir import UNFINISHED, RunDirectory
+from testbed.sweep.values import Outcome, Point, outcome_of
+
+NOTE: Final = "point.json"
+DRAFT: Final = ".unfinished-"
+"""How names of folders begin that do not have their own name yet, as in :mod:`testbed.rundir`."""
+
+
+class Store:
+    """The folders under ``out``. ``redo``: points with a verdict that is not ``ok`` do not count as made."""
+
+    def __init__(self, out: Path, *, redo: bool = False) -> None:
+        self.out = out
+        self._redo = redo
+
+    def folder(self, point: Point) -> Path:
+        """Where ``point`` is kept."""
+        return self.out / point.name
+
+    def kept(self, point: Point) -> Outcome | None:
+        """What ``point`` came to before; None if it is to be made."""
+        folder = self.folder(point)
+        try:
+            note = RunDirectory(folder).read_json(NOTE)
+            if note["fingerprint"] != point.fingerprint:
+                return None
+            name = str(note["directory"])
+            outcome = outcome_of(RunDirectory.open(folder / name).read_summary(), name)
+        except (BadInputError, KeyError, TypeError, ValueError, AttributeError):
+            return None
+        return None if self._redo and not outcome.believable else outcome
+
+    def prepare(self, point: Point) -> Path:
+        """The folder of ``point``, made, with nothing in it that is not complete; ``BadInputError`` if impossible."""
+        folder = self.folder(point)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for entry in list(folder.iterdir()):
+                if entry.is_dir() and (entry.name.startswith(DRAFT) or (entry / UNFINISHED).exists()):
+                    shutil.rmtree(entry)
+        except OSError as error:
+            raise BadInputError(f"{folder}: {error.strerror or error}, expected a directory to write to") from None
+        return folder
+
+    def keep(self, point: Point, outcome: Outcome) -> None:
+        """Write down that ``point`` is complete; nothing for one that failed, which is made again next time."""
+        if outcome.problem or not outcome.directory:
+            return
+        note = {
+            "point": point.name,
+            "set": dict(point.settings),
+            "seed": point.seed,
+            "fingerprint": point.fingerprint,
+            "directory": outcome.directory,
+        }
+        RunDirectory(self.folder(point)).write_json(NOTE, note)
+
+
+def unpack(files: dict[str, bytes], folder: Path) -> None:
+    """Put ``files`` (path -> content), made elsewhere, into ``folder``; what is a folder appears whole or not at all.
+
+    Raises ``RunFailedError`` if they cannot be written.
+    """
+    tops = sorted({name.split("/", 1)[0] for name in files})
+    try:
+        for top in tops:
+            draft = folder / f"{DRAFT}{top}"
+            shutil.rmtree(draft, ignore_errors=True)
+            for name, content in files.items():
+                first, _, rest = name.partition("/")
+                if first == top:
+                    target = draft / rest if rest else draft
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(content)
+            draft.replace(folder / top)
+    except OSError as error:
+        raise RunFailedError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
+def pack(folder: Path) -> dict[str, bytes]:
+    """Every file under ``folder`` by its path in it."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
