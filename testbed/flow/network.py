@@ -103,7 +103,7 @@ class FluidNetwork:
     # Messages
 
     def begin(self, place: int, size: float, lead: float, after: int | None, consumed: float) -> None:
-        """Start a message. Past ``lead`` it forwards what ``after`` brings beyond the ``consumed`` bytes of its total."""
+        """Start a message. Past ``lead`` it forwards what ``after`` brings beyond ``consumed`` bytes of its total."""
         values = self._values[place]
         values[_SIZE], values[_SENT], values[_LEAD], values[_BASE] = size, 0.0, lead, consumed
         self._after[place] = _NOBODY if after is None else after
