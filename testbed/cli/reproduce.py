@@ -14,7 +14,7 @@ from testbed.errors import EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedE
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
 from testbed.reproduce.documents import document, kept, write
-from testbed.reproduce.experiment import OUT, Column, Experiment, Row, Settings, find, names, seeds_of
+from testbed.reproduce.experiment import OUT, Column, Experiment, Row, Settings, find, names, replays, seeds_of
 
 NAME = "reproduce"
 HELP = "an experiment of a paper, beside the paper's own numbers; without NAME: which there are"
@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, metavar="N", help="how many hash seeds an emulated experiment takes")
     parser.add_argument("--row", metavar="SCENARIO", action="append", default=[], dest="only",
                         help="only this row of an emulated experiment (repeatable)")  # fmt: skip
+    parser.add_argument("--trace", type=Path, metavar="PATH",
+                        help="replay this trace instead of the synthetic one")  # fmt: skip
+    parser.add_argument("--days", type=float, metavar="N", help="replay only the first N days")
     parser.add_argument("--redo", action="store_true", help="make kept runs again whose verdict is not ok")
     parser.add_argument("--out", type=Path, metavar="DIR", default=OUT,
                         help=f"where runs, rows and plots are kept (default: {OUT})")  # fmt: skip
@@ -60,7 +63,8 @@ def _one(arguments: argparse.Namespace) -> int:
 
 def _all(arguments: argparse.Namespace) -> int:
     """Every experiment, one after the other; one that cannot be made is named and does not end the others."""
-    for option, value in (("--cases", arguments.cases), ("--row", arguments.only)):
+    own = (("--cases", arguments.cases), ("--row", arguments.only), ("--trace", arguments.trace))
+    for option, value in (*own, ("--days", arguments.days)):
         if value:
             raise BadInputError(f"{option} belongs to one experiment, not to all")
     documents: list[dict[str, Any]] = []
@@ -111,7 +115,13 @@ def _settings(arguments: argparse.Namespace, experiment: Experiment) -> Settings
         raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
     if not emulates and (arguments.seeds is not None or arguments.only):
         raise BadInputError(f"{arguments.name} emulates nothing, expected neither --seeds nor --row")
+    if not replays(experiment) and (arguments.trace is not None or arguments.days is not None):
+        raise BadInputError(f"{arguments.name} replays no trace, expected neither --trace nor --days")
+    if arguments.days is not None and not arguments.days > 0:
+        raise BadInputError(f"--days must be more than 0, not {arguments.days:g}")
     return Settings(
+        trace=arguments.trace,
+        days=arguments.days,
         cases=experiment.CASES if arguments.cases is None else arguments.cases,
         seed=arguments.seed,
         processes=arguments.jobs or len(os.sched_getaffinity(0)),
@@ -129,6 +139,8 @@ def command(arguments: argparse.Namespace) -> str:
     words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
     words += [] if arguments.seeds is None else [f"--seeds {arguments.seeds}"]
     words += [f"--row {name}" for name in arguments.only]
+    words += [] if arguments.trace is None else [f"--trace {arguments.trace}"]
+    words += [] if arguments.days is None else [f"--days {arguments.days:g}"]
     return " ".join(words)
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Protocol
 
+import numpy as np
+
 from controller.decision import (
     STEP_EVENTS,
     ClusterView,
@@ -28,14 +30,20 @@ from controller.decision import (
 )
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
+from testbed.flow.maxmin import Floats
 from testbed.flow.steady import Fluid, settle
 from testbed.replay.groups import groups
 from testbed.replay.outcome import JobOutcome, Replayed, Series, Totals
-from testbed.replay.traffic import Traffic
+from testbed.replay.traffic import LINK_CLASSES, Traffic, link_classes
 from topologies.fabric import Fabric
 from workloads.job import Job
 
-COLUMNS: Final = ("jobs", "allocated", "busy", "sharing_jobs", "sharing_gpus")
+COLUMNS: Final = (
+    "jobs", "allocated", "busy", "sharing_jobs", "sharing_gpus",
+    *(f"load {kind}" for kind in LINK_CLASSES), *(f"intensity {kind}" for kind in LINK_CLASSES),
+)  # fmt: skip
+"""Of a :class:`Series`: running jobs; GPUs allocated and computing; jobs that share a link with another, and their
+GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes they carry."""
 BIN_S: Final = 600.0
 _ROUNDING: Final = 1e-9
 
@@ -92,6 +100,15 @@ class _Running:
     group: tuple[str, ...] = ()
     step: Step | None = field(default=None, repr=False)
 
+    def share_of_columns(self, rate: float) -> Floats:
+        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
+        gpus, traffic = self.fluid.weight, self.traffic
+        shares = float(len(self.group) > 1)
+        loads = [rate * seconds for seconds in traffic.by_class]
+        intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0
+        busy = gpus * rate * traffic.job.compute_s
+        return np.array([1.0, gpus, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
+
 
 class Replay:
     """One scheduler on one fabric over ``requests``, ordered by submission."""
@@ -114,6 +131,7 @@ class Replay:
         self._requests: Iterator[Request] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
         self._index = FabricIndex(fabric)
+        self._classes = link_classes(self._index)
         self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
         self._running: dict[str, _Running] = {}
         self._ends: list[tuple[float, int, str]] = []
@@ -155,21 +173,15 @@ class Replay:
         seconds = then_s - self.now_s
         if seconds > 0.0:
             rates = self._exact_rates(seconds) if not self._jump else {}
-            busy = allocated = sharing_jobs = sharing_gpus = 0.0
+            values = np.zeros(len(COLUMNS))
             for name, running in self._running.items():
                 rate = rates.get(name, running.rate)
                 if not self._jump:
                     self._advance(running, then_s, rate)
-                gpus = running.fluid.weight
-                allocated += gpus
-                busy += gpus * rate * running.traffic.job.compute_s
-                if len(running.group) > 1:
-                    sharing_jobs += 1
-                    sharing_gpus += gpus
-            self._totals.allocated += allocated * seconds
-            self._totals.busy += busy * seconds
-            values = (len(self._running), allocated, busy, sharing_jobs, sharing_gpus)
-            self._series.add(self.now_s, then_s, values)
+                values += running.share_of_columns(rate)
+            self._totals.allocated += float(values[1]) * seconds
+            self._totals.busy += float(values[2]) * seconds
+            self._series.add(self.now_s, then_s, values.tolist())
         self.now_s = then_s
 
     def _exact_rates(self, seconds: float) -> dict[str, float]:
@@ -212,7 +224,7 @@ class Replay:
     def _start_jobs(self) -> list[_Running]:
         come = []
         for request, gpus in self._placing.starts(self.now_s):
-            traffic = Traffic(self._build(request, gpus), self._index, self._seed)
+            traffic = Traffic(self._build(request, gpus), self._index, self._classes, self._seed)
             iterations = request.duration_s / traffic.alone_s
             fluid = traffic.fluid(Decision(), self._levels)
             running = _Running(request, traffic, fluid, iterations, self.now_s, self.now_s)

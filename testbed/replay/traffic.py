@@ -11,7 +11,7 @@ import numpy as np
 from controller.decision import Decision
 from controller.placement_index import FabricIndex, Floats, JobIndex, Numbers
 from testbed.flow.steady import Fluid
-from topologies.fabric import Fabric, Path
+from topologies.fabric import Path
 from workloads.job import Job
 
 LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
@@ -20,9 +20,10 @@ LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
 class Traffic:
     """A job on a fabric: its ECMP paths, the links it loads on given paths, and the fluid that stands for it."""
 
-    def __init__(self, job: Job, index: FabricIndex, seed: int) -> None:
+    def __init__(self, job: Job, index: FabricIndex, classes: Numbers, seed: int) -> None:
+        """``classes``: see :func:`link_classes`."""
         self.job = job
-        self._index = index
+        self._index, self._classes = index, classes
         self._flows = JobIndex(job, index)
         self.default: Mapping[str, Path] = self._flows.paths(self._flows.hashed_choice(seed)) if job.flows else {}
         self.alone_s = self._flows.alone.iteration_s
@@ -33,6 +34,8 @@ class Traffic:
         self.loads: Mapping[int, float] = {}
         self.links = 0
         """The links that carry bytes of the job, as bits of one whole number."""
+        self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
+        """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
 
     @property
     def sends(self) -> bool:
@@ -46,7 +49,10 @@ class Traffic:
             return False
         self._paths = wanted
         self.loads = self._loads(wanted)
-        self.links = self._index.bits(np.array(list(self.loads), np.intp))
+        used: Numbers = np.array(list(self.loads), np.intp)
+        self.links = self._index.bits(used)
+        sums = np.bincount(self._classes[used], list(self.loads.values()), minlength=len(LINK_CLASSES) + 1)
+        self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
         return True
 
     def _loads(self, paths: Sequence[Path]) -> dict[int, float]:
@@ -82,7 +88,8 @@ def _with(plain: Fluid, pause_s: float, offset_s: float) -> Fluid:
     return Fluid(plain.compute_s, plain.lead_s, plain.loads, plain.level, plain.weight, pause_s, offset_s)
 
 
-def link_class(fabric: Fabric, name: str) -> str:
-    """One of :data:`LINK_CLASSES`, or the kind of the link where it is another."""
-    kind = fabric.links[name].kind
-    return {"pcie": "pcie-nic", "host-tor": "nic-tor"}.get(kind, kind)
+def link_classes(index: FabricIndex) -> Numbers:
+    """Return for each link its place in :data:`LINK_CLASSES`; one behind the last for links of other kinds."""
+    kinds = {"pcie": 0, "host-tor": 1, "tor-agg": 2}
+    links = index.fabric.links
+    return np.array([kinds.get(links[name].kind, len(LINK_CLASSES)) for name in index.number], np.intp)

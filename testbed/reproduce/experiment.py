@@ -25,7 +25,8 @@ class Settings:
     """What the user may choose: how many cases, which draw of them, how many processes.
 
     Of emulated experiments: how many hash ``seeds``, from ``seed`` on; ``only`` these rows (all if empty); ``out``,
-    where runs are kept; ``redo``, whether kept runs that are not ``ok`` are made again.
+    where runs are kept; ``redo``, whether kept runs that are not ``ok`` are made again. Of those that replay a
+    trace: the ``trace`` (None: a synthetic one) and how many ``days`` of it (None: all).
     """
 
     cases: int
@@ -35,6 +36,8 @@ class Settings:
     only: tuple[str, ...] = ()
     out: Path = OUT
     redo: bool = False
+    trace: Path | None = None
+    days: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ class Column:
 class Experiment(Protocol):
     """What a module under :mod:`testbed.reproduce.experiments` offers.
 
-    ``CASES`` is 0 where nothing is generated. Emulated experiments also have ``SEEDS``: see :func:`seeds_of`.
+    ``CASES`` is 0 where nothing is generated. Emulated experiments also have ``SEEDS``: see :func:`seeds_of`;
+    those that replay a trace ``REPLAYS``.
     """
 
     SUMMARY: str
@@ -90,6 +94,11 @@ def find(name: str) -> Experiment:
 def seeds_of(experiment: Experiment) -> int:
     """Return how many hash seeds ``experiment`` emulates unless told otherwise; 0 if it emulates nothing."""
     return int(getattr(experiment, "SEEDS", 0))
+
+
+def replays(experiment: Experiment) -> bool:
+    """Return whether ``experiment`` replays a trace."""
+    return bool(getattr(experiment, "REPLAYS", False))
 
 
 def each_case(make: Callable[[int, int], Result], settings: Settings, progress: Progress) -> list[Result]:

@@ -1,0 +1,1 @@
+"""The trace evaluation of Crux: replays on fabrics of 2,000 GPUs."""

@@ -1,0 +1,169 @@
+"""Replays that are kept: one trace on one fabric under one scheduler and one placement, made once.
+
+A result stands in ``OUT/replays/`` under the fingerprint of all that decides it, the version included; so what was
+finished before an interruption is not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from controller.registry import create
+from testbed.progress import Progress
+from testbed.replay.inputs import builder, clos_of_the_paper, double_sided_of_the_paper, requests_of, stage_times
+from testbed.replay.outcome import Replayed
+from testbed.replay.placing import ManagedPlacing
+from testbed.replay.replay import Replay
+from testbed.reproduce.documents import package_version
+from testbed.reproduce.experiment import Settings
+from topologies.fabric import Fabric
+from workloads.managers.registry import manager
+from workloads.traces.registry import read_trace
+from workloads.traces.synthetic import lingjun_like
+from workloads.traces.trace import Trace, window
+
+DAY_S: Final = 86400.0
+DAYS: Final = 14.0
+FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the_paper}
+
+Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One replay. ``trace``: a path, empty for the synthetic trace that ``seed`` draws; ``days`` of it."""
+
+    fabric: str
+    scheduler: str
+    placer: str = "none"
+    seed: int = 1
+    trace: str = ""
+    days: float = DAYS
+    jump: bool = True
+
+    @property
+    def label(self) -> str:
+        """What the cell is called in messages."""
+        return f"{self.fabric}, {self.placer}, {self.scheduler}"
+
+
+def cell(settings: Settings, fabric: str, scheduler: str, placer: str = "none") -> Cell:
+    """Return the cell that ``settings`` ask for."""
+    trace = "" if settings.trace is None else str(settings.trace)
+    return Cell(fabric, scheduler, placer, settings.seed, trace, DAYS if settings.days is None else settings.days)
+
+
+def trace_of(cell: Cell) -> Trace:
+    """Return the trace of a cell, cut to its days."""
+    whole = read_trace(Path(cell.trace)) if cell.trace else lingjun_like(cell.seed)
+    return window(whole, 0.0, cell.days * DAY_S)
+
+
+def replayed(cell: Cell, progress: Progress | None = None) -> Replayed:
+    """Make the replay of ``cell``."""
+    fabric: Fabric = FABRICS[cell.fabric]()
+    trace, until_s = trace_of(cell), cell.days * DAY_S
+    placing = ManagedPlacing(manager(cell.placer), fabric, stage_times(fabric))
+    requests = requests_of(trace, cell.seed)
+    replay = Replay(
+        fabric, create(cell.scheduler, {}, cell.seed), placing, requests, builder(fabric), seed=cell.seed,
+        until_s=until_s, jump=cell.jump,
+    )  # fmt: skip
+    return replay.run(None if progress is None else progress.advance_to)
+
+
+def result_of(cell: Cell) -> Result:
+    """Make the replay of ``cell`` and return its numbers, JSON-ready; runs in a process of its own."""
+    began = time.process_time()
+    done = replayed(cell)
+    ended = [job for job in done.jobs if job.jct_s is not None]
+    means = done.series.means()
+    jobs, allocated = means[:, 0], means[:, 1]
+    return {
+        "gpu_utilization": done.gpu_utilization, "time_mean": done.time_mean, "busy_share": done.busy_share,
+        "jobs": len(done.jobs) + done.waiting, "finished": len(ended), "running": done.running,
+        "waiting": done.waiting, "mean_jct_s": fmean(job.jct_s or 0.0 for job in ended) if ended else 0.0,
+        "mean_stretch": fmean(_stretch(job.end_s, job.start_s, job.alone_s) for job in ended) if ended else 1.0,
+        "mean_jobs": float(jobs.mean()), "mean_gpus": float(allocated.mean()), "gpus": done.gpus,
+        "sharing_jobs": _mean_share(means[:, 3], jobs), "sharing_gpus": _mean_share(means[:, 4], allocated),
+        "decisions": done.totals.decisions, "decision_s": done.totals.decision_s,
+        "cpu_s": time.process_time() - began,
+        "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "bin_s": done.series.bin_s, "columns": list(done.series.columns), "series": means.round(6).tolist(),
+    }  # fmt: skip
+
+
+def _stretch(end_s: float | None, start_s: float | None, alone_s: float) -> float:
+    return ((end_s or 0.0) - (start_s or 0.0)) / alone_s
+
+
+def _mean_share(part: Iterable[float], whole: Iterable[float]) -> float:
+    """The time average of the momentary ratio, over the time in which there is a whole."""
+    ratios = [some / all_ for some, all_ in zip(part, whole, strict=True) if all_ > 0]
+    return float(fmean(ratios)) if ratios else 0.0
+
+
+def results(cells: Sequence[Cell], settings: Settings, progress: Progress) -> dict[Cell, Result]:
+    """Return what each cell found, from before or made now by ``settings.processes`` processes."""
+    found = {each: kept for each in cells if (kept := _kept(settings.out, each)) is not None}
+    missing = [each for each in dict.fromkeys(cells) if each not in found]
+    progress.phase(f"{len(cells)} replays, {len(found)} kept from before", len(cells))
+    progress.advance_to(len(found))
+    for each, result in _made(missing, settings.processes):
+        _keep(settings.out, each, result)
+        found[each] = result
+        progress.advance_to(len(found), each.label)
+    return {each: found[each] for each in cells}
+
+
+def _made(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Result]]:
+    if processes == 1 or len(cells) < 2:
+        yield from ((each, result_of(each)) for each in cells)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn"), max_tasks_per_child=1) as pool:
+        tasks = {pool.submit(result_of, each): each for each in cells}
+        try:
+            yield from ((tasks[task], task.result()) for task in as_completed(tasks))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _file(out: Path, cell: Cell) -> Path:
+    text = json.dumps([package_version(), asdict(cell), _content(cell)], sort_keys=True)
+    print_ = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return out / "replays" / f"{cell.fabric}-{cell.placer}-{cell.scheduler}-{print_}.json"
+
+
+def _content(cell: Cell) -> str:
+    """What a trace's file says, as a hash: another file of the same name is another trace."""
+    path = Path(cell.trace)
+    if not cell.trace or not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _kept(out: Path, cell: Cell) -> Result | None:
+    try:
+        result: Result = json.loads(_file(out, cell).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return result
+
+
+def _keep(out: Path, cell: Cell, result: Result) -> None:
+    path = _file(out, cell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(result), "utf-8")
+    partial.replace(path)
