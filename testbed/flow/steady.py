@@ -164,6 +164,74 @@ def speeds(
 
 
 @compiled
+def who_sends(left: Floats, sending: Flags) -> int:
+    """Write into ``sending`` who wants its links; return the same as bits, as far as a table of sets goes."""
+    slot = 0
+    for job in range(len(sending)):
+        sending[job] = left[1, job] <= 0.0 < left[2, job]
+        if sending[job] and len(sending) <= _TABLE_JOBS:
+            slot |= 1 << job
+    return slot
+
+
+@compiled
+def until_change(left: Floats, speed: Floats, most: float) -> float:
+    """Return the seconds until a compute, a lead or a communication ends, ``most`` at most."""
+    step = most
+    for job in range(left.shape[1]):
+        if left[0, job] > 0.0:
+            step = min(step, left[0, job])
+        if left[1, job] > 0.0:
+            step = min(step, left[1, job])
+        if speed[job] > 0.0:
+            step = min(step, left[2, job] / speed[job])
+    return step
+
+
+@compiled
+def advance(left: Floats, times: Floats, speed: Floats, now: float, step: float, sums: Floats) -> None:
+    """Let ``step`` seconds pass; what has ended starts anew.
+
+    ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them.
+    """
+    for job in range(left.shape[1]):
+        if left[0, job] > 0.0:
+            part = step / times[job, 0]
+            sums[0, job] += part
+            sums[1, job] += part * (now + 0.5 * step)
+            for row in range(2):
+                left[row, job] -= step
+                if left[row, job] <= SLACK_S:
+                    left[row, job] = 0.0
+        if speed[job] > 0.0:
+            left[2, job] -= step * speed[job]
+            if left[2, job] <= SLACK_S:
+                left[2, job] = 0.0
+        if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+            for row in range(3):
+                left[row, job] = times[job, row]
+
+
+@compiled
+def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
+    """Write into ``rates`` the averages over 0 .. ``now``, weights rising to the middle and falling after it."""
+    for job in range(len(rates)):
+        falling = now * (sums[0, job] - half[0, job]) - (sums[1, job] - half[1, job])
+        rates[job] = 4.0 * (half[1, job] + falling) / now**2
+
+
+@compiled
+def at_start(times: Floats) -> Floats:
+    """Return what is left [3, jobs] of compute, of the lead in it and of communication, in seconds."""
+    left = np.empty((3, len(times)))
+    for job in range(len(times)):
+        left[0, job] = max(0.0, times[job, 0] - times[job, 3])
+        left[1, job] = max(0.0, times[job, 1] - times[job, 3])
+        left[2, job] = times[job, 2] - max(0.0, times[job, 3] - times[job, 1])
+    return left
+
+
+@compiled
 def run(
     times: Floats,
     starts: Integers,
@@ -181,72 +249,30 @@ def run(
     ``times`` [jobs, 4]: compute (with pause), lead (with pause), communication, offset.
     """
     jobs = len(levels)
-    left = np.empty((3, jobs))
-    for job in range(jobs):
-        left[0, job] = max(0.0, times[job, 0] - times[job, 3])
-        left[1, job] = max(0.0, times[job, 1] - times[job, 3])
-        left[2, job] = times[job, 2] - max(0.0, times[job, 3] - times[job, 1])
+    left = at_start(times)
     slots = 1 << min(jobs, _TABLE_JOBS)
     speed = np.zeros((slots, jobs))  # by set of jobs that send: it recurs all the time
     known = np.zeros(slots, np.bool_)
     sending, last = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
-    done, moment = np.zeros(jobs), np.zeros(jobs)  # share of iterations, and its integral over time x progress
-    half_done, half_moment = np.zeros(jobs), np.zeros(jobs)
-    all_weights = weights.sum()
+    sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
     now, end, before, still = 0.0, first_s, -1.0, 0
     while True:
         while now < end - SLACK_S:
-            slot, changed = 0, False
-            for job in range(jobs):
-                sending[job] = left[1, job] <= 0.0 < left[2, job]
-                if sending[job] and jobs <= _TABLE_JOBS:
-                    slot |= 1 << job
-                changed = changed or sending[job] != last[job]
-            if (jobs <= _TABLE_JOBS and not known[slot]) or (jobs > _TABLE_JOBS and (changed or not known[0])):
+            slot = who_sends(left, sending)
+            if not known[slot] or (jobs > _TABLE_JOBS and (sending != last).any()):
                 speeds(sending, starts, links, shares, count, levels, speed[slot])
                 known[slot] = True
                 last[:] = sending
-            step = end - now
-            for job in range(jobs):
-                if left[0, job] > 0.0:
-                    step = min(step, left[0, job])
-                if left[1, job] > 0.0:
-                    step = min(step, left[1, job])
-                if speed[slot, job] > 0.0:
-                    step = min(step, left[2, job] / speed[slot, job])
-            for job in range(jobs):
-                if left[0, job] > 0.0:
-                    part = step / times[job, 0]
-                    done[job] += part
-                    moment[job] += part * (now + 0.5 * step)
-                    for row in range(2):
-                        left[row, job] -= step
-                        if left[row, job] <= SLACK_S:
-                            left[row, job] = 0.0
-                if speed[slot, job] > 0.0:
-                    left[2, job] -= step * speed[slot, job]
-                    if left[2, job] <= SLACK_S:
-                        left[2, job] = 0.0
-                if left[0, job] <= 0.0 and left[2, job] <= 0.0:
-                    for row in range(3):
-                        left[row, job] = times[job, row]
+            step = until_change(left, speed[slot], end - now)
+            advance(left, times, speed[slot], now, step, sums)
             now += step
         if end == first_s:
-            for job in range(jobs):
-                rates[job] = done[job] / now
-            if doublings == 0:
-                return now
+            rates[:] = sums[0] / now
         else:
-            for job in range(jobs):
-                rising = half_moment[job]
-                falling = now * (done[job] - half_done[job]) - (moment[job] - half_moment[job])
-                rates[job] = 4.0 * (rising + falling) / now**2
-        busy = 0.0
-        for job in range(jobs):
-            busy += weights[job] * rates[job] * times[job, 0]
-        still = still + 1 if abs(busy - before) < TOLERANCE * all_weights else 0
+            weighted(sums, half, now, rates)
+        busy = (weights * rates * times[:, 0]).sum()
+        still = still + 1 if abs(busy - before) < TOLERANCE * weights.sum() else 0
         if doublings == 0 or still == 2:
             return now
-        half_done[:] = done
-        half_moment[:] = moment
+        half[:] = sums
         before, end, doublings = busy, 2.0 * end, doublings - 1

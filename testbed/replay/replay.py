@@ -46,6 +46,8 @@ COLUMNS: Final = (
 GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes they carry."""
 BIN_S: Final = 600.0
 _ROUNDING: Final = 1e-9
+_INSTANT_S: Final = 1e-6
+"""A time too short to step through."""
 
 
 class Placing(Protocol):
@@ -172,7 +174,7 @@ class Replay:
     def _pass(self, then_s: float) -> None:
         seconds = then_s - self.now_s
         if seconds > 0.0:
-            rates = self._exact_rates(seconds) if not self._jump else {}
+            rates = {} if self._jump or seconds < _INSTANT_S else self._exact_rates(seconds)
             values = np.zeros(len(COLUMNS))
             for name, running in self._running.items():
                 rate = rates.get(name, running.rate)

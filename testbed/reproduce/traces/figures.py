@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from statistics import fmean
 from typing import Final
 
@@ -49,14 +50,20 @@ def trace_note(trace: Trace) -> str:
     return f"{trace.label}, {len(trace.jobs)} jobs"
 
 
+def first_only(note: str) -> Iterator[str]:
+    """``note`` for the first row, nothing for the others."""
+    yield note
+    yield from repeat("")
+
+
 def figure_23(settings: Settings, progress: Progress) -> Sequence[Row]:
     """A row per fabric and scheduler: utilisation of allocated GPUs, of all GPUs, and the mean over time."""
     cells = {(f, s): cell(settings, f, s) for f in FIGURE_23 for s in SCHEDULERS}
     found = results(list(cells.values()), settings, progress)
     note = trace_note(trace_of(cells["clos", "crux"]))
     return [
-        Row(f"{fabric} {scheduler}", {"utilization": FIGURE_23[fabric][scheduler]}, numbers(found[each]), note)
-        for (fabric, scheduler), each in cells.items()
+        Row(f"{fabric} {scheduler}", {"utilization": FIGURE_23[fabric][scheduler]}, numbers(found[each]), its)
+        for ((fabric, scheduler), each), its in zip(cells.items(), first_only(note), strict=False)
     ]
 
 
@@ -81,7 +88,8 @@ def figure_24(settings: Settings, progress: Progress) -> Sequence[Row]:
     rows = []
     for scheduler, result in curves.items():
         paper = dict(zip(SPANS, FIGURE_24[scheduler], strict=True))
-        rows.append(Row(scheduler, paper, {name: mean_over(result, *days) for name, days in SPANS.items()}, note))
+        here = {name: mean_over(result, *days) for name, days in SPANS.items()}
+        rows.append(Row(scheduler, paper, here, "" if rows else note))
     return rows
 
 
@@ -105,7 +113,7 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[Row]:
         ecmp, sincronia, ours = (float(found[cells[placer, s]]["gpu_utilization"]) for s in schedulers)
         paper = {"alone": alone, "crux": crux, "gain_points": 100 * (crux - alone)}
         here = {"alone": ecmp, "sincronia": sincronia, "crux": ours, "gain_points": 100 * (ours - ecmp)}
-        rows.append(Row(placer, paper, here, note))
+        rows.append(Row(placer, paper, here, "" if rows else note))
     return rows
 
 
@@ -116,17 +124,17 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[Row]:
     trace = trace_of(asked)
     note, steps = trace_note(trace), size_steps(trace)
     sizes = [
-        Row(f"figure 4: jobs of at most {gpus} GPUs", {"value": share}, {"value": share_up_to(steps, gpus)}, note)
-        for gpus, share in SIZES.items()
+        Row(f"figure 4: jobs of at most {gpus} GPUs", {"value": share}, {"value": share_up_to(steps, gpus)}, its)
+        for (gpus, share), its in zip(SIZES.items(), first_only(note), strict=False)
     ]
     running = concurrency_of(trace, asked.days * DAY_S)
     return [
         *sizes,
-        Row("figure 5: most jobs at a time", {"value": 37}, {"value": running.peak_jobs}, note),
-        Row("figure 5: most GPUs at a time", {"value": 1536}, {"value": running.peak_gpus}, note),
-        Row("figure 5: mean jobs", {"value": 12.3}, {"value": running.mean_jobs}, note),
-        Row("figure 5: mean GPUs", {"value": 678}, {"value": running.mean_gpus}, note),
-        Row("figure 6: jobs that share a link", {"value": 0.363}, {"value": float(result["sharing_jobs"])}, note),
+        Row("figure 5: most jobs at a time", {"value": 37}, {"value": running.peak_jobs}),
+        Row("figure 5: most GPUs at a time", {"value": 1536}, {"value": running.peak_gpus}),
+        Row("figure 5: mean jobs", {"value": 12.3}, {"value": running.mean_jobs}),
+        Row("figure 5: mean GPUs", {"value": 678}, {"value": running.mean_gpus}),
+        Row("figure 6: jobs that share a link", {"value": 0.363}, {"value": float(result["sharing_jobs"])}),
         Row("figure 6: GPUs of jobs that share a link", {"value": 0.361}, {"value": float(result["sharing_gpus"])},
-            f"{note}; the paper's text says 0.51, its curve averages 0.361"),
+            "the paper's text says 0.51, its curve averages 0.361"),
     ]  # fmt: skip

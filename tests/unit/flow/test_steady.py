@@ -1,0 +1,89 @@
+"""Long-run rates: against closed forms, and against stepping through every iteration."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from testbed.flow.periodic import PeriodicJob, simulate
+from testbed.flow.steady import Fluid, settle
+
+
+@st.composite
+def fluids(draw: st.DrawFn) -> list[Fluid]:
+    count = draw(st.integers(1, 12))
+    made = []
+    for _ in range(count):
+        compute = draw(st.floats(0.1, 2.0))
+        lead = compute * draw(st.floats(0.0, 1.0))
+        links = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True))
+        seconds = draw(st.floats(0.05, 1.5))
+        loads = {link: seconds * draw(st.floats(0.2, 1.0)) for link in links}
+        level, weight = draw(st.integers(0, 3)), draw(st.sampled_from([1.0, 8.0, 64.0]))
+        made.append(Fluid(compute, lead, loads, level, weight))
+    return made
+
+
+def test_a_job_alone_runs_at_its_period_and_its_pause_lengthens_it() -> None:
+    job = Fluid(compute_s=1.0, lead_s=0.4, loads={7: 0.8, 9: 0.2}, level=0, weight=8.0)
+    assert settle([job]).rates[0] == pytest.approx(1 / 1.2)
+    paused = Fluid(1.0, 0.4, {7: 0.8}, 0, 8.0, pause_s=0.3)
+    assert settle([paused]).rates[0] == pytest.approx(1 / 1.5, rel=1e-3)
+
+
+def test_a_job_that_sends_nothing_is_never_slowed_down() -> None:
+    jobs = [Fluid(0.5, 0.5, {}, 0, 1.0), Fluid(1.0, 1.0, {1: 4.0}, 0, 1.0), Fluid(1.0, 1.0, {1: 4.0}, 0, 1.0)]
+    assert settle(jobs).rates[0] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_two_serial_jobs_of_one_level_that_start_together_share_the_link_for_ever() -> None:
+    jobs = [Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0), Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0)]
+    assert settle(jobs).rates == pytest.approx((1 / 3, 1 / 3), rel=1e-3)
+
+
+def test_two_serial_jobs_half_an_iteration_apart_never_meet() -> None:
+    jobs = [Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0), Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0, offset_s=1.0)]
+    assert settle(jobs).rates == pytest.approx((0.5, 0.5), rel=1e-3)
+
+
+def test_the_higher_level_runs_as_if_it_were_alone() -> None:
+    jobs = [Fluid(1.0, 0.5, {0: 0.9}, 0, 1.0), Fluid(0.7, 0.2, {0: 1.1, 1: 0.5}, 1, 1.0)]
+    assert settle(jobs).rates[0] == pytest.approx(1 / 1.4, rel=1e-3)
+
+
+@given(fluids())
+@settings(max_examples=60, deadline=None)
+def test_a_fixed_stretch_is_the_event_by_event_simulation(jobs: list[Fluid]) -> None:
+    horizon = 7.3
+    found = settle(jobs, horizon)
+    exact = simulate(
+        [PeriodicJob(j.compute_s, j.lead_s, {str(k): v for k, v in j.loads.items()}, j.weight) for j in jobs],
+        [j.level for j in jobs], horizon,
+    )  # fmt: skip
+    for rate, job, busy in zip(found.rates, jobs, exact.busy_s, strict=True):
+        assert rate * job.compute_s * horizon == pytest.approx(busy, abs=1e-6)
+
+
+@given(fluids())
+@settings(max_examples=25, deadline=None)
+def test_long_run_utilisation_is_that_of_many_iterations(jobs: list[Fluid]) -> None:
+    weights = sum(job.weight for job in jobs)
+    found = settle(jobs)
+    long = settle(jobs, 16 * found.horizon_s)
+    used, expected = (
+        sum(rate * job.compute_s * job.weight for rate, job in zip(each.rates, jobs, strict=True)) / weights
+        for each in (found, long)
+    )
+    assert used == pytest.approx(expected, abs=0.01)
+
+
+@given(fluids())
+@settings(max_examples=40, deadline=None)
+def test_no_job_is_faster_than_alone_and_no_link_carries_more_than_it_can(jobs: list[Fluid]) -> None:
+    found = settle(jobs)
+    for rate, job in zip(found.rates, jobs, strict=True):
+        assert rate <= (1 + 2e-3) / job.period_s
+    for link in {link for job in jobs for link in job.loads}:
+        carried = sum(rate * job.loads.get(link, 0.0) for rate, job in zip(found.rates, jobs, strict=True))
+        assert carried <= 1.02
