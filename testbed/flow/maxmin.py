@@ -21,33 +21,41 @@ FULL = 1e-9
 
 
 @compiled
-def rise_together(growing: Flags, ways: Integers, limits: Floats, capacity: Floats, free: Floats, out: Floats) -> int:
-    """Raise ``out`` of the ``growing`` flows until a link is full or a limit reached; return how many stop there.
+def rise_together(
+    growing: Flags, ways: Integers, bounds: Floats, capacity: Floats, free: Floats, out: Floats, users: Integers
+) -> None:
+    """Raise ``out`` of the ``growing`` flows until a link is full or one of their ``bounds`` is reached.
 
-    ``ways`` [flows, hops]: link numbers, -1 behind the end. ``free`` [links] falls accordingly.
+    ``ways`` [flows, hops]: link numbers, -1 behind the end. ``free`` [links] falls accordingly; ``users`` [links]
+    is room to count in.
     """
-    flows, hops = ways.shape
-    users = np.zeros(len(capacity), np.int64)
+    users[:] = 0
     rise = np.inf
-    for flow in range(flows):
+    for flow in range(len(growing)):
         if growing[flow]:
-            rise = min(rise, limits[flow] - out[flow])
-            for hop in range(hops):
-                if ways[flow, hop] >= 0:
-                    users[ways[flow, hop]] += 1
+            rise = min(rise, bounds[flow] - out[flow])
+            for link in ways[flow]:
+                if link >= 0:
+                    users[link] += 1
     for link in range(len(capacity)):
         if users[link] > 0:
             rise = min(rise, free[link] / users[link])
     rise = max(rise, 0.0)
     for link in range(len(capacity)):
         free[link] -= rise * users[link]
-    stopped = 0
-    for flow in range(flows):
+    for flow in range(len(growing)):
         if growing[flow]:
             out[flow] += rise
-            stops = out[flow] >= limits[flow] * (1.0 - FULL)
-            for hop in range(hops):
-                link = ways[flow, hop]
+
+
+@compiled
+def stop_the_full(growing: Flags, ways: Integers, bounds: Floats, capacity: Floats, free: Floats, out: Floats) -> int:
+    """Let flows that are bounded or on a full link grow no more; return how many that are."""
+    stopped = 0
+    for flow in range(len(growing)):
+        if growing[flow]:
+            stops = out[flow] >= bounds[flow] * (1.0 - FULL)
+            for link in ways[flow]:
                 if link >= 0 and free[link] <= FULL * capacity[link]:
                     stops = True
             if stops:
@@ -57,14 +65,34 @@ def rise_together(growing: Flags, ways: Integers, limits: Floats, capacity: Floa
 
 
 @compiled
-def fill(sending: Flags, levels: Integers, ways: Integers, limits: Floats, capacity: Floats, out: Floats) -> None:
+def stop_followers(growing: Flags, after: Integers, out: Floats) -> int:
+    """Let flows grow no more whose leader does not; return how many that are. What they follow has the same rate."""
+    stopped, again = 0, True
+    while again:
+        again = False
+        for flow in range(len(growing)):
+            leader = after[flow]
+            if growing[flow] and leader >= 0 and not growing[leader] and out[flow] >= out[leader] * (1.0 - FULL):
+                growing[flow] = False
+                stopped += 1
+                again = True
+    return stopped
+
+
+@compiled
+def fill(
+    sending: Flags, levels: Integers, ways: Integers, limits: Floats, after: Integers, capacity: Floats, out: Floats
+) -> None:
     """Write into ``out`` [flows] the rates of the flows that are ``sending``, 0 for the others; units of ``capacity``.
 
-    ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link.
+    ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; ``after`` [flows]
+    names the leader that a flow has caught up with, -1 for none.
     """
     free = capacity.copy()
+    users = np.zeros(len(capacity), np.int64)
     growing = np.zeros(len(sending), np.bool_)
     waiting = sending.copy()
+    bounds = limits.copy()
     out[:] = 0.0
     while True:
         level = np.int64(2**62)
@@ -79,13 +107,19 @@ def fill(sending: Flags, levels: Integers, ways: Integers, limits: Floats, capac
                 waiting[flow] = False
         if left == 0:
             return
+        for flow in range(len(sending)):
+            leader = after[flow]
+            if growing[flow] and leader >= 0 and not growing[leader] and not waiting[leader]:
+                bounds[flow] = min(bounds[flow], out[leader])
         while left > 0:
-            left -= rise_together(growing, ways, limits, capacity, free, out)
+            rise_together(growing, ways, bounds, capacity, free, out, users)
+            left -= stop_the_full(growing, ways, bounds, capacity, free, out)
+            left -= stop_followers(growing, after, out)
 
 
 @compiled
 def follow(sending: Flags, after: Integers, limits: Floats, out: Floats) -> bool:
-    """Lower flows to the rate of the flow they follow (``after`` [flows], -1: nobody); return whether one was.
+    """Lower flows to the rate of a leader (``after`` [flows], -1: none) at a lower level; return whether one was.
 
     Their ``limits`` are lowered with them.
     """
@@ -109,10 +143,11 @@ def rates(
 ) -> None:
     """Write into ``out`` the rates of all flows; ``after`` names for those that have caught up whom they follow.
 
-    What a follower leaves unused goes to others in a new filling, at most once for each flow.
+    Leaders and followers of one level rise together. Where a leader is at a lower level, what its follower leaves
+    unused goes to others in a new filling, at most once for each flow.
     """
     bounded = limits.copy()
     for _ in range(len(sending) + 1):
-        fill(sending, levels, ways, bounded, capacity, out)
+        fill(sending, levels, ways, bounded, after, capacity, out)
         if not follow(sending, after, bounded, out):
             return

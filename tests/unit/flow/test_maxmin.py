@@ -100,3 +100,15 @@ def test_what_a_follower_leaves_goes_to_others() -> None:
 def test_a_closed_ring_that_has_caught_up_runs_at_its_slowest_link() -> None:
     found = computed([0, 0, 0], [[0], [1], [2]], [np.inf] * 3, [5.0, 3.0, 9.0], after=[2, 0, 1])
     assert np.allclose(found, [3.0, 3.0, 3.0])
+
+
+def test_a_ring_takes_what_another_ring_cannot_use() -> None:
+    # The first flow of ring a shares link 0 with one of ring b, which link 3 holds at 1.
+    ways = [[0], [1], [0], [3]]
+    found = computed([0] * 4, ways, [np.inf] * 4, [4.0, 9.0, 9.0, 1.0], after=[1, 0, 3, 2])
+    assert np.allclose(found, [3.0, 3.0, 1.0, 1.0])
+
+
+def test_a_follower_at_a_higher_level_is_no_faster_than_its_leader_below() -> None:
+    found = computed([0, 1, 1], [[0], [1], [0]], [np.inf] * 3, [10.0, 4.0], after=[1, -1, -1])
+    assert np.allclose(found, [4.0, 4.0, 6.0])
