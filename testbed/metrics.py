@@ -140,6 +140,13 @@ def intensity_of(job: Job, decision: Decision) -> float | None:
     return None
 
 
+def profile_of(job: Job, decision: Decision) -> str | None:
+    """Whether the scheduler went by the ``declared`` or the ``measured`` profile of the job; None if by neither."""
+    noted = decision.notes.get("profile")
+    value = noted.get(job.name) if isinstance(noted, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
 def _job_entry(item: JobMetrics, record: RunRecord, levels: int) -> dict[str, Any]:
     decision = decision_for(record, item.job)
     return {
@@ -157,6 +164,7 @@ def _job_entry(item: JobMetrics, record: RunRecord, levels: int) -> dict[str, An
         "disturbed": item.disturbed,
         "allocated_gpu_s": item.allocated_s,
         "work_flop": item.work_flop,
+        "profile": profile_of(item.job, decision),
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from testbed.errors import EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
+from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
 from testbed.reproduce.documents import document, kept, write
@@ -46,7 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
         _list(arguments.json)
         return EXIT_OK
-    status = _all(arguments) if arguments.name == ALL else _one(arguments)
+    try:
+        status = _all(arguments) if arguments.name == ALL else _one(arguments)
+    except KeyboardInterrupt:
+        again = command(arguments) + ("" if arguments.out == OUT else f" --out {arguments.out}")
+        print(f"testbed: interrupted; what is finished is kept, go on with: {again}", file=sys.stderr)
+        return EXIT_FAILED
     return EXIT_OK if status == EXIT_NOT_BELIEVABLE and arguments.allow_degraded else status
 
 

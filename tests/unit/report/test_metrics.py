@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decision import Decision
-from testbed.metrics import decision_for, intensity_of, job_metrics, level_of, run_entry
+from testbed.metrics import decision_for, intensity_of, job_metrics, level_of, profile_of, run_entry
 from testbed.record import DecisionRow, IterationRow, RunRecord, Window
 from workloads.job import Job
 
@@ -142,6 +142,12 @@ def test_the_run_covers_the_gpus_of_all_jobs(experiment, records):
         "name", "model", "gpus", "level", "intensity", "iterations", "iteration_s", "gpu_utilization", "gpu_idle_s",
         "jct_s", "jct_is",
     ]  # fmt: skip
+
+
+def test_a_summary_says_which_profile_a_scheduler_went_by(experiment, records):
+    assert [job["profile"] for job in run_entry(records[0], experiment)["jobs"]] == [None, None]
+    decision = Decision(notes={"profile": {"big": "measured", "small": "declared"}})
+    assert [profile_of(job, decision) for job in experiment.jobs] == ["measured", "declared"]
 
 
 def test_levels_and_intensities_come_from_the_decision(experiment, records):
