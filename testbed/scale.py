@@ -142,20 +142,12 @@ def refuse_long_run(fabric: Fabric, jobs: Sequence[Job], measure: Measure, scale
 def pipeline_fill(job: Job, fabric: Fabric, scale: Scale, paths: Mapping[str, Path]) -> float:
     """Seconds, undilated, that a phase of ``job`` takes beyond its bytes: the last packet on its way.
 
-    A packet is received whole before it is sent on, once for each link after the first; where hosts wait
-    for each other (a ring, an all-to-all) every phase pays for it once. A chain of hosts does not: those
-    behind are behind for good, and iterate as fast as the first.
+    A packet is received whole before it is sent on, once for each link after the first; a message is through when
+    its last packet has arrived.
     """
-    senders, receivers = ({fabric.ports[end].host for end in ends} for ends in _ends(job))
-    if senders != receivers:
-        return 0.0
     bits = _packet_bits(scale.mtu)
     fills = [sum(bits / scale.rate(fabric.links[link].capacity) for link in paths[flow.id][1:]) for flow in job.flows]
     return max(fills, default=0.0) / scale.time
-
-
-def _ends(job: Job) -> tuple[list[str], list[str]]:
-    return [flow.source for flow in job.flows], [flow.target for flow in job.flows]
 
 
 def _written(scale: Scale, time: float) -> str:

@@ -76,7 +76,7 @@ class Cluster:
         self._controller = ControllerProcess(
             experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
         )
-        self.workers = WorkerPool(self._on_event, log)
+        self.workers = WorkerPool(self._on_event, log, scratch / "workers")
         self.jobs: dict[str, RunningJob] = {}
         self.reports: list[HostIteration] = []
         self.decisions: list[DecisionRow] = []

@@ -207,4 +207,5 @@ def _connection(flow: Flow, fabric: Fabric) -> dict[str, Any]:
         "source_port": flow.source_port,
         "target": address_of(fabric, flow.target),
         "target_port": flow.target_port,
+        "peer": fabric.ports[flow.source].host,
     }

@@ -29,7 +29,9 @@ class WorkerPool:
     ``on_event(host, event)`` gets every event; :meth:`expect` waits for particular ones.
     """
 
-    def __init__(self, on_event: Callable[[str, Event], None], log: Path) -> None:
+    def __init__(self, on_event: Callable[[str, Event], None], log: Path, folder: Path) -> None:
+        """Workers give each other word in ``folder``, which is the run's own."""
+        self._folder = folder
         self._on_event = on_event
         self._log = log
         self._processes: dict[str, asyncio.subprocess.Process] = {}
@@ -46,6 +48,7 @@ class WorkerPool:
 
     async def start(self, namespaces: Mapping[str, int]) -> None:
         """Start a worker in the namespace of each (host -> pid) and wait until all are ready."""
+        self._folder.mkdir(parents=True)
         await asyncio.gather(*(self._spawn(host, pid) for host, pid in namespaces.items()))
         await self.expect("ready", "", namespaces)
 
@@ -55,6 +58,7 @@ class WorkerPool:
         with self._log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 "nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, "-S", "-m", "workloads.worker",
+                str(self._folder), host,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
                 env=environment, limit=_LINE_LIMIT,
             )  # fmt: skip

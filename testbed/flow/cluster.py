@@ -120,11 +120,12 @@ class FluidCluster:
             sender.settle_level()
             return
         total, program = self._network.total(place), running.programs[self._host(flow.target)]
-        running.programs[self._host(flow.source)].writable(sender)
 
         def arrive(_late: float) -> None:
             receiver.arrive(total)
+            sender.arrive()
             program.arrived(receiver)
+            running.programs[self._host(flow.source)].writable(sender)
 
         self.at(self.now + LATENCY_S * self._network.hops(place), arrive)
 

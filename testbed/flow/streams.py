@@ -50,25 +50,27 @@ class FluidSender:
         self.level = level
         self._network = network
         self._size = 0
-
-    leaving = False
-    """A fluid leaves as it is sent."""
+        self._arrived = False
 
     def begin(self, size: int, lead: int, after: FluidReceiver | None) -> None:
         """Start the next message, of which what is past ``lead`` forwards what comes in on ``after``."""
-        self._size, self.started = size, True
+        self._size, self.started, self._arrived = size, True, False
         first, consumed = (None, 0.0) if after is None else (after.place, after.consumed)
         self._network.begin(self.place, size, lead, first, consumed)
         self.settle_level()
 
     @property
     def done(self) -> bool:
-        """Whether the message has been sent whole."""
-        return self.started and self._network.ended(self.place)
+        """Whether the message is through."""
+        return self.started and self._arrived
+
+    def arrive(self) -> None:
+        """Take note that the message has arrived."""
+        self._arrived = True
 
     def send(self, slice_size: int) -> bool:
         """Let the message flow, or stop it where it is held; there is always room."""
-        self._network.send(self.place, self.started and not self.held and not self.done)
+        self._network.send(self.place, self.started and not self.held and not self._network.ended(self.place))
         return False
 
     def settle_level(self) -> None:

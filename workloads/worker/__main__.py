@@ -1,10 +1,11 @@
-"""``python -m workloads.worker``: lines of JSON in (what to do), lines of JSON out (what happened)."""
+"""``python -m workloads.worker FOLDER HOST``: lines of JSON in (what to do), lines of JSON out (what happened)."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import signal
+import sys
 
 from workloads.worker.service import WorkerService
 
@@ -19,7 +20,7 @@ def main() -> None:
     libc.prctl(_PR_SET_TIMERSLACK, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
-    WorkerService().run()
+    WorkerService(*sys.argv[1:]).run()
 
 
 main()

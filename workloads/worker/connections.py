@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from workloads.worker.departures import Departures
 from workloads.worker.hosted import HostedJob, Tell
 from workloads.worker.loop import Loop
 from workloads.worker.marks import keep_little_unsent, set_tos
@@ -58,7 +57,7 @@ class Connections:
             if flow in job.program.into:
                 self._replace_incoming(job, job.program.into[flow], connection)
                 continue
-            stream = InStream(flow, connection, job.byte_marks(flow))
+            stream = InStream(flow, connection, job.byte_marks(flow), job.message_sizes(flow))
             stream.mark(job.first_tos(flow))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
@@ -86,8 +85,9 @@ class Connections:
         self._tell_if_connected(job)
 
     def _opened(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
-        departures = Departures(connection)
-        job.program.out[flow] = OutStream(flow, connection, job.first_tos(flow), job.byte_marks(flow), departures)
+        job.program.out[flow] = OutStream(
+            flow, connection, job.first_tos(flow), job.byte_marks(flow), confirmed=True
+        )
         self._flows[flow] = job
         job.connecting.discard(flow)
         self._tell_if_connected(job)

@@ -34,12 +34,7 @@ class Sender(Protocol):
 
     @property
     def done(self) -> bool:
-        """Whether the message has been sent whole."""
-        ...
-
-    @property
-    def leaving(self) -> bool:
-        """Whether all of the message has been handed over and not all of it has left."""
+        """Whether the message is through: it has arrived."""
         ...
 
     def begin(self, size: int, lead: int, after: Any) -> None:

@@ -31,6 +31,7 @@ class HostedJob:
             for flow in plan["incoming"]
         }
         self.outgoing: dict[str, dict[str, Any]] = {flow["flow"]: flow for flow in plan["outgoing"]}
+        self.senders: dict[str, str] = {flow["flow"]: flow["peer"] for flow in plan["incoming"]}
         self.connecting: set[str] = set(self.outgoing)
         self.replacing: set[str] = set()
         self.incoming = len(self.expected)
@@ -46,6 +47,10 @@ class HostedJob:
     def first_tos(self, flow: str) -> int:
         """The mark that ``flow`` begins with."""
         return int(self.plan["tos"].get(flow, 0))
+
+    def message_sizes(self, flow: str) -> list[int]:
+        """Bytes of the messages that come in on ``flow`` in an iteration, in order."""
+        return [size for phase in self.plan["phases"] for its, size in phase["in"] if its == flow]
 
     def byte_marks(self, flow: str) -> ByteMarks | None:
         """The marks by bytes that ``flow`` begins with."""

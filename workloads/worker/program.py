@@ -40,9 +40,8 @@ class JobProgram(Generic[Out, Into]):
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
     ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer, seconds waited for
     the job's phase before it), a row per phase: [start, ready, communication end, end, compute seconds of
-    each GPU]. ``blocked`` is called with a flow that waits for the kernel: for room, or for its message
-    to leave. ``step``, if given, is called with ("begin" or "end", iteration, phase) of the communication of each
-    phase that has any.
+    each GPU]. ``blocked`` is called with a flow for which there is no room. ``step``, if given, is
+    called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
     ``rhythm`` is the shift of the job, None without one; ``turns`` the table of who may send, None without one.
     """
 
@@ -178,11 +177,11 @@ class JobProgram(Generic[Out, Into]):
             self._check()
 
     def writable(self, stream: Out) -> None:
-        """Go on with a flow that waited for the kernel."""
+        """Go on with a flow that waited for room, or whose message has arrived."""
         self.resume(stream)
 
     def _send(self, stream: Out) -> None:
-        if stream.send(self._slice) or stream.leaving:
+        if stream.send(self._slice):
             self._blocked(stream)
         elif self.turns is not None and stream.done:
             self.turns.sent(stream)

@@ -40,18 +40,23 @@ from workloads.worker.loop import LineReader, Loop
 from workloads.worker.program import JobProgram
 from workloads.worker.streams import InStream, OutStream
 from workloads.worker.turns import Turns
+from workloads.worker.word import Word
 
 
 class WorkerService:
-    """Executes commands from the engine; one instance per worker process."""
+    """Executes commands from the engine; one instance per worker process, that of ``host``.
 
-    def __init__(self) -> None:
+    ``folder`` is where the workers of the run give each other word.
+    """
+
+    def __init__(self, folder: str, host: str) -> None:
         self._loop = Loop()
         self._jobs: dict[str, HostedJob] = {}
         self._flows: dict[str, HostedJob] = {}
         self._reader = LineReader(sys.stdin.fileno())
         self._connections = Connections(self._loop, self._tell, self._flows, self._receive)
         self._turns: Turns[OutStream] = Turns(self._go_on)
+        self._word = Word(self._loop, folder, host, self._message_arrived)
         changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._turns)
         self._operations = {
             "job": self._job,
@@ -106,7 +111,16 @@ class WorkerService:
             if not job.program.over and stream.flow not in job.replacing:
                 self._tell({"event": "failed", "job": job.name, "flow": stream.flow, "why": str(error)})
             return
+        for _ in range(stream.completed()):
+            self._word.tell(job.senders[stream.flow], stream.flow)
         job.program.arrived(stream)
+
+    def _message_arrived(self, flow: str) -> None:
+        """The receiver of ``flow`` says that its message is there; a job that has ended since does not care."""
+        job = self._flows.get(flow)
+        if job is not None and flow in job.program.out:
+            job.program.out[flow].arrived()
+            job.program.writable(job.program.out[flow])
 
     def _go_on(self, stream: OutStream) -> None:
         job = self._flows.get(stream.flow)
@@ -116,13 +130,11 @@ class WorkerService:
     def _wait_for_room(self, stream: OutStream) -> None:
         job = self._flows[stream.flow]
 
-        def ready(events: int) -> None:
-            failed = events & select.EPOLLERR and not stream.stamped()
-            if failed or events & select.EPOLLOUT or not stream.leaving:
-                self._loop.forget(stream.connection.fileno())
-                job.program.writable(stream)
+        def writable(_events: int) -> None:
+            self._loop.forget(stream.connection.fileno())
+            job.program.writable(stream)
 
-        self._loop.watch(stream.connection.fileno(), 0 if stream.leaving else select.EPOLLOUT, ready)
+        self._loop.watch(stream.connection.fileno(), select.EPOLLOUT, writable)
 
     def _close(self, command: dict[str, Any]) -> None:
         job = self._jobs.pop(command["job"])

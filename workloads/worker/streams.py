@@ -7,11 +7,11 @@ needs no framing and every byte on the wire is payload.
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+from collections.abc import Sequence
+from itertools import cycle
 
-from workloads.worker.departures import Departures
 from workloads.worker.marks import ByteMarks, set_tos
 
 _TCP_NODELAY = 1
@@ -40,12 +40,12 @@ def prepare(connection: socket.socket, window: int) -> None:
 class OutStream:
     """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`).
 
-    With ``departures`` a message is done when its last packet has left the NIC, without them when the
-    kernel has taken it.
+    ``confirmed``: a message is done when the receiver's word has come that it has arrived, else when the kernel has
+    taken it.
     """
 
     __slots__ = (
-        "_sent_again", "after", "connection", "departures", "flow", "held", "lead", "marks", "sent", "size",
+        "_confirmed", "_sent_again", "_word", "after", "connection", "flow", "held", "lead", "marks", "sent", "size",
         "started", "tos",
     )  # fmt: skip
 
@@ -55,11 +55,13 @@ class OutStream:
         connection: socket.socket,
         tos: int = 0,
         marks: ByteMarks | None = None,
-        departures: Departures | None = None,
+        *,
+        confirmed: bool = False,
     ) -> None:
         self.flow = flow
         self.connection = connection
-        self.departures = departures
+        self._confirmed = confirmed
+        self._word = True
         self.size = 0
         self.sent = 0
         self.lead = 0
@@ -73,26 +75,16 @@ class OutStream:
     def begin(self, size: int, lead: int, after: InStream | None) -> None:
         """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the stream ``after``."""
         self.size, self.sent, self.lead, self.after = size, 0, lead, after
-        self.started = True
+        self.started, self._word = True, not self._confirmed or size == 0
 
     @property
     def done(self) -> bool:
-        """Whether the message has been sent whole."""
-        return self.started and self.sent >= self.size and not self.leaving
+        """Whether the message is through."""
+        return self.started and self._word and self.sent >= self.size
 
-    @property
-    def leaving(self) -> bool:
-        """Whether the kernel has all of the message and the NIC has not yet sent all of it."""
-        return self.departures is not None and self.departures.waiting
-
-    def stamped(self) -> bool:
-        """Take note of what has left; return whether anything had. Raises the connection's own error if it has one."""
-        if self.departures is not None and self.departures.read():
-            return True
-        failed = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if failed:
-            raise OSError(failed, f"flow {self.flow}: {os.strerror(failed)}")
-        return False
+    def arrived(self) -> None:
+        """Take note of the receiver's word that the message has arrived."""
+        self._word = True
 
     def send(self, slice_size: int) -> bool:
         """Send what may leave now; return True if the kernel had no room for all of it."""
@@ -104,15 +96,10 @@ class OutStream:
         while self.sent < allowed:
             limit = allowed if self.marks is None else min(allowed, self._mark_by_bytes(self.marks))
             try:
-                self.sent += self._send(min(limit - self.sent, _MAX_SEND))
+                self.sent += self.connection.send(_ZEROES[: min(limit - self.sent, _MAX_SEND)])
             except BlockingIOError:
                 return True
         return False
-
-    def _send(self, count: int) -> int:
-        if self.departures is None:
-            return self.connection.send(_ZEROES[:count])
-        return self.departures.send(_ZEROES[:count], to_the_end=self.sent + count == self.size)
 
     def _mark_by_bytes(self, marks: ByteMarks) -> int:
         """Set the mark of the next byte; return the offset up to which it holds."""
@@ -131,8 +118,6 @@ class OutStream:
         self._sent_again = self.retransmits()
         self.connection.close()
         self.connection = connection
-        if self.departures is not None:
-            self.departures = Departures(connection)
 
     def retransmits(self) -> int:
         """Segments this flow has sent again since it was opened."""
@@ -141,11 +126,20 @@ class OutStream:
 
 
 class InStream:
-    """The receiving side of a flow: counts what has arrived, in this message and in all."""
+    """The receiving side of a flow: counts what has arrived, in this message and in all.
 
-    __slots__ = ("connection", "consumed", "flow", "lowat", "marks", "received", "size", "tos")
+    ``sizes`` are those of an iteration's messages, in order: one may be there before this host expects it.
+    """
 
-    def __init__(self, flow: str, connection: socket.socket, marks: ByteMarks | None = None) -> None:
+    __slots__ = (
+        "_end_of_message", "_sizes", "connection", "consumed", "flow", "lowat", "marks", "received", "size", "tos",
+    )  # fmt: skip
+
+    def __init__(
+        self, flow: str, connection: socket.socket, marks: ByteMarks | None = None, sizes: Sequence[int] = ()
+    ) -> None:
+        self._sizes = cycle(sizes)
+        self._end_of_message = next(self._sizes, 0)
         self.flow = flow
         self.marks = marks
         self.tos = -1
@@ -174,6 +168,14 @@ class InStream:
         """Arrived bytes of the current message in whole slices; the end of the message counts as one."""
         arrived = self.arrived
         return arrived if arrived == self.size else arrived - arrived % slice_size
+
+    def completed(self) -> int:
+        """Return how many messages have come to their end since the last call."""
+        count = 0
+        while 0 < self._end_of_message <= self.received:
+            self._end_of_message += next(self._sizes)
+            count += 1
+        return count
 
     def finish(self) -> None:
         """Account for the current message and expect nothing until the next begins."""
@@ -212,6 +214,8 @@ class InStream:
         wanted = slice_size - arrived % slice_size
         if arrived < self.size:
             wanted = min(wanted, self.size - arrived)
+        if self._end_of_message > self.received:
+            wanted = min(wanted, self._end_of_message - self.received)
         if wanted != self.lowat:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
             self.lowat = wanted

@@ -85,7 +85,7 @@ def figure_24(settings: Settings, progress: Progress) -> Sequence[Row]:
     write(plot.over_time(curves), settings.out, "crux-fig24")
     write(plot.link_classes(curves), settings.out, "crux-fig24-links")
     note = trace_note(trace_of(cells["crux"]))
-    rows = []
+    rows: list[Row] = []
     for scheduler, result in curves.items():
         paper = dict(zip(SPANS, FIGURE_24[scheduler], strict=True))
         here = {name: mean_over(result, *days) for name, days in SPANS.items()}
@@ -108,7 +108,7 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[Row]:
     cells = {(p, s): cell(settings, "clos", s, p) for p in FIGURE_25 for s in schedulers}
     found = results(list(cells.values()), settings, progress)
     note = trace_note(trace_of(cells["none", "crux"]))
-    rows = []
+    rows: list[Row] = []
     for placer, (alone, crux) in FIGURE_25.items():
         ecmp, sincronia, ours = (float(found[cells[placer, s]]["gpu_utilization"]) for s in schedulers)
         paper = {"alone": alone, "crux": crux, "gain_points": 100 * (crux - alone)}
