@@ -23,7 +23,7 @@ MOST_DOUBLINGS: Final = 6
 TOLERANCE: Final = 1e-3
 """A stretch twice as long must move the busy GPUs by less than this share of all."""
 SLACK_S: Final = 1e-9
-_TABLE_JOBS: Final = 10
+_TABLE_JOBS: Final = 12
 _FULL: Final = 1e-12
 
 

@@ -92,7 +92,7 @@ def test_sending_and_idle_times_are_read_inside_the_window(tmp_path: Path) -> No
 def test_every_case_has_a_name_of_its_own_and_the_quick_ones_cover_each_kind() -> None:
     cases = list(validation.cases())
     names = [name for name, _, _ in cases]
-    assert len(set(names)) == len(names) == 2 * 4 * 3 * 3 + 6 + 3
+    assert len(set(names)) == len(names) == 2 * 4 * 3 * 3 + 8 + 3
     quick = {name.split("/")[0] for name, quick, _ in cases if quick}
     assert quick == {"alone", "two-jobs", "dilation"}
 

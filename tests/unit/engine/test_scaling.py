@@ -113,7 +113,7 @@ def test_the_last_packet_is_received_whole_on_each_link_of_its_path_but_the_firs
     assert one == pytest.approx(3 * 8 * 8960 / 12.5e6)
     assert two == pytest.approx(one / 2)
     there = replace(job, flows=tuple(flow for flow in job.flows if fabric.ports[flow.source].host == "h0"))
-    assert pipeline_fill(there, fabric, Scale(8000, 1.0), paths) == 0.0
+    assert pipeline_fill(there, fabric, Scale(8000, 1.0), paths) == pytest.approx(one)
 
 
 def test_twice_the_dilation_leaves_the_peak_as_it_is() -> None:
