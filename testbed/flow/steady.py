@@ -55,16 +55,26 @@ class Fluid:
         return self.pause_s + max(self.compute_s, self.lead_s + self.communication_s)
 
 
+State = tuple[float, float, float]
+"""What is left of an iteration: seconds of compute, seconds of the lead in it, and the share of communication."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Iterations per second of each job, and the seconds that were computed to know it."""
+    """Iterations per second of each job, the seconds that were computed to know it, and where the jobs stand then."""
 
     rates: tuple[float, ...]
     horizon_s: float
+    states: tuple[State, ...]
 
 
-def settle(jobs: Sequence[Fluid], horizon_s: float | None = None) -> Settled:
-    """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on."""
+def settle(
+    jobs: Sequence[Fluid], horizon_s: float | None = None, states: Sequence[State | None] = ()
+) -> Settled:
+    """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on.
+
+    ``states`` say where the jobs stand at 0; None, or no states, for one that stands where its ``offset_s`` says.
+    """
     times = np.array([[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs])
     starts, links, shares, count = _shared_links(jobs)
     levels = np.array([job.level for job in jobs], np.int64)
@@ -72,8 +82,13 @@ def settle(jobs: Sequence[Fluid], horizon_s: float | None = None) -> Settled:
     first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
     doublings = 0 if horizon_s is not None else MOST_DOUBLINGS
     rates = np.zeros(len(jobs))
-    reached = run(times, starts, links, shares, count, levels, weights, first, doublings, rates)
-    return Settled(tuple(rates.tolist()), reached)
+    left = at_start(times)
+    for number, state in enumerate(states):
+        if state is not None:
+            left[:, number] = np.minimum(np.array(state) * (1.0, 1.0, times[number, 2]), times[number, :3])
+    reached = run(left, times, starts, links, shares, count, levels, weights, first, doublings, rates)
+    left[2] = np.divide(left[2], times[:, 2], out=np.zeros(len(jobs)), where=times[:, 2] > 0)
+    return Settled(tuple(rates.tolist()), reached, tuple(zip(*left.tolist(), strict=True)))
 
 
 def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, int]:
@@ -233,6 +248,7 @@ def at_start(times: Floats) -> Floats:
 
 @compiled
 def run(
+    left: Floats,
     times: Floats,
     starts: Integers,
     links: Integers,
@@ -246,10 +262,10 @@ def run(
 ) -> float:
     """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
 
-    ``times`` [jobs, 4]: compute (with pause), lead (with pause), communication, offset.
+    ``left`` [3, jobs]: what is left of each iteration, at the beginning and, afterwards, at the end. ``times``
+    [jobs, 4]: compute (with pause), lead (with pause), communication, offset.
     """
     jobs = len(levels)
-    left = at_start(times)
     slots = 1 << min(jobs, _TABLE_JOBS)
     speed = np.zeros((slots, jobs))  # by set of jobs that send: it recurs all the time
     known = np.zeros(slots, np.bool_)

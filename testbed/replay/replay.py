@@ -31,7 +31,7 @@ from controller.decision import (
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
 from testbed.flow.maxmin import Floats
-from testbed.flow.steady import Fluid, settle
+from testbed.flow.steady import Fluid, Settled, State, settle
 from testbed.replay.groups import groups
 from testbed.replay.outcome import JobOutcome, Replayed, Series, Totals
 from testbed.replay.traffic import LINK_CLASSES, Traffic, link_classes
@@ -100,6 +100,7 @@ class _Running:
     busy_s: float = 0.0
     version: int = 0
     group: tuple[str, ...] = ()
+    state: State | None = None
     step: Step | None = field(default=None, repr=False)
 
     def share_of_columns(self, rate: float) -> Floats:
@@ -190,9 +191,16 @@ class Replay:
         """Iterations per second over just the ``seconds`` that pass, every iteration stepped through."""
         found: dict[str, float] = {}
         for members in dict.fromkeys(running.group for running in self._running.values()):
-            settled = settle([self._running[name].fluid for name in members], seconds)
+            settled = self._settled(members, seconds)
             found.update(zip(members, settled.rates, strict=True))
+            for name, state in zip(members, settled.states, strict=True):
+                self._running[name].state = state
         return found
+
+    def _settled(self, members: Sequence[str], seconds: float | None = None) -> Settled:
+        """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
+        running = [self._running[name] for name in members]
+        return settle([each.fluid for each in running], seconds, [each.state for each in running])
 
     def _advance(self, running: _Running, then_s: float, rate: float) -> None:
         made = rate * (then_s - running.since_s)
@@ -287,11 +295,13 @@ class Replay:
         links = {name: running.traffic.links for name, running in self._running.items()}
         for members in groups(links, touched):
             self._totals.settled += len(members) > 1
-            rates = settle([self._running[name].fluid for name in members]).rates
-            for name, rate in zip(members, rates, strict=True):
+            settled = self._settled(members)
+            for name, rate, state in zip(members, settled.rates, settled.states, strict=True):
                 running = self._running[name]
                 self._advance(running, self.now_s, running.rate)
                 running.rate, running.group = rate, members
+                if self._jump:
+                    running.state = state
                 self._expect_end(running)
 
     def _expect_end(self, running: _Running) -> None:

@@ -66,6 +66,16 @@ def test_a_fixed_stretch_is_the_event_by_event_simulation(jobs: list[Fluid]) -> 
 
 
 @given(fluids())
+@settings(max_examples=30, deadline=None)
+def test_two_stretches_that_follow_each_other_are_one(jobs: list[Fluid]) -> None:
+    whole = settle(jobs, 9.0)
+    first = settle(jobs, 4.0)
+    second = settle(jobs, 5.0, first.states)
+    for one, other, both in zip(first.rates, second.rates, whole.rates, strict=True):
+        assert 4.0 * one + 5.0 * other == pytest.approx(9.0 * both, abs=1e-6)
+
+
+@given(fluids())
 @settings(max_examples=25, deadline=None)
 def test_long_run_utilisation_is_that_of_many_iterations(jobs: list[Fluid]) -> None:
     weights = sum(job.weight for job in jobs)
