@@ -34,7 +34,7 @@ def test_a_row_is_a_scenario_under_a_scheduler_and_unknown_ones_are_named() -> N
     assert len(pairs(["hello.yaml"])) == len({treatment.name for _, treatment in pairs([])})
     assert [treatment.name for _, treatment in pairs(["hello.yaml/crux"])] == ["crux"]
     assert "ecmp-switch" not in {treatment.name for _, treatment in pairs([])}
-    with pytest.raises(BadInputError, match="--row helo.yaml: no such row"):
+    with pytest.raises(BadInputError, match=r"--row helo\.yaml: no such row"):
         pairs(["helo.yaml"])
 
 
