@@ -111,10 +111,18 @@ def test_97_gpus_on_96_are_one_line() -> None:
     assert "97 GPUs on 96" in line
 
 
-def test_the_flow_engine_is_said_to_be_missing(tmp_path: Path) -> None:
-    done = call("run", "hello.yaml", "--engine", "flow", "--out", str(tmp_path))
-    assert_one_line(done, 3, "engine 'flow' is not part of this version: use --engine emulation")
+def test_an_engine_that_there_is_not_is_one_line(tmp_path: Path) -> None:
+    done = call("run", "hello.yaml", "--engine", "packets", "--out", str(tmp_path))
+    expected = "invalid choice: 'packets' (choose from 'emulation', 'flow') (see testbed run --help)"
+    assert_one_line(done, 2, f"testbed run: argument --engine: {expected}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_flow_engine_runs_where_an_emulation_could_not(tmp_path: Path) -> None:
+    done = call("run", "hello.yaml", "--engine", "flow", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (directory,) = tmp_path.iterdir()
+    assert (directory / "summary.json").exists() and not (directory / "UNFINISHED").exists()
 
 
 @pytest.mark.emulation
