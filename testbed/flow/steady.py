@@ -16,13 +16,13 @@ import numpy as np
 
 from testbed.flow.compiled import compiled
 from testbed.flow.maxmin import Flags, Floats, Integers
+from testbed.flow.periodic import SLACK_S, next_event, state_at_start
 
 FIRST_PERIODS: Final = 16
 """Iterations of the slowest job, alone, in the first stretch."""
 MOST_DOUBLINGS: Final = 6
 TOLERANCE: Final = 1e-3
 """A stretch twice as long must move the busy GPUs by less than this share of all."""
-SLACK_S: Final = 1e-9
 _TABLE_JOBS: Final = 12
 _FULL: Final = 1e-12
 
@@ -82,7 +82,7 @@ def settle(
     first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
     doublings = 0 if horizon_s is not None else MOST_DOUBLINGS
     rates = np.zeros(len(jobs))
-    left = at_start(times)
+    left = state_at_start(times)
     for number, state in enumerate(states):
         if state is not None:
             left[:, number] = np.minimum(np.array(state) * (1.0, 1.0, times[number, 2]), times[number, :3])
@@ -190,20 +190,6 @@ def who_sends(left: Floats, sending: Flags) -> int:
 
 
 @compiled
-def until_change(left: Floats, speed: Floats, most: float) -> float:
-    """Return the seconds until a compute, a lead or a communication ends, ``most`` at most."""
-    step = most
-    for job in range(left.shape[1]):
-        if left[0, job] > 0.0:
-            step = min(step, left[0, job])
-        if left[1, job] > 0.0:
-            step = min(step, left[1, job])
-        if speed[job] > 0.0:
-            step = min(step, left[2, job] / speed[job])
-    return step
-
-
-@compiled
 def advance(left: Floats, times: Floats, speed: Floats, now: float, step: float, sums: Floats) -> None:
     """Let ``step`` seconds pass; what has ended starts anew.
 
@@ -233,17 +219,6 @@ def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
     for job in range(len(rates)):
         falling = now * (sums[0, job] - half[0, job]) - (sums[1, job] - half[1, job])
         rates[job] = 4.0 * (half[1, job] + falling) / now**2
-
-
-@compiled
-def at_start(times: Floats) -> Floats:
-    """Return what is left [3, jobs] of compute, of the lead in it and of communication, in seconds."""
-    left = np.empty((3, len(times)))
-    for job in range(len(times)):
-        left[0, job] = max(0.0, times[job, 0] - times[job, 3])
-        left[1, job] = max(0.0, times[job, 1] - times[job, 3])
-        left[2, job] = times[job, 2] - max(0.0, times[job, 3] - times[job, 1])
-    return left
 
 
 @compiled
@@ -279,7 +254,7 @@ def run(
                 speeds(sending, starts, links, shares, count, levels, speed[slot])
                 known[slot] = True
                 last[:] = sending
-            step = until_change(left, speed[slot], end - now)
+            step = min(end - now, next_event(left, speed[slot]))
             advance(left, times, speed[slot], now, step, sums)
             now += step
         if end == first_s:
