@@ -89,11 +89,6 @@ class FluidNetwork:
             self._stale = True
         self._values[place, _UNTIL] = until
 
-    def set_capacity(self, link: str, bits_per_s: float) -> None:
-        """Let a link carry ``bits_per_s`` from now on; 0 for one that is down."""
-        self._capacity[self.number[link]] = bits_per_s / 8
-        self._stale = True
-
     def set_limit(self, place: int, bytes_per_s: float) -> None:
         """Let the flow be no faster; infinite for no limit."""
         if self._values[place, _LIMIT] != bytes_per_s:
@@ -130,11 +125,6 @@ class FluidNetwork:
     def hops(self, place: int) -> int:
         """Links on the way of the flow."""
         return int(np.count_nonzero(self._ways[place] >= 0))
-
-    def rate(self, place: int) -> float:
-        """Bytes per second now."""
-        self._settle()
-        return float(self._values[place, _RATE])
 
     # Time
 

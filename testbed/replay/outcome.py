@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -79,7 +79,6 @@ class Replayed:
     series: Series
     waiting: int = 0
     running: int = 0
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def gpu_utilization(self) -> float:

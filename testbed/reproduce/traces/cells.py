@@ -69,7 +69,7 @@ def trace_of(cell: Cell) -> Trace:
     return window(whole, 0.0, cell.days * DAY_S)
 
 
-def replayed(cell: Cell, progress: Progress | None = None) -> Replayed:
+def replayed(cell: Cell) -> Replayed:
     """Make the replay of ``cell``."""
     fabric: Fabric = FABRICS[cell.fabric]()
     trace, until_s = trace_of(cell), cell.days * DAY_S
@@ -79,7 +79,7 @@ def replayed(cell: Cell, progress: Progress | None = None) -> Replayed:
         fabric, create(cell.scheduler, {}, cell.seed), placing, requests, builder(fabric), seed=cell.seed,
         until_s=until_s, jump=cell.jump,
     )  # fmt: skip
-    return replay.run(None if progress is None else progress.advance_to)
+    return replay.run()
 
 
 def result_of(cell: Cell) -> Result:
