@@ -6,6 +6,7 @@ import ctypes
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,7 +51,12 @@ class PacketTap:
                     self._sockets.append((host, _listen(share)))
 
     def drain(self) -> None:
-        """Collect; a packet's time is when it was taken, not when it is collected."""
+        """Collect what has come."""
+        for _ in self.draining():
+            pass
+
+    def draining(self) -> Iterator[None]:
+        """Collect, host by host; a packet's time is when it was taken, not when it is collected."""
         offset = time.monotonic() - time.time()
         for host, listener in self._sockets:
             while True:
@@ -61,6 +67,7 @@ class PacketTap:
                 if address[1] == _ETH_P_IP and address[0] in self._ports:
                     taken = TakenPacket(_stamp(ancillary) + offset, host, address[2] == _OUTGOING, head)
                     self.packets.append(taken)
+            yield
 
     def close(self) -> None:
         """Stop listening."""

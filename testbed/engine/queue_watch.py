@@ -7,7 +7,7 @@ link costs a third of a millisecond, so a few links take their turn each second.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,8 @@ from topologies.shaping import LEAF_HANDLE
 
 LINKS_PER_LOOK: Final = 40
 """Links read back each second: all of a small fabric, those of ``clos96`` within seven seconds."""
+
+LINKS_AT_ONCE: Final = 5
 
 _ROOT_CLASS: Final = 0x10001
 
@@ -47,10 +49,17 @@ class QueueWatch:
 
     def look(self, now: float, urgent: Sequence[str] = ()) -> None:
         """Read back the links whose turn it is, and ``urgent`` ones, at ``now`` on the run's clock."""
+        for _ in self.looking(now, urgent):
+            pass
+
+    def looking(self, now: float, urgent: Sequence[str] = ()) -> Iterator[None]:
+        """The same, a few links at a time."""
         turn = self._turn[:LINKS_PER_LOOK]
         self._turn = self._turn[LINKS_PER_LOOK:] + turn
-        for name in dict.fromkeys([*urgent, *turn]):
+        for number, name in enumerate(dict.fromkeys([*urgent, *turn]), start=1):
             self.compare(name, self._read(self._links[name]), now)
+            if number % LINKS_AT_ONCE == 0:
+                yield
 
     def compare(self, name: str, held: Held, now: float) -> None:
         """Take note of what link ``name`` holds at ``now``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from testbed.engine.machine import cpu_share, read_cpu_times
@@ -82,6 +83,12 @@ class Sampler:
 
     def sample(self, now: float) -> Second:
         """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""
+        for _ in self.sampling(now):
+            pass
+        return self.seconds[-1]
+
+    def sampling(self, now: float) -> Iterator[None]:
+        """Take a sample in pieces of a few milliseconds; who has something urgent to do, does it in between."""
         duration = max(now - self._time, 1e-6)
         waiting: dict[str, int] = defaultdict(int)
         sent: dict[str, dict[int, int]] = defaultdict(dict)
@@ -103,12 +110,14 @@ class Sampler:
                 waiting[queue.link] += entry.backlog
                 if moved:
                     sent[queue.link][queue.level] = moved
+            yield
         suspect = {queue.link for queue in missing}
         self.probe.focus(waiting)
         self.order.focus(sent)
-        self.queues.look(now - self._origin, sorted(suspect))
+        yield
+        yield from self.queues.looking(now - self._origin, sorted(suspect))
         self._first = False
-        return self._account_cpu(now, duration)
+        self._account_cpu(now, duration)
 
     def _add_row(self, now: float, queue: _Queue, moved: int, backlog: int, drops: int) -> None:
         self.queue_drops += max(0, drops)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -130,9 +130,10 @@ class Session:
                 if task.done():
                     task.result()
             now = time.monotonic()
-            for look in (partial(sampler.sample, now), self._tap.drain, self._report_progress):
-                look()
+            for _ in chain(sampler.sampling(now), self._tap.draining()):
                 await asyncio.sleep(0)  # steps of jobs are heard in between
+            self._report_progress()
+            await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
             changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
             changes += [asyncio.create_task(cluster.profile(running)) for running in cluster.unprofiled()]
@@ -299,6 +300,7 @@ class Session:
             "confirm_s": self._cluster.confirmations,
             "datapath": "kernel" if network.settings.kernel_datapath else "userspace",
             "priority_queues": network.settings.discipline,
+            "workers": "real-time" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
             "run_delay": self._run_delay_rows(),
             "standstills": [[s.process, s.from_s, s.to_s] for s in evidence.standstills],

@@ -46,6 +46,11 @@ class WorkerPool:
         """Host -> process id of its worker."""
         return {host: process.pid for host, process in self._processes.items()}
 
+    @property
+    def served_first(self) -> bool:
+        """Whether the kernel serves every worker before ordinary processes."""
+        return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in self.pids.values())
+
     async def start(self, namespaces: Mapping[str, int]) -> None:
         """Start a worker in the namespace of each (host -> pid) and wait until all are ready."""
         self._folder.mkdir(parents=True)
