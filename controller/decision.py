@@ -37,6 +37,20 @@ class JobProfiled:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkDown:
+    """A cable has failed; neither direction of it is in the view's fabric any more."""
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUp:
+    """A cable that had failed carries again; it is back in the view's fabric."""
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepStarted:
     """A communication step of a job begins: its first host is ready to send."""
 
@@ -52,7 +66,7 @@ class StepEnded:
     phase: int
 
 
-Event = JobArrived | JobDeparted | JobProfiled | StepStarted | StepEnded
+Event = JobArrived | JobDeparted | JobProfiled | LinkDown | LinkUp | StepStarted | StepEnded
 
 JOB_EVENTS: frozenset[type] = frozenset({JobArrived, JobDeparted})
 STEP_EVENTS: frozenset[type] = frozenset({StepStarted, StepEnded})
@@ -179,8 +193,9 @@ class Scheduler(Protocol):
     """One method, called at each event. ``name`` is what scenario files and reports call it.
 
     Further attributes are optional: ``events``, the types of events it wants to hear (default:
-    :data:`JOB_EVENTS`); ``decides``, the columns it fills (``paths``, ``levels``, ``rates``,
-    ``shifts``); ``source``, the publication it follows; ``alone``, True to run each job by itself.
+    :data:`JOB_EVENTS`; everybody hears of links that fail); ``decides``, the columns it fills
+    (``paths``, ``levels``, ``rates``, ``shifts``); ``source``, the publication it follows; ``alone``,
+    True to run each job by itself.
     """
 
     name: ClassVar[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from topologies.fabric import Fabric
@@ -48,6 +49,15 @@ class Measure:
     discard_disturbed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LinkFailure:
+    """A cable, named by either of its links, that carries nothing from ``at_s`` to ``until_s`` (infinite: for good)."""
+
+    link: str
+    at_s: float
+    until_s: float = inf
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Everything an engine needs for one scheduler's run; pure value."""
@@ -61,3 +71,4 @@ class Experiment:
     scale: Scale
     levels: int
     seed: int
+    failures: tuple[LinkFailure, ...] = ()

@@ -16,8 +16,8 @@ each other in ``reverse``. Parallel cables are separate links. Nodes are named b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
@@ -172,6 +172,16 @@ class Fabric:
     @cached_property
     def _switch_paths(self) -> SwitchPaths:
         return SwitchPaths(self)
+
+    def without(self, links: Iterable[str]) -> Fabric:
+        """Return the fabric without the cables of ``links``, both directions of each; itself if there are none.
+
+        ``KeyError`` for an unknown link.
+        """
+        gone = {name for link in links for name in (link, self.links[link].reverse)}
+        if not gone:
+            return self
+        return replace(self, links={name: link for name, link in self.links.items() if name not in gone})
 
     def uplink(self, port: str) -> Link:
         """The link from a NIC port to its ToR."""

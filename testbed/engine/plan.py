@@ -135,6 +135,7 @@ def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
         "window": window_packets(experiment) * segment,
         "slice": _slice(job, experiment),
         "departure": _departure(job, experiment),
+        "link_rate": _slowest_first_link(job, experiment),
     }
 
 
@@ -158,9 +159,14 @@ def _departure(job: Job, experiment: Experiment) -> float:
 
     A token bucket sends its first packet, and what the bucket holds, at once.
     """
-    fabric, scale = experiment.fabric, experiment.scale
-    rates = [scale.rate(min(link.capacity for link in _first_links(flow, fabric))) for flow in job.flows]
-    return 8 * segment_size(scale.mtu) / min(rates) + BURST_S if rates else 0.0
+    return segment_size(experiment.scale.mtu) / _slowest_first_link(job, experiment) + BURST_S if job.flows else 0.0
+
+
+def _slowest_first_link(job: Job, experiment: Experiment) -> float:
+    """Bytes per second, emulated, of the slowest link by which the job leaves a host; 0 without flows."""
+    fabric = experiment.fabric
+    rates = (link.capacity for flow in job.flows for link in _first_links(flow, fabric))
+    return experiment.scale.rate(min(rates, default=0.0)) / 8
 
 
 def _first_links(flow: Flow, fabric: Fabric) -> tuple[Link, ...]:

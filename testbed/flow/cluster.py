@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from controller.decision import Decision
+from controller.decision import Decision, LinkDown, LinkUp
 from controller.registry import create
 from testbed.engine.collect import HostIteration, PhaseTimes
 from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import hosts_of, job_plans, rhythm_of, turns_of
 from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
 from testbed.engine.steps import StepCoordinator
-from testbed.experiment import UNSCALED, Experiment
+from testbed.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.flow.deciding import Decider
 from testbed.flow.network import FluidNetwork
 from testbed.flow.streams import FluidReceiver, FluidSender
@@ -80,12 +80,15 @@ class FluidCluster:
         self._at_place: dict[int, tuple[HostedFluid, Flow]] = {}
         self.now = 0.0
         self.events = 0
+        self._down: list[str] = []
         self.jobs: dict[str, HostedFluid] = {}
         self.reports: list[HostIteration] = []
         self.decisions: list[DecisionRow] = []
         self.links: list[LinkRow] = []
         for job in experiment.jobs:
             self.at(job.start_s, lambda _late, job=job: self._arrive(job))  # type: ignore[misc]
+        for failure in experiment.failures:
+            self._expect_failure(failure)
         self.at(SAMPLE_S, self._sample)
 
     # Time
@@ -150,6 +153,23 @@ class FluidCluster:
         self._carry_out(decision)
         for program in running.programs.values():
             program.start(self.now)
+
+    # Links fail and come back
+
+    def _expect_failure(self, failure: LinkFailure) -> None:
+        self.at(failure.at_s, lambda _late: self._change_links(LinkDown(failure.link)))
+        if failure.until_s < inf:
+            self.at(failure.until_s, lambda _late: self._change_links(LinkUp(failure.link)))
+
+    def _change_links(self, event: LinkDown | LinkUp) -> None:
+        """Paths are decided anew at once: what detection and the controller take is not modelled."""
+        if isinstance(event, LinkDown):
+            self._down.append(event.link)
+        else:
+            self._down.remove(event.link)
+        decision = self._decider.links_changed(self._experiment.fabric.without(self._down), event)
+        self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
+        self._carry_out(decision)
 
     def _open(self, running: HostedFluid, decision: Decision) -> None:
         job = running.job

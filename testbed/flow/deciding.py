@@ -49,6 +49,11 @@ class Decider:
         self._profiling -= {name}
         return self._decide(JobProfiled(name), {})
 
+    def links_changed(self, fabric: Fabric, event: Event) -> Decision:
+        """Go on with the links that ``fabric`` has now."""
+        self._fabric = fabric
+        return self._decide(event, {})
+
     def _decide(self, event: Event, throughput: Mapping[str, float]) -> Decision:
         view = ClusterView(
             self._fabric, dict(self.jobs), self._levels, self._seed, self.decision, measured=self._measured,

@@ -23,7 +23,6 @@ FIRST_PERIODS: Final = 16
 MOST_DOUBLINGS: Final = 6
 TOLERANCE: Final = 1e-3
 """A stretch twice as long must move the busy GPUs by less than this share of all."""
-_TABLE_JOBS: Final = 12
 _FULL: Final = 1e-12
 
 
@@ -129,64 +128,110 @@ def _largest(kinds: set[tuple[float, ...]]) -> list[tuple[float, ...]]:
 
 
 @compiled
-def speeds(
-    sending: Flags, starts: Integers, links: Integers, shares: Floats, count: int, levels: Integers, out: Floats
-) -> None:
-    """Write into ``out`` the speeds, 0 to 1, of the jobs that send: strict between levels, max-min fair inside one."""
-    jobs = len(levels)
-    free = np.ones(count)
-    wanted = np.zeros(count)
-    growing = np.zeros(jobs, np.bool_)
-    waiting = sending.copy()
-    out[:] = 0.0
-    while True:
-        level = np.int64(2**62)
-        for job in range(jobs):
-            if waiting[job] and levels[job] < level:
-                level = levels[job]
-        left = 0
-        for job in range(jobs):
-            growing[job] = waiting[job] and levels[job] == level
-            if growing[job]:
-                left += 1
-                waiting[job] = False
-        if left == 0:
-            return
-        while left > 0:
-            rise = 1.0
-            for job in range(jobs):
-                if growing[job]:
-                    rise = min(rise, 1.0 - out[job])
-                    for place in range(starts[job], starts[job + 1]):
-                        wanted[links[place]] += shares[place]
-            for link in range(count):
-                if wanted[link] > 0.0:
-                    rise = min(rise, free[link] / wanted[link])
-            rise = max(rise, 0.0)
-            for link in range(count):
-                free[link] -= rise * wanted[link]
-                wanted[link] = 0.0
-            for job in range(jobs):
-                if growing[job]:
-                    out[job] += rise
-                    stops = out[job] >= 1.0 - _FULL
-                    for place in range(starts[job], starts[job + 1]):
-                        if free[links[place]] <= _FULL:
-                            stops = True
-                    if stops:
-                        growing[job] = False
-                        left -= 1
+def neighbours(starts: Integers, links: Integers, count: int) -> Flags:
+    """Return [jobs, jobs] who shares a link with whom."""
+    jobs = len(starts) - 1
+    uses = np.zeros((count, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            uses[links[place], job] = True
+    near = np.zeros((jobs, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            near[job] |= uses[links[place]]
+    return near
 
 
 @compiled
-def who_sends(left: Floats, sending: Flags) -> int:
-    """Write into ``sending`` who wants its links; return the same as bits, as far as a table of sets goes."""
-    slot = 0
+def touched(sending: Flags, before: Flags, near: Flags, out: Flags) -> None:
+    """Write into ``out`` who sends and is reached, over links of jobs that send, from one that began or ended."""
+    jobs = len(sending)
+    waiting = np.empty(jobs, np.int64)
+    count = 0
+    out[:] = False
+    for job in range(jobs):
+        if sending[job] != before[job]:
+            out[job] = True
+            waiting[count] = job
+            count += 1
+    while count > 0:
+        count -= 1
+        from_job = waiting[count]
+        for job in range(jobs):
+            if near[from_job, job] and sending[job] and not out[job]:
+                out[job] = True
+                waiting[count] = job
+                count += 1
+    out &= sending
+
+
+@compiled
+def speeds(
+    sending: Flags, starts: Integers, links: Integers, shares: Floats, free: Floats, wanted: Floats, levels: Integers,
+    order: Integers, out: Floats,
+) -> None:  # fmt: skip
+    """Write the speeds, 0 to 1, of the jobs ``sending`` into their places of ``out``.
+
+    Strict between levels, max-min fair inside one. Nobody else may send on their links. ``order``: the jobs by
+    level. ``free`` and ``wanted`` [links] are room to compute in; ``wanted`` holds zeros, before and after.
+    """
+    for job in range(len(sending)):
+        if sending[job]:
+            free[links[starts[job] : starts[job + 1]]] = 1.0
+    growing = np.empty(len(sending), np.int64)
+    first = 0
+    while first < len(order):
+        level, left = levels[order[first]], 0
+        while first < len(order) and levels[order[first]] == level:
+            if sending[order[first]]:
+                growing[left] = order[first]
+                left += 1
+            first += 1
+        reached = 0.0
+        while left > 0:
+            reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
+            still = 0
+            for job in growing[:left]:
+                stops = reached >= 1.0 - _FULL
+                for link in links[starts[job] : starts[job + 1]]:
+                    stops = stops or free[link] <= _FULL
+                if stops:
+                    out[job] = reached
+                else:
+                    growing[still] = job
+                    still += 1
+            left = still
+
+
+@compiled
+def rise_together(
+    growing: Integers, starts: Integers, links: Integers, shares: Floats, free: Floats, wanted: Floats, most: float
+) -> float:
+    """Return by how much, ``most`` at most, the speeds of all jobs ``growing`` can rise until a link is full.
+
+    ``free`` falls accordingly.
+    """
+    rise = most
+    for job in growing:
+        for place in range(starts[job], starts[job + 1]):
+            wanted[links[place]] += shares[place]
+    for job in growing:
+        for link in links[starts[job] : starts[job + 1]]:
+            if wanted[link] > 0.0:
+                rise = min(rise, free[link] / wanted[link])
+    rise = max(rise, 0.0)
+    for job in growing:
+        for link in links[starts[job] : starts[job + 1]]:
+            free[link] -= rise * wanted[link]
+            wanted[link] = 0.0
+    return rise
+
+
+@compiled
+def who_sends(left: Floats, sending: Flags) -> None:
+    """Write into ``sending`` who wants its links."""
     for job in range(len(sending)):
         sending[job] = left[1, job] <= 0.0 < left[2, job]
-        if sending[job] and len(sending) <= _TABLE_JOBS:
-            slot |= 1 << job
-    return slot
 
 
 @compiled
@@ -241,21 +286,21 @@ def run(
     [jobs, 4]: compute (with pause), lead (with pause), communication, offset.
     """
     jobs = len(levels)
-    slots = 1 << min(jobs, _TABLE_JOBS)
-    speed = np.zeros((slots, jobs))  # by set of jobs that send: it recurs all the time
-    known = np.zeros(slots, np.bool_)
-    sending, last = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
+    near, order = neighbours(starts, links, count), np.argsort(levels)
+    speed, free, wanted = np.zeros(jobs), np.ones(count), np.zeros(count)
+    sending, last, anew = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
     now, end, before, still = 0.0, first_s, -1.0, 0
     while True:
         while now < end - SLACK_S:
-            slot = who_sends(left, sending)
-            if not known[slot] or (jobs > _TABLE_JOBS and (sending != last).any()):
-                speeds(sending, starts, links, shares, count, levels, speed[slot])
-                known[slot] = True
+            who_sends(left, sending)
+            if (sending != last).any():
+                touched(sending, last, near, anew)
+                speed *= sending
+                speeds(anew, starts, links, shares, free, wanted, levels, order, speed)
                 last[:] = sending
-            step = min(end - now, next_event(left, speed[slot]))
-            advance(left, times, speed[slot], now, step, sums)
+            step = min(end - now, next_event(left, speed))
+            advance(left, times, speed, now, step, sums)
             now += step
         if end == first_s:
             rates[:] = sums[0] / now

@@ -64,6 +64,10 @@ class FluidSender:
         """Whether the message is through."""
         return self.started and self._arrived
 
+    def hold_back_s(self, departure: float) -> float:
+        """A fluid leaves as its rate says."""
+        return 0.0
+
     def arrive(self) -> None:
         """Take note that the message has arrived."""
         self._arrived = True

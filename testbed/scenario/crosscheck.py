@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from testbed.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec, build_fabric
+from testbed.scenario.failures import failure_problems
 from testbed.scenario.placement import expand
-from testbed.scenario.spec import JobSpec
+from testbed.scenario.spec import FailureSpec, JobSpec
 from topologies.fabric import Fabric
 
 
@@ -24,6 +25,7 @@ class Parts:
     jobs: Mapping[int, JobSpec]
     schedulers: Mapping[int, str]
     checks: Mapping[int, str]
+    failures: Mapping[int, FailureSpec]
     complete: bool
 
 
@@ -40,7 +42,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
             problems.append(Problem(("fabric", key), f"impossible fabric: {error}"))
         else:
             problems += [*_gpu_sum(parts.jobs, fabric), *_placements(parts.jobs, fabric)]
-            problems += _stragglers(parts.jobs, fabric)
+            problems += [*_stragglers(parts.jobs, fabric), *failure_problems(parts.failures, fabric)]
     return problems
 
 

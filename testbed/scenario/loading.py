@@ -17,7 +17,7 @@ from testbed.scenario.document import Document, DocumentError, Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, scheduler_names
-from testbed.scenario.spec import FabricSpec, JobSpec, Names, ScenarioSpec, SchedulerEntry
+from testbed.scenario.spec import FabricSpec, FailureSpec, JobSpec, Names, ScenarioSpec, SchedulerEntry
 
 T = TypeVar("T")
 
@@ -42,7 +42,10 @@ class Scenario(ScenarioSpec):
     def line_of_job(self, name: str, message: str) -> str:
         """Return ``file:line: message`` for the job called ``name`` (after ``count`` made names of it)."""
         index = next((index for index, job in enumerate(self.jobs) if name in job_names(job)), None)
-        location: Location = ("jobs",) if index is None else ("jobs", index)
+        return self.line_of(("jobs",) if index is None else ("jobs", index), message)
+
+    def line_of(self, location: Location, message: str) -> str:
+        """Return ``file:line: message`` for what stands at ``location``."""
         return self._document.line(Problem(location, message))
 
 
@@ -169,8 +172,10 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     jobs = dict(_items(TypeAdapter(JobSpec), data.get("jobs"), names))
     schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
+    failures = dict(_items(TypeAdapter(FailureSpec), data.get("failures"), names))
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
-    return Parts(fabric, jobs, {index: entry.name for index, entry in schedulers.items()}, checks, complete)
+    deciders = {index: entry.name for index, entry in schedulers.items()}
+    return Parts(fabric, jobs, deciders, checks, failures, complete)
 
 
 def _length(items: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Final, Literal
 
 from pydantic import (
@@ -18,7 +19,7 @@ from pydantic import (
 )
 
 from testbed.checks import CheckError, parse_check
-from testbed.experiment import Measure, Scale
+from testbed.experiment import LinkFailure, Measure, Scale
 from testbed.scenario.quantities import (
     Count,
     Factor,
@@ -164,6 +165,18 @@ class JobSpec(_Spec):
     stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
 
 
+class FailureSpec(_Spec):
+    """A cable between two switches that fails for a while, or for good."""
+
+    link: str = Field(description="either direction of the cable, such as tor0->agg1")
+    at: Time = Field(description="when it fails")
+    until: PositiveTime | None = Field(None, description="when it carries again (default: never)")
+
+    def value(self) -> LinkFailure:
+        """Return it as engines take it."""
+        return LinkFailure(self.link, self.at, inf if self.until is None else self.until)
+
+
 class SchedulerSpec(BaseModel):
     """A scheduler by name; every other key is an option of its own."""
 
@@ -250,6 +263,7 @@ class ScenarioSpec(_Spec):
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"
     )
+    failures: tuple[FailureSpec, ...] = Field((), description="cables that fail; flow engine only")
     seed: Number = Field(1, description="seed of every hash and random draw")
     checks: tuple[Annotated[str, AfterValidator(_parsed_check)], ...] = Field(
         (), description="what must hold at the end"

@@ -106,6 +106,7 @@ class FlowChanges:
             self._turns.changed(stream.flow)
             return
         pace(stream.connection, rate)
+        stream.rate = rate
         if stream.held & NO_RATE:
             stream.held &= ~NO_RATE
             self._turns.changed(stream.flow)

@@ -86,8 +86,9 @@ class Connections:
 
     def _opened(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
         job.program.out[flow] = OutStream(
-            flow, connection, job.first_tos(flow), job.byte_marks(flow), confirmed=True
-        )
+            flow, connection, job.first_tos(flow), job.byte_marks(flow),
+            confirmed=True, link_rate=job.plan["link_rate"],
+        )  # fmt: skip
         self._flows[flow] = job
         job.connecting.discard(flow)
         self._tell_if_connected(job)

@@ -37,6 +37,10 @@ class Sender(Protocol):
         """Whether the message is through: it has arrived."""
         ...
 
+    def hold_back_s(self, departure: float) -> float:
+        """By how much a message that began after ``departure`` would be through before its rate says."""
+        ...
+
     def begin(self, size: int, lead: int, after: Any) -> None:
         """Start the next message: ``size`` bytes, those past ``lead`` wait for the :class:`Receiver` ``after``."""
         ...

@@ -13,6 +13,7 @@ import struct
 import termios
 from bisect import bisect_left
 from dataclasses import dataclass
+from math import ceil
 
 CHANGING = 1
 """A flow is held because its path changes in the switches."""
@@ -21,6 +22,10 @@ NO_RATE = 2
 OTHERS_TURN = 4
 """A flow is held because one of a higher level uses the same PCIe link."""
 
+TOO_EARLY = 8
+"""A paced flow is held at the beginning of a message, for the head start that pacing gives it."""
+
+_TCP_MAXSEG = 2
 _SO_MAX_PACING_RATE = 47
 _TCP_NOTSENT_LOWAT = 25
 _NO_LIMIT = (1 << 64) - 1
@@ -56,6 +61,21 @@ def keep_little_unsent(connection: socket.socket, size: int) -> None:
 def set_tos(connection: socket.socket, tos: int) -> None:
     """Mark what the kernel sends on ``connection`` from now on."""
     connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+
+
+def segment_of(connection: socket.socket) -> int:
+    """Bytes of payload in a full packet."""
+    return connection.getsockopt(socket.IPPROTO_TCP, _TCP_MAXSEG)
+
+
+def head_start(size: int, segment: int, rate: float) -> float:
+    """Seconds by which the last packet of a message paced at ``rate`` bytes a second leaves before its rate says.
+
+    Packets of ``segment`` bytes leave in pairs (tcp_min_tso_segs), the first pair at once; and of the wait after
+    that one the kernel forgives half (tcp_update_skb_after_send).
+    """
+    pairs = ceil(size / (2 * segment))
+    return (size - max(0, 2 * pairs - 3) * segment) / rate
 
 
 def pace(connection: socket.socket, rate: float | None) -> None:

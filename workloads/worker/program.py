@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from workloads.worker.ends import Into, Out
+from workloads.worker.marks import TOO_EARLY
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.turns import Turns
 
@@ -148,13 +149,30 @@ class JobProgram(Generic[Out, Into]):
         for flow, size, after, lead in plan.out:
             stream = self.out[flow]
             stream.begin(size, lead, self.into[after] if after is not None else None)
+            self._hold_back(stream)
             if after is not None:
                 self._dependents[after] = stream
         if self.turns is not None:
             self.turns.began(self.out[flow] for flow, *_ in plan.out)
         for flow, *_ in plan.out:
-            self._send(self.out[flow])
+            if not self.out[flow].held & TOO_EARLY:
+                self._send(self.out[flow])
         self._check()
+
+    def _hold_back(self, stream: Out) -> None:
+        """Let a paced message begin so much later that it is through when its rate says."""
+        more = stream.hold_back_s(self._departure)
+        if more == 0.0:
+            return
+        stream.held |= TOO_EARLY
+
+        def go(_late: float) -> None:
+            stream.held &= ~TOO_EARLY
+            if self.turns is not None:
+                self.turns.changed(stream.flow)
+            self.resume(stream)
+
+        self._timer(self._clock() + more, go)
 
     def _time_passed(self, late: float) -> None:
         if not self.halted:

@@ -11,8 +11,9 @@ import socket
 import struct
 from collections.abc import Sequence
 from itertools import cycle
+from math import inf
 
-from workloads.worker.marks import ByteMarks, set_tos
+from workloads.worker.marks import ByteMarks, head_start, pace, segment_of, set_tos
 
 _TCP_NODELAY = 1
 _TCP_INFO = 11
@@ -40,13 +41,15 @@ def prepare(connection: socket.socket, window: int) -> None:
 class OutStream:
     """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`).
 
+    ``rate``: bytes per second at which the kernel paces it, None for no limit; ``link_rate``: those of its first link.
+
     ``confirmed``: a message is done when the receiver's word has come that it has arrived, else when the kernel has
     taken it.
     """
 
     __slots__ = (
-        "_confirmed", "_sent_again", "_word", "after", "connection", "flow", "held", "lead", "marks", "sent", "size",
-        "started", "tos",
+        "_confirmed", "_sent_again", "_word", "after", "connection", "flow", "held", "lead", "link_rate", "marks",
+        "rate", "sent", "size", "started", "tos",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +60,7 @@ class OutStream:
         marks: ByteMarks | None = None,
         *,
         confirmed: bool = False,
+        link_rate: float = inf,
     ) -> None:
         self.flow = flow
         self.connection = connection
@@ -68,6 +72,8 @@ class OutStream:
         self.after: InStream | None = None
         self.started = False
         self.held = 0
+        self.rate: float | None = None
+        self.link_rate = link_rate
         self.tos = tos
         self.marks = marks
         self._sent_again = 0
@@ -81,6 +87,13 @@ class OutStream:
     def done(self) -> bool:
         """Whether the message is through."""
         return self.started and self._word and self.sent >= self.size
+
+    def hold_back_s(self, departure: float) -> float:
+        """By how much a message that began after ``departure`` would be through before its rate says."""
+        if not self.rate or not self.size:
+            return 0.0
+        ahead = head_start(self.size, segment_of(self.connection), self.rate) - departure
+        return max(0.0, min(ahead, self.size / self.rate - self.size / self.link_rate))
 
     def arrived(self) -> None:
         """Take note of the receiver's word that the message has arrived."""
@@ -118,6 +131,7 @@ class OutStream:
         self._sent_again = self.retransmits()
         self.connection.close()
         self.connection = connection
+        pace(connection, self.rate)
 
     def retransmits(self) -> int:
         """Segments this flow has sent again since it was opened."""

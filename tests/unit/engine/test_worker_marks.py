@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decision import ByteLevels
-from workloads.worker.marks import ByteMarks, pace, unacknowledged
+from workloads.worker.marks import ByteMarks, head_start, pace, unacknowledged
 from workloads.worker.streams import InStream, OutStream
 
 SLICE = 100
@@ -85,3 +85,24 @@ def test_a_rate_is_the_kernels_to_keep(connection: tuple[socket.socket, socket.s
     assert connection[0].getsockopt(socket.SOL_SOCKET, 47) == 125_000
     pace(connection[0], None)
     assert connection[0].getsockopt(socket.SOL_SOCKET, 47) in (-1, 0xFFFFFFFF)
+
+
+@given(packets=st.integers(1, 60), rate=st.floats(1e4, 1e7))
+def test_with_its_head_start_a_paced_message_takes_what_its_rate_says(packets: int, rate: float) -> None:
+    """What the kernel does: pairs of packets, twice a packet's time apart, half of the first wait forgiven."""
+    segment, leaves = 1000, 0.0
+    for pair in range(1, (packets + 1) // 2):
+        leaves += segment / rate if pair == 1 else 2 * segment / rate
+    assert head_start(packets * segment, segment, rate) + leaves == pytest.approx(packets * segment / rate)
+
+
+def test_only_a_paced_message_is_held_back_and_none_longer_than_pacing_makes_it(
+    connection: tuple[socket.socket, socket.socket],
+) -> None:
+    stream = OutStream("f", connection[0], link_rate=1e6)
+    stream.begin(10_000_000, 0, None)
+    assert stream.hold_back_s(0.01) == 0.0
+    stream.rate = 0.5e6
+    assert 0.0 < stream.hold_back_s(0.01) < 1.0
+    stream.rate = 1e6
+    assert stream.hold_back_s(0.01) == 0.0

@@ -193,6 +193,19 @@ def test_both_hosts_make_every_iteration_and_then_stop(make_ring: Callable[..., 
     assert ring.world.timers == []
 
 
+def test_a_paced_message_begins_later_and_nothing_of_it_leaves_before(
+    make_ring: Callable[..., Ring], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OutStream, "hold_back_s", lambda _stream, departure: 0.5 - departure)
+    ring = make_ring((1.0, 1.0), iterations=1)
+    stream, sent = ring.programs[0].out["a"], []
+    ring.world.at(2.4, lambda _late: sent.append(stream.sent))
+    run(ring)
+    _, ready, communicated, _, _ = ring.rows[0][0][1][0]
+    assert sent == [0]
+    assert communicated == pytest.approx(ready + 0.5)
+
+
 def test_a_phase_is_compute_then_messages_that_leave_one_packet_time_later(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 1.0), iterations=1)
     run(ring)
