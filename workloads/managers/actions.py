@@ -106,4 +106,13 @@ class Requeue:
     reason: str
 
 
-Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Requeue
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """A waiting job counts as new: its attained service and its waiting begin at nothing; its progress stays."""
+
+    job: str
+    time_s: float
+    reason: str
+
+
+Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Requeue | Promote

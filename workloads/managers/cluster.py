@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Requeue, Resize, Start
+from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Promote, Reclaim, Requeue, Resize, Start
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.structure import Bools, Ints, Structure, frozen, structure_of
 
@@ -59,7 +59,8 @@ class ClusterState:
         """Return the state with ``job`` on ``gpus``; ``ValueError`` if it runs already or a GPU is not free."""
         if job.name in self.running:
             raise ValueError(f"job '{job.name}' runs already")
-        return self._with(Running(job, gpus, self.time_s, bound))
+        begun = job if job.started_s is not None else replace(job, started_s=self.time_s)
+        return self._with(Running(begun, gpus, self.time_s, bound))
 
     def end(self, name: str) -> ClusterState:
         """Return the state without the job ``name``; ``ValueError`` if it does not run."""
@@ -105,15 +106,15 @@ class ClusterState:
             case Preempt():
                 return self.end(action.job)
             case Resize() | Migrate():
-                job = self.end(action.job)
-                return job.start(self.running[action.job].job, action.gpus, action.bound)
+                going_on = self.running[action.job].until(self.time_s)
+                return self.end(action.job).start(going_on, action.gpus, action.bound)
             case Pack():
                 return self._packed(action)
             case Loan():
                 return self.join(action.hosts)
             case Reclaim():
                 return self.leave(action.hosts)
-            case Requeue():
+            case Requeue() | Promote():
                 return self
 
     def _packed(self, action: Pack) -> ClusterState:

@@ -5,7 +5,7 @@ Times are in seconds of the trace's clock, attained service in GPU-seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,10 @@ class Waiting:
     counts GPU-seconds of earlier stretches. ``compute_s`` and ``communication_s`` are those of one
     iteration of its model alone; 0 for both says that nothing is known. ``attempts`` counts how often
     it was sent back, ``least_gpus`` and ``most_gpus`` bound an elastic job.
+
+    ``started_s`` is when it first started, ``waiting_since_s`` when it last joined those that wait (None for
+    both: it has not run yet). ``ran_s`` counts the seconds of earlier stretches; like ``attained_service_s`` it
+    begins anew when the job is promoted. ``number`` counts the jobs as they came, for ties.
     """
 
     name: str
@@ -32,6 +36,14 @@ class Waiting:
     attempts: int = 0
     least_gpus: int | None = None
     most_gpus: int | None = None
+    started_s: float | None = None
+    waiting_since_s: float | None = None
+    ran_s: float = 0.0
+    number: int = 0
+
+    def waited_s(self, now_s: float) -> float:
+        """Seconds of waiting since it came, or last ran."""
+        return now_s - (self.submit_s if self.waiting_since_s is None else self.waiting_since_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,19 @@ class Running:
     def name(self) -> str:
         """The job's name."""
         return self.job.name
+
+    def attained_service_s(self, now_s: float) -> float:
+        """GPU-seconds since the job came, or was promoted."""
+        return self.job.attained_service_s + len(self.gpus) * (now_s - self.since_s)
+
+    def until(self, now_s: float) -> Waiting:
+        """The job as it asks again if it stops at ``now_s``; its remaining time is for whoever counts progress."""
+        return replace(
+            self.job,
+            attained_service_s=self.attained_service_s(now_s),
+            ran_s=self.job.ran_s + now_s - self.since_s,
+            waiting_since_s=now_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,11 @@ class Queue(Part, Protocol):
 
 
 class Policy(Part, Protocol):
-    """Who gets how many GPUs."""
+    """Who gets how many GPUs.
+
+    One that also changes running jobs has an attribute ``changes_running`` that is True; others are asked only while
+    somebody waits.
+    """
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:
         """Return what is to be done, in order: each wish is placed in the state that those before it leave."""
@@ -124,6 +128,15 @@ class Capacity(Part, Protocol):
 
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
         """Yield the hosts that come and go, by time; it may go on for ever."""
+        ...
+
+
+@runtime_checkable
+class Wakes(Protocol):
+    """A part that wants to be asked at a time when nothing happens: a threshold, the end of a slice, a round."""
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """Return the next such time, infinite if there is none; it comes as a :class:`Tick`."""
         ...
 
 

@@ -14,13 +14,20 @@ from typing import Final, Literal, cast
 
 from workloads.managers.capacities import Planned, Steady
 from workloads.managers.consolidated import Consolidated
+from workloads.managers.fair import Fair
+from workloads.managers.gandiva import TimeSlices
 from workloads.managers.hived import HiveD
+from workloads.managers.lyra import Lyra
 from workloads.managers.manager import Manager
 from workloads.managers.muri import MuriNet
 from workloads.managers.none import FirstFree
+from workloads.managers.optimus import Optimus
+from workloads.managers.philly import Locality, Philly
 from workloads.managers.points import Capacity, Placer, Policy, Queue
 from workloads.managers.policies import Gang
 from workloads.managers.queues import Fifo, FifoBackfill
+from workloads.managers.shortest import Srsf, Srtf
+from workloads.managers.tiresias import Tiresias
 
 Point = Literal["queue", "policy", "placer", "capacity"]
 Options = Mapping[str, object]
@@ -40,9 +47,12 @@ _METHODS: Final[Mapping[Point, str]] = MappingProxyType(
 )
 _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingProxyType(
     {
-        "queue": {part.name: part for part in (Fifo, FifoBackfill)},
-        "policy": {part.name: part for part in (Gang,)},
-        "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet)},
+        "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
+        "policy": {
+            part.name: part
+            for part in (Gang, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra)
+        },
+        "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality)},
         "capacity": {part.name: part for part in (Steady, Planned)},
     }
 )

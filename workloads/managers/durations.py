@@ -1,0 +1,128 @@
+"""Cluster managers without a network: jobs run as long as the trace says, faster or slower with their number of GPUs.
+
+This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
+its speed is in proportion (linear scaling), and jobs packed on the same GPUs share them evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+
+from topologies.fabric import Fabric
+from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.ledger import Ledger
+from workloads.managers.manager import Manager
+
+_DONE_S = 1e-9
+_MOST_EVENTS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of a job. Seconds of the trace's clock; infinite where it never started or ended."""
+
+    name: str
+    submit_s: float
+    start_s: float
+    end_s: float
+    preemptions: int
+    moves: int
+
+    @property
+    def completion_s(self) -> float:
+        """From submission to end: JCT."""
+        return self.end_s - self.submit_s
+
+
+@dataclass
+class _Progress:
+    job: Waiting
+    left_s: float
+    start_s: float = inf
+    end_s: float = inf
+    stands_until_s: float = 0.0
+    preemptions: int = 0
+    moves: int = 0
+
+
+class Play:
+    """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``."""
+
+    def __init__(self, manager: Manager, fabric: Fabric, jobs: Iterable[Waiting]) -> None:
+        self._ledger = Ledger(manager, fabric)
+        self._coming = sorted(jobs, key=lambda job: job.submit_s)
+        self._known: dict[str, _Progress] = {}
+        for job in self._coming:
+            if job.duration_s is None or job.duration_s < 0:
+                raise ValueError(f"job '{job.name}' has no duration, expected seconds of at least 0")
+            self._known[job.name] = _Progress(job, job.duration_s)
+        self._now_s = 0.0
+
+    def run(self) -> tuple[Played, ...]:
+        """Play until nothing happens any more; return the jobs in the order in which they were given in time."""
+        for _ in range(_MOST_EVENTS):
+            then_s = self._next_s()
+            if then_s == inf or self._idle():
+                return tuple(self._played(each) for each in self._known.values())
+            self._pass(then_s)
+            self._end_jobs()
+            while self._coming and self._coming[0].submit_s <= self._now_s:
+                job = self._coming.pop(0)
+                self._ledger.submit(job)
+            for action in self._ledger.decide(self._now_s, self._left):
+                self._carry_out(action)
+        raise ValueError(f"nothing ends after {_MOST_EVENTS} events")
+
+    def _idle(self) -> bool:
+        return not self._coming and not self._ledger.waiting and not self._ledger.state.running
+
+    def _left(self, name: str) -> float:
+        return self._known[name].left_s
+
+    def _next_s(self) -> float:
+        arrival = self._coming[0].submit_s if self._coming else inf
+        ends = (self._end_of(running) for running in self._ledger.state.running.values())
+        return max(self._now_s, min(arrival, self._ledger.next_s(), min(ends, default=inf)))
+
+    def _end_of(self, running: Running) -> float:
+        each = self._known[running.name]
+        return max(self._now_s, each.stands_until_s) + each.left_s / _speed(running)
+
+    def _pass(self, then_s: float) -> None:
+        for running in self._ledger.state.running.values():
+            each = self._known[running.name]
+            begin_s = max(self._now_s, each.stands_until_s)
+            each.left_s -= max(0.0, then_s - begin_s) * _speed(running)
+        self._now_s = then_s
+
+    def _end_jobs(self) -> None:
+        done = [name for name in self._ledger.state.running if self._known[name].left_s <= _DONE_S]
+        for name in done:
+            self._known[name].end_s = self._now_s
+            self._ledger.end(name, self._now_s)
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case Start() | Resize() | Migrate():
+                each = self._known[action.job]
+                each.stands_until_s = self._now_s + action.pause_s
+                each.start_s = min(each.start_s, self._now_s)
+                each.moves += not isinstance(action, Start)
+            case Preempt():
+                self._known[action.job].preemptions += 1
+            case Pack():
+                for name in action.jobs:
+                    self._known[name].start_s = min(self._known[name].start_s, self._now_s)
+            case _:
+                pass  # hosts come and go, jobs are sent back: nobody's progress changes
+
+    def _played(self, each: _Progress) -> Played:
+        job = each.job
+        return Played(job.name, job.submit_s, each.start_s, each.end_s, each.preemptions, each.moves)
+
+
+def _speed(running: Running) -> float:
+    return len(running.gpus) / running.job.gpus / (1 + len(running.packed_with))

@@ -1,0 +1,125 @@
+"""The books of a cluster manager over time: who waits, who runs, what has happened, what the manager says about it.
+
+Time is passed in; whoever lets jobs run tells when they end and how much is left of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+
+from topologies.fabric import Fabric
+from workloads.managers.actions import Action, Preempt, Promote, Requeue, Start
+from workloads.managers.cluster import ClusterState, empty_cluster
+from workloads.managers.jobs import Waiting
+from workloads.managers.manager import Manager
+from workloads.managers.points import Ended, Event, Submitted, Tick, Wakes
+
+Remaining = Callable[[str], float | None]
+"""A running job -> seconds that are left of it on the GPUs it asked for; None where nobody knows."""
+
+
+class Ledger:
+    """Asks ``manager`` about all that happens. ``refused``: jobs that could never start, each with the reason.
+
+    ``ValueError`` from the start if the manager does not fit the fabric, and later if a part asks for what cannot
+    be done.
+    """
+
+    def __init__(self, manager: Manager, fabric: Fabric) -> None:
+        self._manager = manager
+        self.state: ClusterState = empty_cluster(fabric)
+        manager.check(self.state.structure)
+        self._waiting: dict[str, Waiting] = {}
+        self._sent_back: dict[str, float] = {}
+        self._events: list[Event] = []
+        self._changes = manager.capacity.changes(fabric)
+        self._next_change = next(self._changes, None)
+        self._always = bool(getattr(manager.policy, "changes_running", False))
+        self._wake_s = inf
+        self._count = 0
+        self.refused: dict[str, str] = {}
+
+    @property
+    def waiting(self) -> tuple[Waiting, ...]:
+        """The jobs that wait, those that were sent back included, in order of submission."""
+        return tuple(self._waiting.values())
+
+    def submit(self, job: Waiting) -> bool:
+        """Take ``job`` in; False if it could never start."""
+        why = self._manager.refusal(self.state.structure, job)
+        if why is not None:
+            self.refused[job.name] = why
+            return False
+        self._waiting[job.name] = replace(job, number=self._count)
+        self._count += 1
+        self._events.append(Submitted(job.name))
+        return True
+
+    def end(self, name: str, now_s: float) -> None:
+        """A running job is done."""
+        self.state = self.state.at(now_s).end(name)
+        self._events.append(Ended(name))
+
+    def next_s(self) -> float:
+        """The next time at which the manager is to be asked though no job comes or ends."""
+        change = inf if self._next_change is None else self._next_change.time_s
+        return min(change, self._wake_s, min(self._sent_back.values(), default=inf))
+
+    def decide(self, now_s: float, remaining: Remaining = lambda _name: None) -> list[Action]:
+        """Ask about everything that has happened until ``now_s``; return what is to be carried out, in order."""
+        self._collect(now_s)
+        done: list[Action] = []
+        for event in self._events:
+            if not self._waiting and not self._always and isinstance(event, Submitted | Ended | Tick):
+                continue
+            state = self.state.at(now_s)
+            for action in self._manager.decide(state, self._asking(), event):
+                self._book(action, state, remaining)
+                state = state.after(action)
+                done.append(action)
+            self.state = state
+        self._events.clear()
+        self._wake_s = self._next_wake(now_s)
+        return done
+
+    def _collect(self, now_s: float) -> None:
+        """Turn what is due into events."""
+        while self._next_change is not None and self._next_change.time_s <= now_s:
+            self._events.append(self._next_change)
+            self._next_change = next(self._changes, None)
+        due = [name for name, again_s in self._sent_back.items() if again_s <= now_s]
+        for name in due:
+            del self._sent_back[name]
+        if due or self._wake_s <= now_s:
+            self._events.append(Tick())
+
+    def _asking(self) -> tuple[Waiting, ...]:
+        return tuple(job for job in self._waiting.values() if job.name not in self._sent_back)
+
+    def _book(self, action: Action, state: ClusterState, remaining: Remaining) -> None:
+        now_s = state.time_s
+        match action:
+            case Start():
+                del self._waiting[action.job]
+            case Preempt():
+                left = remaining(action.job)
+                job = state.running[action.job].until(now_s)
+                self._waiting[action.job] = job if left is None else replace(job, remaining_s=left)
+                self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
+            case Requeue():
+                job = self._waiting[action.job]
+                self._waiting[action.job] = replace(job, attempts=job.attempts + 1)
+                self._sent_back[action.job] = action.again_s
+            case Promote():
+                job = self._waiting[action.job]
+                self._waiting[action.job] = replace(job, attained_service_s=0.0, ran_s=0.0, waiting_since_s=now_s)
+            case _:
+                pass  # the state says it all
+
+    def _next_wake(self, now_s: float) -> float:
+        asking = self._asking()
+        parts = (self._manager.queue, self._manager.policy)
+        wakes = [part.wakes_at(self.state, asking) for part in parts if isinstance(part, Wakes)]
+        return min((at_s for at_s in wakes if at_s > now_s), default=inf)
