@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from controller.intensity import profile
-from testbed.replay.replay import Builder, Request
+from testbed.replay.running import Builder, Request
 from topologies.clos import clos
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
@@ -62,6 +62,17 @@ def builder(fabric: Fabric) -> Builder:
         return build_jobs([JobSpec(request.name, request.model, placement=gpus)], fabric)[0]
 
     return build
+
+
+def reference_times(fabric: Fabric) -> Callable[[Request], float]:
+    """Return request -> seconds of an iteration, alone, on GPUs that lie together."""
+
+    @cache
+    def iteration_s(model: str, gpus: int) -> float:
+        (job,) = build_jobs([JobSpec("job", model, placement=fabric.gpus[:gpus])], fabric)
+        return profile(job, fabric).iteration_s
+
+    return lambda request: iteration_s(request.model, min(request.gpus, len(fabric.gpus)))
 
 
 def stage_times(fabric: Fabric) -> Callable[[Request], tuple[float, float]]:

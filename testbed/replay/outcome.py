@@ -25,6 +25,8 @@ class JobOutcome:
     alone_s: float
     busy_gpu_s: float = 0.0
     allocated_gpu_s: float = 0.0
+    preemptions: int = 0
+    moves: int = 0
 
     @property
     def jct_s(self) -> float | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Protocol
 
@@ -30,87 +29,42 @@ from controller.decision import (
 )
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
-from testbed.flow.maxmin import Floats
-from testbed.flow.steady import Fluid, Settled, State, settle
+from testbed.flow.steady import Settled, settle
 from testbed.replay.groups import groups
 from testbed.replay.outcome import JobOutcome, Replayed, Series, Totals
-from testbed.replay.traffic import LINK_CLASSES, Traffic, link_classes
+from testbed.replay.running import COLUMNS, Builder, Request, RunningJob
+from testbed.replay.traffic import Traffic, link_classes
 from topologies.fabric import Fabric
-from workloads.job import Job
+from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
 
-COLUMNS: Final = (
-    "jobs", "allocated", "busy", "sharing_jobs", "sharing_gpus",
-    *(f"load {kind}" for kind in LINK_CLASSES), *(f"intensity {kind}" for kind in LINK_CLASSES),
-)  # fmt: skip
-"""Of a :class:`Series`: running jobs; GPUs allocated and computing; jobs that share a link with another, and their
-GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes they carry."""
 BIN_S: Final = 600.0
-_ROUNDING: Final = 1e-9
 _INSTANT_S: Final = 1e-6
 """A time too short to step through."""
 
 
 class Placing(Protocol):
-    """Who says which waiting jobs start where; keeps account of what is free."""
+    """Who says which jobs run where; keeps account of what is free."""
 
-    def submitted(self, request: Request, now_s: float) -> None:
-        """A job has come."""
+    def submitted(self, request: Request, now_s: float) -> bool:
+        """Take a job in; False if it could never start."""
         ...
 
     def ended(self, name: str, now_s: float) -> None:
         """A running job has left its GPUs."""
         ...
 
-    def starts(self, now_s: float) -> Sequence[tuple[Request, tuple[str, ...]]]:
-        """Jobs that start now, with their GPUs."""
+    def next_s(self) -> float:
+        """When it is to be asked though no job comes or ends; infinite for never."""
+        ...
+
+    def actions(self, now_s: float, remaining: Callable[[str], float]) -> Sequence[Action]:
+        """What is to be done now, in order; ``remaining``: job -> seconds left of it alone, on what it asked for."""
         ...
 
     @property
     def waiting(self) -> int:
-        """Jobs that have come and not started."""
+        """Jobs that have come and do not run."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A job of a trace: ``duration_s`` is what it takes alone, ``model`` a name of the catalogue."""
-
-    name: str
-    submit_s: float
-    duration_s: float
-    gpus: int
-    model: str
-    virtual_cluster: str = ""
-    user: str = ""
-
-
-Builder = Callable[[Request, tuple[str, ...]], Job]
-"""Makes the job of a request on its GPUs."""
-
-
-@dataclass
-class _Running:
-    request: Request
-    traffic: Traffic
-    fluid: Fluid
-    left: float
-    start_s: float
-    since_s: float
-    rate: float = 0.0
-    busy_s: float = 0.0
-    version: int = 0
-    group: tuple[str, ...] = ()
-    state: State | None = None
-    step: Step | None = field(default=None, repr=False)
-
-    def share_of_columns(self, rate: float) -> Floats:
-        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
-        gpus, traffic = self.fluid.weight, self.traffic
-        shares = float(len(self.group) > 1)
-        loads = [rate * seconds for seconds in traffic.by_class]
-        intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0
-        busy = gpus * rate * traffic.job.compute_s
-        return np.array([1.0, gpus, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
 
 
 class Replay:
@@ -128,18 +82,27 @@ class Replay:
         seed: int = 1,
         until_s: float = inf,
         jump: bool = True,
+        reference_s: Callable[[Request], float] | None = None,
     ) -> None:
-        """``jump`` False steps through every iteration between two events instead of using long-run rates."""
+        """``jump`` False steps through every iteration between two events instead of using long-run rates.
+
+        A job's recorded duration is made of iterations of ``reference_s`` seconds; without it, of iterations as
+        long as they are where the job is placed first, alone.
+        """
         self._fabric, self._scheduler, self._placing, self._build = fabric, scheduler, placing, build
-        self._requests: Iterator[Request] = iter(requests)
+        self._coming: Iterator[Request] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
+        self._reference_s = reference_s
         self._index = FabricIndex(fabric)
         self._classes = link_classes(self._index)
         self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
-        self._running: dict[str, _Running] = {}
+        self._requests: dict[str, Request] = {}
+        self._running: dict[str, RunningJob] = {}
+        self._standing: dict[str, RunningJob] = {}
+        self._preempted: dict[str, RunningJob] = {}
         self._ends: list[tuple[float, int, str]] = []
         self._version = 0
-        self._next = next(self._requests, None)
+        self._next = next(self._coming, None)
         self._decision = Decision()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
@@ -152,7 +115,9 @@ class Replay:
             self._pass(then)
             gone = self._end_jobs()
             self._submit()
-            come = self._start_jobs()
+            come = self._resume_jobs()
+            for action in self._placing.actions(self.now_s, self._remaining_s):
+                self._carry_out_action(action, come, gone)
             self._react(come, gone)
             if progress is not None:
                 progress(self.now_s)
@@ -164,7 +129,8 @@ class Replay:
         while self._ends and self._stale(self._ends[0]):
             heapq.heappop(self._ends)
         arrival = inf if self._next is None else self._next.submit_s
-        return min(arrival, self._ends[0][0] if self._ends else inf)
+        resumes = min((running.stands_until_s for running in self._standing.values()), default=inf)
+        return min(arrival, self._ends[0][0] if self._ends else inf, resumes, self._placing.next_s())
 
     def _stale(self, end: tuple[float, int, str]) -> bool:
         running = self._running.get(end[2])
@@ -180,8 +146,10 @@ class Replay:
             for name, running in self._running.items():
                 rate = rates.get(name, running.rate)
                 if not self._jump:
-                    self._advance(running, then_s, rate)
-                values += running.share_of_columns(rate)
+                    running.advance(then_s, rate)
+                values += running.columns(rate)
+            for running in self._standing.values():
+                values += running.columns(0.0)
             self._totals.allocated += float(values[1]) * seconds
             self._totals.busy += float(values[2]) * seconds
             self._series.add(self.now_s, then_s, values.tolist())
@@ -202,54 +170,101 @@ class Replay:
         running = [self._running[name] for name in members]
         return settle([each.fluid for each in running], seconds, [each.state for each in running])
 
-    def _advance(self, running: _Running, then_s: float, rate: float) -> None:
-        made = rate * (then_s - running.since_s)
-        running.left -= made
-        running.busy_s += made * running.traffic.job.compute_s
-        running.since_s = then_s
-
     # Jobs go and come
 
-    def _end_jobs(self) -> list[_Running]:
+    def _end_jobs(self) -> list[RunningJob]:
         gone = []
         while self._ends and (self._stale(self._ends[0]) or self._ends[0][0] <= self.now_s):
             end = heapq.heappop(self._ends)
             if self._stale(end):
                 continue
             running = self._running[end[2]]
-            self._advance(running, self.now_s, running.rate)
-            if not self._jump and running.left > _ROUNDING * running.request.duration_s / running.traffic.alone_s:
+            running.advance(self.now_s, running.rate)
+            if not self._jump and not running.done:
                 self._expect_end(running)  # predicted by the long-run rate, and not there yet
                 continue
             gone.append(self._running.pop(end[2]))
+            del self._requests[end[2]]
             self._placing.ended(end[2], self.now_s)
-            self._outcomes.append(self._outcome(gone[-1], self.now_s))
+            self._outcomes.append(running.outcome(self.now_s))
         return gone
 
     def _submit(self) -> None:
         while self._next is not None and self._next.submit_s <= self.now_s:
-            self._placing.submitted(self._next, self.now_s)
-            self._next = next(self._requests, None)
+            if self._placing.submitted(self._next, self.now_s):
+                self._requests[self._next.name] = self._next
+            self._next = next(self._coming, None)
 
-    def _start_jobs(self) -> list[_Running]:
-        come = []
-        for request, gpus in self._placing.starts(self.now_s):
-            traffic = Traffic(self._build(request, gpus), self._index, self._classes, self._seed)
-            iterations = request.duration_s / traffic.alone_s
-            fluid = traffic.fluid(Decision(), self._levels)
-            running = _Running(request, traffic, fluid, iterations, self.now_s, self.now_s)
-            if self._by_steps and traffic.sends:
-                sizes = {flow.id: flow.bytes for flow in traffic.job.flows}
-                running.step = Step(request.name, 0, self.now_s, sizes)
-            self._running[request.name] = running
-            come.append(running)
+    def _resume_jobs(self) -> list[RunningJob]:
+        """Those that have stood long enough after a start or a move."""
+        come = [running for running in self._standing.values() if running.stands_until_s <= self.now_s]
+        for running in come:
+            del self._standing[running.name]
+            self._set_off(running)
         return come
+
+    def _set_off(self, running: RunningJob) -> None:
+        running.advance(self.now_s, 0.0)
+        if self._by_steps and running.traffic.sends:
+            sizes = {flow.id: flow.bytes for flow in running.traffic.job.flows}
+            running.step = Step(running.name, 0, self.now_s, sizes)
+        self._running[running.name] = running
+
+    def _remaining_s(self, name: str) -> float:
+        running = self._running.get(name) or self._standing[name]
+        running.advance(self.now_s, running.rate)
+        return running.remaining_s
+
+    def _carry_out_action(self, action: Action, come: list[RunningJob], gone: list[RunningJob]) -> None:
+        match action:
+            case Start():
+                before = self._preempted.pop(action.job, None)
+                self._place(action.job, action.gpus, action.pause_s, before, come)
+            case Preempt():
+                self._preempted[action.job] = before = self._taken_off(action.job, come, gone)
+                before.preemptions += 1
+            case Resize() | Migrate():
+                before = self._taken_off(action.job, come, gone)
+                before.moves += 1
+                self._place(action.job, action.gpus, action.pause_s, before, come)
+            case Pack():
+                raise RunFailedError(f"a replay has one job on a GPU, it cannot pack {', '.join(action.jobs)}")
+            case _:
+                pass  # hosts come and go, jobs are sent back: nobody's progress changes
+
+    def _taken_off(self, name: str, come: list[RunningJob], gone: list[RunningJob]) -> RunningJob:
+        standing = self._standing.pop(name, None)
+        running = standing or self._running.pop(name)
+        running.advance(self.now_s, running.rate)
+        if standing is None and running in come:
+            come.remove(running)
+        elif standing is None:
+            gone.append(running)
+        return running
+
+    def _place(
+        self, name: str, gpus: tuple[str, ...], pause_s: float, before: RunningJob | None, come: list[RunningJob]
+    ) -> None:
+        request = self._requests[name]
+        traffic = Traffic(self._build(request, gpus), self._index, self._classes, self._seed)
+        fluid = traffic.fluid(Decision(), self._levels)
+        if before is None:
+            iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
+            left = request.duration_s / iteration_s * request.gpus / len(gpus)
+            running = RunningJob(request, traffic, fluid, left, self.now_s, self.now_s, self.now_s + pause_s)
+        else:
+            running = before.moved_to(traffic, fluid, self.now_s, pause_s)
+        if pause_s > 0.0:
+            self._standing[name] = running
+        else:
+            self._set_off(running)
+            come.append(running)
 
     # What follows
 
-    def _react(self, come: Sequence[_Running], gone: Sequence[_Running]) -> None:
+    def _react(self, come: Sequence[RunningJob], gone: Sequence[RunningJob]) -> None:
         """Decide if somebody who sends came or went; find new rates for those whom that touches."""
-        touched = {running.request.name: None for running in come}
+        touched = {running.name: None for running in come}
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
@@ -267,11 +282,11 @@ class Replay:
         """Jobs that were in a group with one of ``touched``."""
         return [name for each in touched for name in self._running[each].group if name in self._running]
 
-    def _decide(self, running: _Running, arrived: bool) -> None:
+    def _decide(self, running: RunningJob, arrived: bool) -> None:
         began = time.perf_counter()
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
         steps = {name: each.step for name, each in self._running.items() if each.step is not None}
-        name, event = running.request.name, _event(running.request.name, arrived, self._by_steps)
+        name, event = running.name, _event(running.name, arrived, self._by_steps)
         view = ClusterView(self._fabric, jobs, self._levels, self._seed, self._decision, steps=steps, time_s=self.now_s)
         self._decision = self._scheduler.decide(view, event)
         if self._decision.rates or self._decision.byte_levels:
@@ -279,7 +294,7 @@ class Replay:
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began
 
-    def _carry_out(self, running: _Running) -> bool:
+    def _carry_out(self, running: RunningJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
         decided = self._decision.paths
         flows = running.traffic.job.flows
@@ -298,36 +313,29 @@ class Replay:
             settled = self._settled(members)
             for name, rate, state in zip(members, settled.rates, settled.states, strict=True):
                 running = self._running[name]
-                self._advance(running, self.now_s, running.rate)
+                running.advance(self.now_s, running.rate)
                 running.rate, running.group = rate, members
                 if self._jump:
                     running.state = state
                 self._expect_end(running)
 
-    def _expect_end(self, running: _Running) -> None:
+    def _expect_end(self, running: RunningJob) -> None:
         self._version += 1
         running.version = self._version
         if running.rate > 0.0:
             end_s = max(self.now_s, self.now_s + running.left / running.rate)
-            heapq.heappush(self._ends, (end_s, running.version, running.request.name))
+            heapq.heappush(self._ends, (end_s, running.version, running.name))
 
     # The outcome
 
-    def _outcome(self, running: _Running, end_s: float | None) -> JobOutcome:
-        request, gpus = running.request, running.fluid.weight
-        until_s = self.now_s if end_s is None else end_s
-        return JobOutcome(
-            request.name, request.gpus, request.submit_s, running.start_s, end_s, request.duration_s,
-            gpus * running.busy_s, gpus * (until_s - running.start_s),
-        )  # fmt: skip
-
     def _result(self) -> Replayed:
-        for running in self._running.values():
-            self._advance(running, self.now_s, running.rate)
-        unfinished = [self._outcome(running, None) for running in self._running.values()]
+        on_gpus = [*self._running.values(), *self._standing.values()]
+        for running in on_gpus:
+            running.advance(self.now_s, running.rate)
+        unfinished = [running.outcome(None) for running in (*on_gpus, *self._preempted.values())]
         return Replayed(
             self._scheduler.name, len(self._fabric.gpus), self.now_s, self._totals,
-            (*self._outcomes, *unfinished), self._series, self._placing.waiting, len(self._running),
+            (*self._outcomes, *unfinished), self._series, self._placing.waiting, len(on_gpus),
         )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from testbed.replay.groups import groups
 from testbed.replay.inputs import builder, stage_times
 from testbed.replay.outcome import Replayed, Series
 from testbed.replay.placing import ManagedPlacing
-from testbed.replay.replay import Replay, Request
+from testbed.replay.replay import Replay
+from testbed.replay.running import Request
 from topologies.clos import clos
 from workloads.managers.registry import manager
 

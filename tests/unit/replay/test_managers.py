@@ -1,0 +1,69 @@
+"""Replays under managers that preempt, resize and pause: nothing is lost, and everything is accounted for."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.registry import create
+from testbed.replay.inputs import builder, reference_times, stage_times
+from testbed.replay.outcome import Replayed
+from testbed.replay.placing import ManagedPlacing
+from testbed.replay.replay import Replay
+from testbed.replay.running import Request
+from topologies.clos import clos
+from workloads.managers.registry import manager, names
+
+FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=100e9, fabric_rate=100e9)
+SIZES = (1, 8, 2, 16, 4)
+CROWD = [
+    Request(f"job{number}", 30.0 * number, 400.0 + 7 * number, SIZES[number % 5], "crux-bert", "ab"[number % 2])
+    for number in range(15)
+]
+
+
+def replay(policy: str, requests: list[Request] = CROWD, queue: str = "fifo-backfill", **options: object) -> Replayed:
+    managed = manager("consolidated", queue, policy, options={"policy": options})
+    placing = ManagedPlacing(managed, FABRIC, stage_times(FABRIC))
+    return Replay(
+        FABRIC, create("crux"), placing, requests, builder(FABRIC), reference_s=reference_times(FABRIC)
+    ).run()
+
+
+@pytest.mark.parametrize("policy", names("policy"))
+def test_every_job_ends_and_has_computed_what_it_had_to(policy: str) -> None:
+    done = replay(policy)
+    assert {job.name for job in done.jobs} == {request.name for request in CROWD}
+    assert done.waiting == done.running == 0
+    requested = {request.name: request for request in CROWD}
+    for job in done.jobs:
+        request = requested[job.name]
+        share = stage_times(FABRIC)(request)[0] / reference_times(FABRIC)(request)
+        assert job.busy_gpu_s == pytest.approx(share * job.alone_s * job.gpus, rel=1e-6)
+        assert job.allocated_gpu_s >= job.busy_gpu_s * (1 - 1e-9)
+    assert sum(job.busy_gpu_s for job in done.jobs) == pytest.approx(done.totals.busy, rel=1e-6)
+    assert sum(job.allocated_gpu_s for job in done.jobs) == pytest.approx(done.totals.allocated, rel=1e-6)
+
+
+def test_preemption_costs_what_a_restart_takes() -> None:
+    requests = [Request("long", 0.0, 1000.0, 16, "crux-resnet"), Request("short", 100.0, 50.0, 16, "crux-resnet")]
+    free, paid = (
+        {job.name: job for job in replay("srtf", requests, restart_s=restart_s).jobs} for restart_s in (0.0, 30.0)
+    )
+    assert free["long"].preemptions == paid["long"].preemptions == 1
+    assert free["short"].end_s == pytest.approx(paid["short"].end_s)
+    assert paid["long"].end_s - free["long"].end_s == pytest.approx(30.0)
+    assert paid["long"].allocated_gpu_s - free["long"].allocated_gpu_s == pytest.approx(16 * 30.0)
+    assert paid["long"].busy_gpu_s == pytest.approx(free["long"].busy_gpu_s)
+
+
+def test_an_elastic_job_does_the_same_work_on_fewer_gpus() -> None:
+    requests = [Request(f"job{number}", 0.0, 3000.0 * (1 + number), 16, "crux-gpt") for number in range(2)]
+    found = {job.name: job for job in replay("optimus", requests, restart_s=0.0).jobs}
+    assert found["job1"].moves >= 1  # it grows when the other has ended
+    assert found["job1"].busy_gpu_s == pytest.approx(2 * found["job0"].busy_gpu_s, rel=1e-6)
+
+
+@pytest.mark.parametrize("queue", names("queue"))
+def test_every_queue_works_with_every_policy(queue: str) -> None:
+    for policy in names("policy"):
+        assert replay(policy, CROWD[:8], queue).waiting == 0
