@@ -14,7 +14,8 @@ from testbed.flow.maxmin import Floats
 class JobOutcome:
     """A job of the trace: when it was submitted, started and ended (None: not within the replay), what it used.
 
-    ``alone_s`` is how long it would have run without contention; ``busy_gpu_s`` the time its GPUs computed.
+    ``alone_s`` is how long it would have run without contention; ``busy_gpu_s`` the time its GPUs computed,
+    ``held_s`` for how long it held any.
     """
 
     name: str
@@ -25,6 +26,7 @@ class JobOutcome:
     alone_s: float
     busy_gpu_s: float = 0.0
     allocated_gpu_s: float = 0.0
+    held_s: float = 0.0
     preemptions: int = 0
     moves: int = 0
 

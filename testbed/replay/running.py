@@ -58,6 +58,7 @@ class RunningJob:
     rate: float = 0.0
     busy_gpu_s: float = 0.0
     held_gpu_s: float = 0.0
+    held_s: float = 0.0
     version: int = 0
     preemptions: int = 0
     moves: int = 0
@@ -92,6 +93,7 @@ class RunningJob:
         self.left -= made
         self.busy_gpu_s += made * self.traffic.job.compute_s * self.gpus
         self.held_gpu_s += seconds * self.gpus
+        self.held_s += seconds
         self.since_s = then_s
 
     def moved_to(self, traffic: Traffic, fluid: Fluid, now_s: float, pause_s: float) -> RunningJob:
@@ -99,7 +101,8 @@ class RunningJob:
         gpus = len(traffic.job.gpus)
         return RunningJob(
             self.request, traffic, fluid, self.left * self.gpus / gpus, self.start_s, now_s, now_s + pause_s,
-            busy_gpu_s=self.busy_gpu_s, held_gpu_s=self.held_gpu_s, preemptions=self.preemptions, moves=self.moves,
+            busy_gpu_s=self.busy_gpu_s, held_gpu_s=self.held_gpu_s, held_s=self.held_s, preemptions=self.preemptions,
+            moves=self.moves,
         )  # fmt: skip
 
     def columns(self, rate: float) -> Floats:
@@ -115,7 +118,7 @@ class RunningJob:
         """What is to be said of it at its end, or at that of the replay."""
         return JobOutcome(
             self.name, self.request.gpus, self.request.submit_s, self.start_s, end_s, self.request.duration_s,
-            self.busy_gpu_s, self.held_gpu_s, self.preemptions, self.moves,
+            self.busy_gpu_s, self.held_gpu_s, self.held_s, self.preemptions, self.moves,
         )  # fmt: skip
 
 

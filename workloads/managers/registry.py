@@ -17,6 +17,7 @@ from workloads.managers.consolidated import Consolidated
 from workloads.managers.fair import Fair
 from workloads.managers.gandiva import TimeSlices
 from workloads.managers.hived import HiveD
+from workloads.managers.kubernetes import Kubernetes
 from workloads.managers.lyra import Lyra
 from workloads.managers.manager import Manager
 from workloads.managers.muri import MuriNet
@@ -50,7 +51,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingP
         "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
         "policy": {
             part.name: part
-            for part in (Gang, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra)
+            for part in (Gang, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra, Kubernetes)
         },
         "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality)},
         "capacity": {part.name: part for part in (Steady, Planned)},

@@ -20,14 +20,22 @@ from typing import Any, Final
 
 from controller.registry import create
 from testbed.progress import Progress
-from testbed.replay.inputs import builder, clos_of_the_paper, double_sided_of_the_paper, requests_of, stage_times
+from testbed.replay.inputs import (
+    builder,
+    clos_of_the_paper,
+    double_sided_of_the_paper,
+    reference_times,
+    requests_of,
+    stage_times,
+)
+from testbed.replay.metrics import manager_metrics
 from testbed.replay.outcome import Replayed
 from testbed.replay.placing import ManagedPlacing
 from testbed.replay.replay import Replay
 from testbed.reproduce.documents import package_version
 from testbed.reproduce.experiment import Settings
 from topologies.fabric import Fabric
-from workloads.managers.registry import manager
+from workloads.managers.named import named_manager
 from workloads.traces.registry import read_trace
 from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import Trace, window
@@ -41,26 +49,31 @@ Result = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One replay. ``trace``: a path, empty for the synthetic trace that ``seed`` draws; ``days`` of it."""
+    """One replay. ``trace``: a path, empty for the synthetic trace that ``seed`` draws; ``days`` of it.
+
+    ``manager`` is one of :data:`workloads.managers.named.MANAGERS`. ``reference``: recorded times are made of
+    iterations on GPUs that lie together, so that a worse placement takes longer; otherwise of those on the first one.
+    """
 
     fabric: str
     scheduler: str
-    placer: str = "none"
+    manager: str = "none"
     seed: int = 1
     trace: str = ""
     days: float = DAYS
     jump: bool = True
+    reference: bool = False
 
     @property
     def label(self) -> str:
         """What the cell is called in messages."""
-        return f"{self.fabric}, {self.placer}, {self.scheduler}"
+        return f"{self.fabric}, {self.manager}, {self.scheduler}"
 
 
-def cell(settings: Settings, fabric: str, scheduler: str, placer: str = "none") -> Cell:
+def cell(settings: Settings, fabric: str, scheduler: str, manager: str = "none") -> Cell:
     """Return the cell that ``settings`` ask for."""
     trace = "" if settings.trace is None else str(settings.trace)
-    return Cell(fabric, scheduler, placer, settings.seed, trace, DAYS if settings.days is None else settings.days)
+    return Cell(fabric, scheduler, manager, settings.seed, trace, DAYS if settings.days is None else settings.days)
 
 
 def trace_of(cell: Cell) -> Trace:
@@ -73,11 +86,11 @@ def replayed(cell: Cell) -> Replayed:
     """Make the replay of ``cell``."""
     fabric: Fabric = FABRICS[cell.fabric]()
     trace, until_s = trace_of(cell), cell.days * DAY_S
-    placing = ManagedPlacing(manager(cell.placer), fabric, stage_times(fabric))
+    placing = ManagedPlacing(named_manager(cell.manager, cell.seed), fabric, stage_times(fabric))
     requests = requests_of(trace, cell.seed)
     replay = Replay(
         fabric, create(cell.scheduler, {}, cell.seed), placing, requests, builder(fabric), seed=cell.seed,
-        until_s=until_s, jump=cell.jump,
+        until_s=until_s, jump=cell.jump, reference_s=reference_times(fabric) if cell.reference else None,
     )  # fmt: skip
     return replay.run()
 
@@ -96,6 +109,7 @@ def result_of(cell: Cell) -> Result:
         "mean_stretch": fmean(_stretch(job.end_s, job.start_s, job.alone_s) for job in ended) if ended else 1.0,
         "mean_jobs": float(jobs.mean()), "mean_gpus": float(allocated.mean()), "gpus": done.gpus,
         "sharing_jobs": _mean_share(means[:, 3], jobs), "sharing_gpus": _mean_share(means[:, 4], allocated),
+        "manager": manager_metrics(done),
         "decisions": done.totals.decisions, "decision_s": done.totals.decision_s,
         "cpu_s": time.process_time() - began,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
@@ -142,7 +156,7 @@ def _made(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Result]
 def _file(out: Path, cell: Cell) -> Path:
     text = json.dumps([package_version(), asdict(cell), _content(cell)], sort_keys=True)
     print_ = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return out / "replays" / f"{cell.fabric}-{cell.placer}-{cell.scheduler}-{print_}.json"
+    return out / "replays" / f"{cell.fabric}-{cell.manager}-{cell.scheduler}-{print_}.json"
 
 
 def _content(cell: Cell) -> str:

@@ -1,0 +1,50 @@
+"""Cluster managers by the names of the systems they follow, and the queue, policy and placer each is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from workloads.managers.manager import Manager
+from workloads.managers.registry import Options, Point, manager
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The parts of a manager, by name, and their options."""
+
+    placer: str = "consolidated"
+    queue: str = "fifo-backfill"
+    policy: str = "gang"
+    options: Mapping[Point, Options] = field(default_factory=dict)
+
+
+MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
+    {
+        "none": Composition("none"),
+        "fifo": Composition(queue="fifo"),
+        "consolidated": Composition(),
+        "fair": Composition(queue="fair"),
+        "kubernetes": Composition("none", "fifo-backfill", "kubernetes"),
+        "srtf": Composition(policy="srtf"),
+        "srsf": Composition(policy="srsf"),
+        "philly": Composition("locality", "fair", "philly"),
+        "tiresias": Composition(policy="tiresias"),
+        "gandiva": Composition(policy="time-slices"),
+        "optimus": Composition(policy="optimus"),
+        "lyra": Composition(policy="lyra"),
+        "hived": Composition("hived"),
+        "muri": Composition("muri"),
+    }
+)
+"""Name -> parts. ``none`` is the placement that Crux calls None: the first free GPUs."""
+
+
+def named_manager(name: str, seed: int | None = None) -> Manager:
+    """Return the manager called ``name``; ``ValueError``, one line, if there is none."""
+    if name not in MANAGERS:
+        raise ValueError(f"unknown manager '{name}', expected one of: {', '.join(sorted(MANAGERS))}")
+    parts = MANAGERS[name]
+    return manager(parts.placer, parts.queue, parts.policy, options=parts.options, seed=seed)
