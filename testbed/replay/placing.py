@@ -30,7 +30,7 @@ class ManagedPlacing:
             Waiting(
                 request.name, request.gpus, request.submit_s, request.duration_s, remaining_s=request.duration_s,
                 compute_s=compute_s, communication_s=communication_s, virtual_cluster=request.virtual_cluster,
-                user=request.user,
+                user=request.user, model=request.model,
             )
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ class Waiting:
 
     ``duration_s`` and ``remaining_s`` are estimates, None where there is none. ``attained_service_s``
     counts GPU-seconds of earlier stretches. ``compute_s`` and ``communication_s`` are those of one
-    iteration of its model alone; 0 for both says that nothing is known. ``attempts`` counts how often
+    iteration of its ``model`` alone; 0 for both says that nothing is known. ``attempts`` counts how often
     it was sent back, ``least_gpus`` and ``most_gpus`` bound an elastic job.
 
     ``started_s`` is when it first started, ``waiting_since_s`` when it last joined those that wait (None for
@@ -32,6 +32,7 @@ class Waiting:
     communication_s: float = 0.0
     virtual_cluster: str = ""
     user: str = ""
+    model: str = ""
     preemptible: bool = True
     attempts: int = 0
     least_gpus: int | None = None

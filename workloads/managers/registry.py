@@ -28,6 +28,7 @@ from workloads.managers.points import Capacity, Placer, Policy, Queue
 from workloads.managers.policies import Gang
 from workloads.managers.queues import Fifo, FifoBackfill
 from workloads.managers.shortest import Srsf, Srtf
+from workloads.managers.skew import SkewAware
 from workloads.managers.tiresias import Tiresias
 
 Point = Literal["queue", "policy", "placer", "capacity"]
@@ -53,7 +54,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingP
             part.name: part
             for part in (Gang, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra, Kubernetes)
         },
-        "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality)},
+        "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
         "capacity": {part.name: part for part in (Steady, Planned)},
     }
 )

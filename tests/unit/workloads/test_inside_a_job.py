@@ -1,0 +1,59 @@
+"""What systems inside a job decide: Lina's devices for experts, RALP's cut, what becomes of jobs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workloads.experts import devices_of, hosts_of_packed
+from workloads.layers import VGG16, best_cut, traffic
+from workloads.traces.fates import SHARES, ended_early, fate_of, with_prerun, without_repeats
+
+
+def test_linas_devices_for_experts() -> None:
+    assert devices_of([8, 4, 2, 2], 8) == [4, 2, 1, 1]
+    assert devices_of([50, 30, 12, 8], 4) == [2, 1, 1, 0]
+    assert hosts_of_packed([2, 1, 1, 0], [50, 30, 12, 8]) == {3: 2}
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=16).filter(any), st.integers(1, 64))
+def test_devices_add_up_and_follow_popularity(popularity: list[int], devices: int) -> None:
+    counts = devices_of(popularity, devices)
+    assert sum(counts) == devices
+    for one in range(len(counts)):
+        assert abs(counts[one] - devices * popularity[one] / sum(popularity)) < 1
+        assert all(counts[one] >= counts[other] for other in range(len(counts)) if popularity[one] > popularity[other])
+    assert set(hosts_of_packed(counts, popularity)) == {place for place, count in enumerate(counts) if count == 0}
+
+
+def test_ralp_on_vgg16_moves_nine_times_less() -> None:
+    assert traffic(VGG16, len(VGG16), 32) == pytest.approx(1053.6e6)
+    cut = best_cut(VGG16, 32, workers=4, bits_per_s=10e9, server_flops_per_s=10e12)
+    assert VGG16[cut.first].name == "fc6"
+    assert cut.traffic == pytest.approx(116.8e6, rel=1e-3)
+    assert cut.saving == pytest.approx(9.0, rel=0.01)
+
+
+def test_a_slow_server_is_given_no_layers() -> None:
+    cut = best_cut(VGG16, 32, workers=64, bits_per_s=400e9, server_flops_per_s=1e9)
+    assert cut.first == len(VGG16)
+    assert cut.saving == 1.0
+
+
+def test_fates_come_in_the_published_shares_and_the_same_again() -> None:
+    fates = [fate_of(f"job{number}", 1 + number % 16, 1000.0, seed=3) for number in range(20_000)]
+    shares = {status: count / len(fates) for status, count in Counter(fate.status for fate in fates).items()}
+    assert shares == pytest.approx(dict(SHARES), abs=0.01)
+    assert fate_of("job7", 8, 1000.0, 3) == fate_of("job7", 8, 1000.0, 3)
+    assert all(len(fate.attempts) <= 5 and max(fate.attempts) <= 1000.0 for fate in fates)
+
+
+def test_the_policies_against_failures_save_time_and_change_no_outcome() -> None:
+    for number in range(500):
+        fate = fate_of(f"job{number}", 16, 1000.0, seed=1)
+        for other in (with_prerun(fate, 1.0), without_repeats(fate), ended_early(fate)):
+            assert other.ran_s <= fate.ran_s
+            assert (other.status, other.cause) == (fate.status, fate.cause)
