@@ -48,7 +48,7 @@ VGG16: Final[tuple[Layer, ...]] = (
 
 
 def traffic(layers: Sequence[Layer], first: int, batch: int) -> float:
-    """Bytes that a worker of ``batch`` samples moves in an iteration, both ways, if the server has ``layers[first:]``."""
+    """Bytes that a worker of ``batch`` samples moves per iteration, both ways; the server has ``layers[first:]``."""
     kept = 2 * sum(layer.parameters for layer in layers[:first])
     return kept + (2 * layers[first].input_bytes * batch if first < len(layers) else 0.0)
 
