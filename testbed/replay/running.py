@@ -40,7 +40,7 @@ Builder = Callable[[Request, tuple[str, ...]], Job]
 """Makes the job of a request on its GPUs."""
 
 
-@dataclass
+@dataclass(eq=False)
 class RunningJob:
     """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
 
