@@ -129,6 +129,8 @@ class Replay:
         while self._ends and self._stale(self._ends[0]):
             heapq.heappop(self._ends)
         arrival = inf if self._next is None else self._next.submit_s
+        if not (self._next or self._running or self._standing or self._placing.waiting):
+            return inf  # whatever the manager still expects
         resumes = min((running.stands_until_s for running in self._standing.values()), default=inf)
         return min(arrival, self._ends[0][0] if self._ends else inf, resumes, self._placing.next_s())
 

@@ -18,6 +18,7 @@ from workloads.managers.fair import Fair
 from workloads.managers.gandiva import TimeSlices
 from workloads.managers.hived import HiveD
 from workloads.managers.kubernetes import Kubernetes
+from workloads.managers.lending import InferenceLoad
 from workloads.managers.lyra import Lyra
 from workloads.managers.manager import Manager
 from workloads.managers.muri import MuriNet
@@ -55,7 +56,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingP
             for part in (Gang, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra, Kubernetes)
         },
         "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
-        "capacity": {part.name: part for part in (Steady, Planned)},
+        "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},
     }
 )
 

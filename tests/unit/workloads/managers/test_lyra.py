@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from topologies.clos import clos
 from workloads.managers.actions import Loan, Preempt, Reclaim, Start
 from workloads.managers.cluster import empty_cluster
+from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
 from workloads.managers.knapsack import choose
 from workloads.managers.points import CapacityChanged, Submitted
@@ -68,6 +69,17 @@ def test_servers_are_lent_and_reclaimed_and_whoever_ran_there_waits_again() -> N
     preempted = [action.job for action in back if isinstance(action, Preempt)]
     assert len(preempted) == 1
     assert [action.hosts for action in back if isinstance(action, Reclaim)] == [("h2",)]
+
+
+def test_loans_follow_the_load_of_inference_and_shorten_the_queue() -> None:
+    lent = ("h2", "h3")
+    load = {"hosts": lent, "mean": 0.5, "swing": 0.5, "spare": 0.0}
+    jobs = [Waiting(f"j{n}", 4, 0.0, 30_000.0, remaining_s=30_000.0) for n in range(6)]
+    ends = {}
+    for policy, options in (("gang", {}), ("lyra", {"loan_hosts": lent, "restart_s": 0.0})):
+        made = manager("none", policy=policy, capacity="inference", options={"capacity": load, "policy": options})
+        ends[policy] = sum(each.end_s for each in Play(made, FABRIC, jobs).run()) / len(jobs)
+    assert ends["lyra"] < ends["gang"]
 
 
 def test_an_elastic_job_shrinks_to_let_another_start() -> None:
