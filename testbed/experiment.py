@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Final
 
 from topologies.fabric import Fabric
@@ -51,11 +50,11 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class LinkFailure:
-    """A cable, named by either of its links, that carries nothing from ``at_s`` to ``until_s`` (infinite: for good)."""
+    """A cable, named by either of its links, that carries nothing from ``at_s`` to ``until_s`` (None: for good)."""
 
     link: str
     at_s: float
-    until_s: float = inf
+    until_s: float | None = None
 
 
 @dataclass(frozen=True)

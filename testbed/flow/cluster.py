@@ -158,7 +158,7 @@ class FluidCluster:
 
     def _expect_failure(self, failure: LinkFailure) -> None:
         self.at(failure.at_s, lambda _late: self._change_links(LinkDown(failure.link)))
-        if failure.until_s < inf:
+        if failure.until_s is not None:
             self.at(failure.until_s, lambda _late: self._change_links(LinkUp(failure.link)))
 
     def _change_links(self, event: LinkDown | LinkUp) -> None:

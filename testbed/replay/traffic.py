@@ -30,6 +30,7 @@ class Traffic:
         """Seconds of an iteration where only the job's own host links bound its communication."""
         self._lead_s = self._flows.lead_s
         self._phase = Random(f"{seed}|{job.name}").random()
+        self._names = frozenset(flow.id for flow in job.flows)
         self._paths: Sequence[Path] = ()
         self.loads: Mapping[int, float] = {}
         self.links = 0
@@ -75,7 +76,9 @@ class Traffic:
         Without a shift the job stands at a phase of its own, drawn by the seed: jobs do not start together.
         """
         job = self.job
-        level = min((decision.level_of(flow, levels - 1) for flow in job.flows), default=levels - 1)
+        level = decision.levels.get(job.name, levels - 1)
+        if not self._names.isdisjoint(decision.levels):
+            level = min(decision.level_of(flow, levels - 1) for flow in job.flows)
         plain = Fluid(job.compute_s, self._lead_s, self.loads, level, float(len(job.gpus)))
         period_s = decision.periods.get(job.name, 0.0)
         if period_s <= 0.0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Annotated, Final, Literal
 
 from pydantic import (
@@ -174,7 +173,7 @@ class FailureSpec(_Spec):
 
     def value(self) -> LinkFailure:
         """Return it as engines take it."""
-        return LinkFailure(self.link, self.at, inf if self.until is None else self.until)
+        return LinkFailure(self.link, self.at, self.until)
 
 
 class SchedulerSpec(BaseModel):

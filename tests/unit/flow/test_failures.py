@@ -10,8 +10,10 @@ import yaml
 
 from testbed.api import prepare, run_scenario
 from testbed.errors import BadInputError
+from testbed.experiment import LinkFailure
 from testbed.flow.engine import FlowEngine
 from testbed.record import RunRecord
+from testbed.rundir import RunDirectory
 
 TWO_WAYS = {
     "kind": "clos", "hosts": 4, "gpus_per_host": 1, "nics_per_host": 1, "tors": 2, "aggregations": 2,
@@ -60,6 +62,15 @@ def test_every_decision_while_a_cable_is_down_avoids_it(tmp_path: Path) -> None:
         assert causes[-1] == "tor1->agg1 failed"
         used = {link for path in record.decisions[-1].decision.paths.values() for link in path}
         assert used and not used & {"tor1->agg1", "agg1->tor1"}
+
+
+def test_a_run_with_failures_is_written_and_read_back(tmp_path: Path) -> None:
+    path = scenario(tmp_path, [{"link": "tor1->agg1", "at": "5s"}, {"link": "tor0->agg1", "at": "7s", "until": "9s"}])
+    made = run_scenario(str(path), engine="flow", out=tmp_path)
+    experiment = RunDirectory.open(made.directory).read_experiment()
+    assert experiment.failures == (LinkFailure("tor1->agg1", 5.0), LinkFailure("tor0->agg1", 7.0, 9.0))
+    resolved = prepare(str(made.directory / "scenario.yaml"), engine="flow").experiments[0]
+    assert resolved.failures == experiment.failures
 
 
 def test_an_emulation_refuses_failures_and_names_the_line(tmp_path: Path) -> None:
