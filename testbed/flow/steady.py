@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -60,19 +61,27 @@ State = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Iterations per second of each job, the seconds that were computed to know it, and where the jobs stand then."""
+    """Iterations per second of each job, the seconds that were computed to know it, and where the jobs stand then.
+
+    ``lasting``: these are long-run rates, not averages over just ``horizon_s``.
+    """
 
     rates: tuple[float, ...]
     horizon_s: float
     states: tuple[State, ...]
+    lasting: bool
 
 
 def settle(
-    jobs: Sequence[Fluid], horizon_s: float | None = None, states: Sequence[State | None] = ()
+    jobs: Sequence[Fluid],
+    horizon_s: float | None = None,
+    states: Sequence[State | None] = (),
+    limit_s: float = inf,
 ) -> Settled:
     """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on.
 
     ``states`` say where the jobs stand at 0; None, or no states, for one that stands where its ``offset_s`` says.
+    No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
     """
     times = np.array([[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs])
     starts, links, shares, count = _shared_links(jobs)
@@ -85,9 +94,12 @@ def settle(
     for number, state in enumerate(states):
         if state is not None:
             left[:, number] = np.minimum(np.array(state) * (1.0, 1.0, times[number, 2]), times[number, :3])
-    reached = run(left, times, starts, links, shares, count, levels, weights, first, doublings, rates)
+    if limit_s <= 0.0:
+        raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
+    reached = run(left, times, starts, links, shares, count, levels, weights, first, limit_s, doublings, rates)
+    lasting = horizon_s is None and reached < limit_s - SLACK_S
     left[2] = np.divide(left[2], times[:, 2], out=np.zeros(len(jobs)), where=times[:, 2] > 0)
-    return Settled(tuple(rates.tolist()), reached, tuple(zip(*left.tolist(), strict=True)))
+    return Settled(tuple(rates.tolist()), reached, tuple(zip(*left.tolist(), strict=True)), lasting)
 
 
 def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, int]:
@@ -277,6 +289,7 @@ def run(
     levels: Integers,
     weights: Floats,
     first_s: float,
+    limit_s: float,
     doublings: int,
     rates: Floats,
 ) -> float:
@@ -290,7 +303,7 @@ def run(
     speed, free, wanted = np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, anew = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
-    now, end, before, still = 0.0, first_s, -1.0, 0
+    now, end, before, still = 0.0, min(first_s, limit_s), -1.0, 0
     while True:
         while now < end - SLACK_S:
             who_sends(left, sending)
@@ -302,13 +315,13 @@ def run(
             step = min(end - now, next_event(left, speed))
             advance(left, times, speed, now, step, sums)
             now += step
-        if end == first_s:
+        if end == first_s or end >= limit_s:
             rates[:] = sums[0] / now
         else:
             weighted(sums, half, now, rates)
         busy = (weights * rates * times[:, 0]).sum()
         still = still + 1 if abs(busy - before) < TOLERANCE * weights.sum() else 0
-        if doublings == 0 or still == 2:
+        if doublings == 0 or still == 2 or end >= limit_s:
             return now
         half[:] = sums
-        before, end, doublings = busy, 2.0 * end, doublings - 1
+        before, end, doublings = busy, min(2.0 * end, limit_s), doublings - 1

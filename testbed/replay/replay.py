@@ -128,11 +128,15 @@ class Replay:
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
             heapq.heappop(self._ends)
-        arrival = inf if self._next is None else self._next.submit_s
         if not (self._next or self._running or self._standing or self._placing.waiting):
             return inf  # whatever the manager still expects
+        return min(self._expected_s(), self._ends[0][0] if self._ends else inf)
+
+    def _expected_s(self) -> float:
+        """The next event that does not depend on how fast jobs run: one comes or goes on, the manager wakes."""
+        arrival = inf if self._next is None else self._next.submit_s
         resumes = min((running.stands_until_s for running in self._standing.values()), default=inf)
-        return min(arrival, self._ends[0][0] if self._ends else inf, resumes, self._placing.next_s())
+        return min(arrival, resumes, self._placing.next_s())
 
     def _stale(self, end: tuple[float, int, str]) -> bool:
         running = self._running.get(end[2])
@@ -167,10 +171,10 @@ class Replay:
                 self._running[name].state = state
         return found
 
-    def _settled(self, members: Sequence[str], seconds: float | None = None) -> Settled:
+    def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
         """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
-        return settle([each.fluid for each in running], seconds, [each.state for each in running])
+        return settle([each.fluid for each in running], seconds, [each.state for each in running], limit_s)
 
     # Jobs go and come
 
@@ -309,17 +313,26 @@ class Replay:
         return True
 
     def _settle(self, touched: Iterable[str]) -> None:
+        """Find the rates of the groups of ``touched``, and of those whose rates held until now only."""
         links = {name: running.traffic.links for name, running in self._running.items()}
-        for members in groups(links, touched):
-            self._totals.settled += len(members) > 1
-            settled = self._settled(members)
-            for name, rate, state in zip(members, settled.rates, settled.states, strict=True):
-                running = self._running[name]
-                running.advance(self.now_s, running.rate)
-                running.rate, running.group = rate, members
+        over = [name for name, running in self._running.items() if running.rate_until_s <= self.now_s]
+        for members in groups(links, [*touched, *over]):
+            if len(members) == 1:
+                self._take_rate(members, 0, 1.0 / self._running[members[0]].fluid.period_s, inf)
+                continue
+            self._totals.settled += 1
+            expected_s = self._expected_s()
+            settled = self._settled(members, limit_s=max(_INSTANT_S, expected_s - self.now_s))
+            for place, rate in enumerate(settled.rates):
+                self._take_rate(members, place, rate, inf if settled.lasting else expected_s)
                 if self._jump:
-                    running.state = state
-                self._expect_end(running)
+                    self._running[members[place]].state = settled.states[place]
+
+    def _take_rate(self, members: tuple[str, ...], place: int, rate: float, until_s: float) -> None:
+        running = self._running[members[place]]
+        running.advance(self.now_s, running.rate)
+        running.rate, running.rate_until_s, running.group = rate, until_s, members
+        self._expect_end(running)
 
     def _expect_end(self, running: RunningJob) -> None:
         self._version += 1

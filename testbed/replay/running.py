@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -45,7 +46,7 @@ class RunningJob:
     """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
 
     Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
-    that have to do with each other over links, itself included.
+    that have to do with each other over links, itself included; ``rate`` holds until ``rate_until_s``.
     """
 
     request: Request
@@ -56,6 +57,7 @@ class RunningJob:
     since_s: float
     stands_until_s: float = 0.0
     rate: float = 0.0
+    rate_until_s: float = inf
     busy_gpu_s: float = 0.0
     held_gpu_s: float = 0.0
     held_s: float = 0.0
