@@ -17,7 +17,7 @@ import numpy as np
 
 from testbed.flow.compiled import compiled
 from testbed.flow.maxmin import Flags, Floats, Integers
-from testbed.flow.periodic import SLACK_S, next_event, state_at_start
+from testbed.flow.periodic import SLACK_S, state_at_start
 
 FIRST_PERIODS: Final = 16
 """Iterations of the slowest job, alone, in the first stretch."""
@@ -240,34 +240,41 @@ def rise_together(
 
 
 @compiled
-def who_sends(left: Floats, sending: Flags) -> None:
-    """Write into ``sending`` who wants its links."""
-    for job in range(len(sending)):
-        sending[job] = left[1, job] <= 0.0 < left[2, job]
+def next_of(job: int, left: Floats, speed: Floats) -> float:
+    """Return the seconds until a compute, a lead or the communication of ``job`` ends; infinite for none of them."""
+    step = np.inf
+    if left[0, job] > 0.0:
+        step = left[0, job]
+    if left[1, job] > 0.0:
+        step = min(step, left[1, job])
+    if speed[job] > 0.0:
+        step = min(step, left[2, job] / speed[job])
+    return step
 
 
 @compiled
-def advance(left: Floats, times: Floats, speed: Floats, now: float, step: float, sums: Floats) -> None:
-    """Let ``step`` seconds pass; what has ended starts anew.
+def bring_to(now: float, job: int, left: Floats, times: Floats, speed: Floats, since: Floats, sums: Floats) -> None:
+    """Let time pass for ``job`` from ``since`` [jobs] to ``now``, at most its next event; what has ended begins anew.
 
     ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them.
     """
-    for job in range(left.shape[1]):
-        if left[0, job] > 0.0:
-            part = step / times[job, 0]
-            sums[0, job] += part
-            sums[1, job] += part * (now + 0.5 * step)
-            for row in range(2):
-                left[row, job] -= step
-                if left[row, job] <= SLACK_S:
-                    left[row, job] = 0.0
-        if speed[job] > 0.0:
-            left[2, job] -= step * speed[job]
-            if left[2, job] <= SLACK_S:
-                left[2, job] = 0.0
-        if left[0, job] <= 0.0 and left[2, job] <= 0.0:
-            for row in range(3):
-                left[row, job] = times[job, row]
+    step = now - since[job]
+    if left[0, job] > 0.0:
+        part = step / times[job, 0]
+        sums[0, job] += part
+        sums[1, job] += part * (since[job] + 0.5 * step)
+        for row in range(2):
+            left[row, job] -= step
+            if left[row, job] <= SLACK_S:
+                left[row, job] = 0.0
+    if speed[job] > 0.0:
+        left[2, job] -= step * speed[job]
+        if left[2, job] <= SLACK_S:
+            left[2, job] = 0.0
+    if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+        for row in range(3):
+            left[row, job] = times[job, row]
+    since[job] = now
 
 
 @compiled
@@ -303,18 +310,32 @@ def run(
     speed, free, wanted = np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, anew = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
+    since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
     now, end, before, still = 0.0, min(first_s, limit_s), -1.0, 0
     while True:
         while now < end - SLACK_S:
-            who_sends(left, sending)
-            if (sending != last).any():
+            changed = False
+            for job in range(jobs):
+                if due[job] <= now + SLACK_S:
+                    bring_to(now, job, left, times, speed, since, sums)
+                    sending[job] = left[1, job] <= 0.0 < left[2, job]
+                    if not sending[job]:
+                        speed[job] = 0.0
+                    due[job] = now + next_of(job, left, speed)
+                    changed = changed or sending[job] != last[job]
+            if changed:
                 touched(sending, last, near, anew)
-                speed *= sending
+                for job in range(jobs):
+                    if anew[job]:
+                        bring_to(now, job, left, times, speed, since, sums)
                 speeds(anew, starts, links, shares, free, wanted, levels, order, speed)
+                for job in range(jobs):
+                    if anew[job]:
+                        due[job] = now + next_of(job, left, speed)
                 last[:] = sending
-            step = min(end - now, next_event(left, speed))
-            advance(left, times, speed, now, step, sums)
-            now += step
+            now = min(end, due.min())
+        for job in range(jobs):
+            bring_to(now, job, left, times, speed, since, sums)
         if end == first_s or end >= limit_s:
             rates[:] = sums[0] / now
         else:
