@@ -73,23 +73,24 @@ def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers
     """
     choice = np.zeros(len(job.bytes), np.intp)
     rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
+    capacity = job.index.capacity
     for batch in job.batches:
-        loads = load[batch.candidates]
+        loads = load.take(batch.candidates)
         largest = np.maximum.reduce(loads)
-        smallest = np.minimum.reduce(largest, axis=1, keepdims=True)
-        sums = np.where(largest == smallest, _sum_in_order(loads), np.inf)
+        sums = _sum_in_order(loads)
+        sums[largest != np.minimum.reduce(largest, axis=1, keepdims=True)] = np.inf
         taken = sums.argmin(axis=1)
         links = batch.candidates[:, np.arange(len(taken)), taken]
-        load[links] += rates[batch.flows] / job.index.capacity[links]
+        load[links] += rates.take(batch.flows) / capacity.take(links)
         choice[batch.flows] = taken
     return choice
 
 
 def _sum_in_order(loads: Floats) -> Floats:
     """Sums over the hops, the first hop first: how it is added up must not depend on the number of flows."""
-    total: Floats = loads[0]
+    total: Floats = loads[0].copy()
     for hop in loads[1:]:
-        total = total + hop
+        total += hop
     return total
 
 
