@@ -240,41 +240,58 @@ def rise_together(
 
 
 @compiled
-def next_of(job: int, left: Floats, speed: Floats) -> float:
-    """Return the seconds until a compute, a lead or the communication of ``job`` ends; infinite for none of them."""
-    step = np.inf
-    if left[0, job] > 0.0:
-        step = left[0, job]
-    if left[1, job] > 0.0:
-        step = min(step, left[1, job])
-    if speed[job] > 0.0:
-        step = min(step, left[2, job] / speed[job])
-    return step
+def expect(who: Flags, now: float, left: Floats, speed: Floats, due: Floats) -> None:
+    """Write into ``due`` [jobs] when the next part (compute, lead, communication) of each of ``who`` ends, if any."""
+    for job in range(len(who)):
+        if who[job]:
+            step = np.inf
+            if left[0, job] > 0.0:
+                step = left[0, job]
+            if left[1, job] > 0.0:
+                step = min(step, left[1, job])
+            if speed[job] > 0.0:
+                step = min(step, left[2, job] / speed[job])
+            due[job] = now + step
 
 
 @compiled
-def bring_to(now: float, job: int, left: Floats, times: Floats, speed: Floats, since: Floats, sums: Floats) -> None:
-    """Let time pass for ``job`` from ``since`` [jobs] to ``now``, at most its next event; what has ended begins anew.
+def bring_to(now: float, who: Flags, left: Floats, times: Floats, speed: Floats, since: Floats, sums: Floats) -> None:
+    """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended begins anew.
 
     ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them.
     """
-    step = now - since[job]
-    if left[0, job] > 0.0:
-        part = step / times[job, 0]
-        sums[0, job] += part
-        sums[1, job] += part * (since[job] + 0.5 * step)
-        for row in range(2):
-            left[row, job] -= step
-            if left[row, job] <= SLACK_S:
-                left[row, job] = 0.0
-    if speed[job] > 0.0:
-        left[2, job] -= step * speed[job]
-        if left[2, job] <= SLACK_S:
-            left[2, job] = 0.0
-    if left[0, job] <= 0.0 and left[2, job] <= 0.0:
-        for row in range(3):
-            left[row, job] = times[job, row]
-    since[job] = now
+    for job in range(len(who)):
+        if who[job]:
+            step = now - since[job]
+            if left[0, job] > 0.0:
+                part = step / times[job, 0]
+                sums[0, job] += part
+                sums[1, job] += part * (since[job] + 0.5 * step)
+                for row in range(2):
+                    left[row, job] -= step
+                    if left[row, job] <= SLACK_S:
+                        left[row, job] = 0.0
+            if speed[job] > 0.0:
+                left[2, job] -= step * speed[job]
+                if left[2, job] <= SLACK_S:
+                    left[2, job] = 0.0
+            if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+                for row in range(3):
+                    left[row, job] = times[job, row]
+            since[job] = now
+
+
+@compiled
+def wish(who: Flags, left: Floats, sending: Flags, last: Flags, speed: Floats) -> bool:
+    """Write into ``sending`` whether each of ``who`` wants its links, and stop those that do not; return any change."""
+    changed = False
+    for job in range(len(who)):
+        if who[job]:
+            sending[job] = left[1, job] <= 0.0 < left[2, job]
+            if not sending[job]:
+                speed[job] = 0.0
+            changed = changed or sending[job] != last[job]
+    return changed
 
 
 @compiled
@@ -310,32 +327,24 @@ def run(
     speed, free, wanted = np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, anew = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
+    ready, everybody = np.zeros(jobs, np.bool_), np.ones(jobs, np.bool_)
     since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
     now, end, before, still = 0.0, min(first_s, limit_s), -1.0, 0
     while True:
         while now < end - SLACK_S:
-            changed = False
             for job in range(jobs):
-                if due[job] <= now + SLACK_S:
-                    bring_to(now, job, left, times, speed, since, sums)
-                    sending[job] = left[1, job] <= 0.0 < left[2, job]
-                    if not sending[job]:
-                        speed[job] = 0.0
-                    due[job] = now + next_of(job, left, speed)
-                    changed = changed or sending[job] != last[job]
+                ready[job] = due[job] <= now + SLACK_S
+            bring_to(now, ready, left, times, speed, since, sums)
+            changed = wish(ready, left, sending, last, speed)
+            expect(ready, now, left, speed, due)
             if changed:
                 touched(sending, last, near, anew)
-                for job in range(jobs):
-                    if anew[job]:
-                        bring_to(now, job, left, times, speed, since, sums)
+                bring_to(now, anew, left, times, speed, since, sums)
                 speeds(anew, starts, links, shares, free, wanted, levels, order, speed)
-                for job in range(jobs):
-                    if anew[job]:
-                        due[job] = now + next_of(job, left, speed)
+                expect(anew, now, left, speed, due)
                 last[:] = sending
             now = min(end, due.min())
-        for job in range(jobs):
-            bring_to(now, job, left, times, speed, since, sums)
+        bring_to(now, everybody, left, times, speed, since, sums)
         if end == first_s or end >= limit_s:
             rates[:] = sums[0] / now
         else:
