@@ -118,6 +118,8 @@ def _settings(arguments: argparse.Namespace, experiment: Experiment) -> Settings
             raise BadInputError(f"{option} must be at least 1, not {value}")
     if emulates and arguments.cases is not None:
         raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
+    if not experiment.CASES and arguments.cases is not None:
+        raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
     if not emulates and (arguments.seeds is not None or arguments.only):
         raise BadInputError(f"{arguments.name} emulates nothing, expected neither --seeds nor --row")
     if not replays(experiment) and (arguments.trace is not None or arguments.days is not None):
@@ -171,8 +173,7 @@ def _list(as_json: bool) -> None:
 
 
 def _show(name: str, experiment: Experiment, settings: Settings, rows: Sequence[Row]) -> None:
-    size = f"{settings.seeds} hash seeds from {settings.seed}" if seeds_of(experiment) else _cases(settings)
-    print(f"{name}: {experiment.SUMMARY} ({experiment.SOURCE}); {size}")
+    print(f"{name}: {experiment.SUMMARY} ({experiment.SOURCE}); {_size(experiment, settings)}")
     columns = experiment.COLUMNS
     table = new_table("", left=("",), right=tuple(column.title for column in columns))
     for row in rows:
@@ -183,8 +184,13 @@ def _show(name: str, experiment: Experiment, settings: Settings, rows: Sequence[
             print(f"{row.label}: {row.note}")
 
 
-def _cases(settings: Settings) -> str:
-    return f"{settings.cases} cases, seed {settings.seed}"
+def _size(experiment: Experiment, settings: Settings) -> str:
+    """How much of what: hash seeds, generated cases, a replayed trace, or an example that is what it is."""
+    if seeds_of(experiment):
+        return f"{settings.seeds} hash seeds from {settings.seed}"
+    if replays(experiment):
+        return f"seed {settings.seed}"
+    return f"{settings.cases} cases, seed {settings.seed}" if experiment.CASES else "a worked example"
 
 
 def _cell(column: Column, row: Row) -> str:
