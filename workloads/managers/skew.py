@@ -41,12 +41,3 @@ class SkewAware:
         """On the fewest hosts, or on the first free GPUs."""
         skewed = SKEW.get(job.model, 0.0) > self._limit
         return (self._together if skewed else self._anywhere).place(state, job, gpus)
-
-
-def server_egress(total: float, shards: float, gpus: int, here: int) -> float:
-    """Bytes that a node sends per iteration with a parameter server shard per GPU (Tiresias section 3.2).
-
-    ``total``: bytes of the model; ``shards``: those whose server is on the node; ``gpus`` of the job, ``here`` of them
-    on the node. Its workers push the gradients of what is elsewhere, its servers send parameters to workers elsewhere.
-    """
-    return here * (total - shards) + (gpus - here) * shards

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.experts import devices_of, hosts_of_packed
-from workloads.layers import VGG16, best_cut, traffic
+from workloads.lina import devices_of, hosts_of_packed
+from workloads.parameter_server import server_egress
+from workloads.ralp import VGG16, best_cut, traffic
 from workloads.traces.fates import SHARES, ended_early, fate_of, with_prerun, without_repeats
 
 
@@ -57,3 +58,9 @@ def test_the_policies_against_failures_save_time_and_change_no_outcome() -> None
         for other in (with_prerun(fate, 1.0), without_repeats(fate), ended_early(fate)):
             assert other.ran_s <= fate.ran_s
             assert (other.status, other.cause) == (fate.status, fate.cause)
+
+
+def test_a_node_sends_gradients_of_what_is_elsewhere_and_parameters_to_workers_elsewhere() -> None:
+    # Two nodes with two GPUs each, half the model on each: every node sends 2 halves out and serves 2 workers a half.
+    assert server_egress(100.0, 50.0, 4, 2) == 2 * 50.0 + 2 * 50.0
+    assert server_egress(100.0, 100.0, 4, 4) == 0.0  # all on one node

@@ -1,4 +1,4 @@
-"""Tiresias's placement, and the traffic of parameter servers."""
+"""Tiresias's placement by skew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workloads.managers.cluster import empty_cluster
 from workloads.managers.jobs import Waiting
 from workloads.managers.points import Placer
 from workloads.managers.registry import create
-from workloads.managers.skew import SKEW, SkewAware, server_egress
+from workloads.managers.skew import SKEW, SkewAware
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=1, tors=2, aggregations=1, port_rate=1e9, fabric_rate=1e9)
 
@@ -34,9 +34,3 @@ def test_any_limit_between_the_families_separates_them(limit: float) -> None:
     skewed = {model for model, skew in SKEW.items() if skew > limit}
     assert skewed == {"vgg19", "vgg16", "vgg11", "alexnet"}
     SkewAware(limit=limit)
-
-
-def test_a_node_sends_gradients_of_what_is_elsewhere_and_parameters_to_workers_elsewhere() -> None:
-    # Two nodes with two GPUs each, half the model on each: every node sends 2 halves out and serves 2 workers a half.
-    assert server_egress(100.0, 50.0, 4, 2) == 2 * 50.0 + 2 * 50.0
-    assert server_egress(100.0, 100.0, 4, 4) == 0.0  # all on one node
