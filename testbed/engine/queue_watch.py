@@ -47,13 +47,8 @@ class QueueWatch:
         self._open: dict[tuple[str, str], Change] = {}
         self._closed: list[Change] = []
 
-    def look(self, now: float, urgent: Sequence[str] = ()) -> None:
-        """Read back the links whose turn it is, and ``urgent`` ones, at ``now`` on the run's clock."""
-        for _ in self.looking(now, urgent):
-            pass
-
     def looking(self, now: float, urgent: Sequence[str] = ()) -> Iterator[None]:
-        """The same, a few links at a time."""
+        """Read back the links whose turn it is, and ``urgent`` ones, at ``now`` on the run's clock, a few at a time."""
         turn = self._turn[:LINKS_PER_LOOK]
         self._turn = self._turn[LINKS_PER_LOOK:] + turn
         for number, name in enumerate(dict.fromkeys([*urgent, *turn]), start=1):

@@ -42,9 +42,10 @@ class Waiting:
     ran_s: float = 0.0
     number: int = 0
 
-    def waited_s(self, now_s: float) -> float:
-        """Seconds of waiting since it came, or last ran."""
-        return now_s - (self.submit_s if self.waiting_since_s is None else self.waiting_since_s)
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that are left of it on the GPUs it asks for; None if nobody knows."""
+        return self.duration_s if self.remaining_s is None else self.remaining_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,17 @@ class Running:
         """GPU-seconds since the job came, or was promoted."""
         return self.job.attained_service_s + len(self.gpus) * (now_s - self.since_s)
 
+    def left_s(self, now_s: float) -> float | None:
+        """Seconds that are left of it on the GPUs it asked for, had it run undisturbed; None if nobody knows."""
+        if self.job.left_s is None:
+            return None
+        return max(0.0, self.job.left_s - (now_s - self.since_s) * len(self.gpus) / self.job.gpus)
+
     def until(self, now_s: float) -> Waiting:
-        """The job as it asks again if it stops at ``now_s``; its remaining time is for whoever counts progress."""
+        """The job as it asks again, or goes on, if it stops at ``now_s``."""
         return replace(
             self.job,
+            remaining_s=self.left_s(now_s),
             attained_service_s=self.attained_service_s(now_s),
             ran_s=self.job.ran_s + now_s - self.since_s,
             waiting_since_s=now_s,

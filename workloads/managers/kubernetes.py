@@ -9,6 +9,7 @@ from typing import ClassVar
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.points import Event, Turn, Want
+from workloads.managers.preemption import asked_by
 
 
 class Kubernetes:
@@ -37,7 +38,7 @@ class Kubernetes:
 
     @staticmethod
     def _want(each: Running | Waiting, gpus: int) -> Want:
-        job = each.job if isinstance(each, Running) else each
+        job = asked_by(each)
         pause_s = 0.0 if gpus == job.gpus else inf
         kind = "resize" if isinstance(each, Running) else "start"
         return Want(job, gpus, kind, reason="a pod found a GPU", pause_s=pause_s)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.knapsack import choose
 from workloads.managers.points import CapacityChanged, Event, Turn, Want, Wish
-from workloads.managers.preemption import Candidate, present_gpus
+from workloads.managers.preemption import Candidate, asked_by, present_gpus
 from workloads.managers.reclaiming import hosts_to_return
 from workloads.managers.shortest import remaining_s
 
@@ -78,7 +78,7 @@ class Lyra:
         """Elastic job -> seconds that 1, 2, .. GPUs beyond the least save it."""
         found = {}
         for each in jobs:
-            job = each.job if isinstance(each, Running) else each
+            job = asked_by(each)
             least, most = self._least(job), self._most(job)
             if most > least:
                 service = remaining_s(each, now_s) * job.gpus

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster import ClusterState
-from workloads.managers.jobs import Running, Waiting
+from workloads.managers.jobs import Waiting
 from workloads.managers.points import Event, Tick, Turn, Want, Wish
-from workloads.managers.preemption import Candidate, present_gpus
+from workloads.managers.preemption import Candidate, asked_by, present_gpus
 from workloads.managers.shortest import remaining_s
 
 ROUND_S = 600.0
@@ -49,7 +49,7 @@ class Optimus:
             return
         running = list(state.running.values())
         everybody: list[Candidate] = [*running, *(turn.job for turn in turns)]
-        everybody.sort(key=lambda each: (each.job if isinstance(each, Running) else each).number)
+        everybody.sort(key=lambda each: asked_by(each).number)
         counts = self.allocate(everybody, present_gpus(state), state.time_s)
         for each in running:
             if not counts[each.name]:
@@ -85,7 +85,7 @@ class Optimus:
 
     def _gain(self, each: Candidate, gpus: int, now_s: float) -> float:
         """Seconds by which one GPU more than ``gpus`` shortens what is left of the job."""
-        job = each.job if isinstance(each, Running) else each
+        job = asked_by(each)
         if gpus >= self._most * job.gpus or step_s(job, job.gpus) <= 0.0:
             return 0.0
         steps = remaining_s(each, now_s) / step_s(job, job.gpus)

@@ -12,6 +12,11 @@ from workloads.managers.points import Want, Wish
 Candidate = Running | Waiting
 
 
+def asked_by(candidate: Candidate) -> Waiting:
+    """What it asks for, or asked for when it started."""
+    return candidate.job if isinstance(candidate, Running) else candidate
+
+
 def gpus_of(candidate: Candidate) -> int:
     """GPUs that it has, or asks for."""
     return len(candidate.gpus) if isinstance(candidate, Running) else candidate.gpus

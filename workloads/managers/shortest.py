@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running
 from workloads.managers.points import Event, Turn, Wish
-from workloads.managers.preemption import Candidate, first_that_fit, gpus_of, present_gpus, run_these
+from workloads.managers.preemption import Candidate, asked_by, first_that_fit, gpus_of, present_gpus, run_these
 
 
 class Srtf:
@@ -31,8 +32,7 @@ class Srtf:
     def _left(self, candidate: Candidate, now_s: float) -> tuple[float, float]:
         """Seconds, or GPU-seconds, that are left; who came first goes first on a tie."""
         left_s = remaining_s(candidate, now_s)
-        job = candidate.job if isinstance(candidate, Running) else candidate
-        return (left_s * gpus_of(candidate) if self.by_service else left_s), job.number
+        return (left_s * gpus_of(candidate) if self.by_service else left_s), asked_by(candidate).number
 
 
 class Srsf(Srtf):
@@ -45,10 +45,5 @@ class Srsf(Srtf):
 
 def remaining_s(candidate: Candidate, now_s: float) -> float:
     """Seconds that are left on the GPUs asked for, had the job run undisturbed; infinite if nobody knows."""
-    job = candidate.job if isinstance(candidate, Running) else candidate
-    left_s = job.duration_s if job.remaining_s is None else job.remaining_s
-    if left_s is None:
-        return float("inf")
-    if isinstance(candidate, Running):
-        left_s -= (now_s - candidate.since_s) * len(candidate.gpus) / job.gpus
-    return max(0.0, left_s)
+    left_s = candidate.left_s(now_s) if isinstance(candidate, Running) else candidate.left_s
+    return inf if left_s is None else left_s

@@ -16,7 +16,7 @@ from workloads.managers.cluster import ClusterState
 from workloads.managers.gittins import Gittins
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.points import Event, Turn, Wish
-from workloads.managers.preemption import Candidate, first_that_fit, present_gpus, run_these
+from workloads.managers.preemption import Candidate, asked_by, first_that_fit, present_gpus, run_these
 
 DEFAULT_LIMITS = (3600.0,)
 DEFAULT_KNOB = 8.0
@@ -73,7 +73,7 @@ class Tiresias:
         return min(min(crossings, default=inf), min(starvings, default=inf), slices)
 
     def _order(self, each: Candidate, promoted: bool, now_s: float) -> tuple[float, ...]:
-        job = each.job if isinstance(each, Running) else each
+        job = asked_by(each)
         attained = 0.0 if promoted else _attained(each, now_s)
         queue = bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)
         begun = inf if job.started_s is None else job.started_s

@@ -114,7 +114,7 @@ def test_a_queue_that_was_wiped_and_set_up_again_is_reported_with_its_seconds() 
     watch = QueueWatch({"a": WatchedLink(queues, 1, 0x10000)})  # type: ignore[arg-type]
     for now in range(1, 10):
         queues.held = {} if 4 <= now < 7 else dict(HELD)
-        watch.look(float(now))
+        list(watch.looking(float(now)))
     (change,) = watch.changes
     assert (change.from_s, change.to_s, change.lasting) == (3.0, 7.0, False)
     assert (change.link, change.what) == ("a", "the shaper is gone")
@@ -124,8 +124,8 @@ def test_a_queue_that_stays_wiped_is_lasting() -> None:
     queues = Queues()
     watch = QueueWatch({"a": WatchedLink(queues, 1, 0x10000)})  # type: ignore[arg-type]
     queues.held = {}
-    watch.look(1.0)
-    watch.look(2.0)
+    list(watch.looking(1.0))
+    list(watch.looking(2.0))
     (change,) = watch.changes
     assert (change.from_s, change.to_s, change.lasting) == (0.0, 2.0, True)
 

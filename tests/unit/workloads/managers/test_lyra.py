@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topologies.clos import clos
-from workloads.managers.actions import Loan, Preempt, Reclaim, Start
+from workloads.managers.actions import Loan, Preempt, Reclaim, Resize, Start
 from workloads.managers.cluster import empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
@@ -93,3 +93,10 @@ def test_an_elastic_job_shrinks_to_let_another_start() -> None:
     for action in lyra.decide(state.at(1.0), [second], Submitted("second")):
         state = state.after(action)
     assert {name: len(each.gpus) for name, each in state.running.items()} == {"first": 8, "second": 8}
+
+
+def test_what_is_left_of_a_job_falls_through_every_change_of_its_size() -> None:
+    state = empty_cluster(FABRIC).start(Waiting("job", 8, duration_s=100.0), FABRIC.gpus[:8])
+    for at_s, gpus, left_s in ((10.0, 4, 90.0), (30.0, 16, 80.0), (40.0, 8, 60.0)):
+        state = state.at(at_s).after(Resize("job", FABRIC.gpus[:gpus], at_s, "for the test"))
+        assert state.running["job"].left_s(at_s) == left_s
