@@ -81,6 +81,8 @@ def _alone(case: isolated.Case, scale: str, options: Options) -> Line:
     fill_s = pipeline_fill(job, fabric, made.experiment.scale, paths)
     expected = analytic(job, fabric, paths, fill_s).iteration_s
     times = made.job("alone")["iteration_s"]
+    if times["mean"] is None:
+        return Line({"scale": _scale_words(made)}, "", "inconclusive", f"no iteration was measured; {doubts_of(made)}")
     error = times["mean"] / expected - 1
     columns = {
         "scale": _scale_words(made),

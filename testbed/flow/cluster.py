@@ -147,8 +147,8 @@ class FluidCluster:
     def _arrive(self, job: Job) -> None:
         shares = recent_throughput([r.job for r in self._present()], self.reports, self._experiment)
         decision = self._decider.arrive(job, shares)
-        self._note(f"arrival of {job.name}", decision)
         self.jobs[job.name] = running = HostedFluid(job, {}, began=self.now)
+        self._note(f"arrival of {job.name}", decision)
         self._open(running, decision)
         self._carry_out(decision)
         for program in running.programs.values():

@@ -18,11 +18,16 @@ from testbed.flow.maxmin import Flags, Floats, Integers, rates
 _FIRST_ROOM: Final = 64
 ROUNDING: Final = 1e-7
 """Share of a message below which a remainder is rounding."""
+SLICE: Final = 1 / 16
+"""Share of a message's lead that a flow which has caught up lets come in before it is its own master again.
+
+Without it a flow and the one it forwards, at a lower level on the same link, would take turns infinitely often.
+"""
 _NOBODY: Final = -1
 
 # Columns of numbers kept for each flow.
-_SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED = range(9)
-_COLUMNS: Final = 9
+_SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS = range(10)
+_COLUMNS: Final = 10
 
 
 class FluidNetwork:
@@ -101,6 +106,7 @@ class FluidNetwork:
         """Start a message. Past ``lead`` it forwards what ``after`` brings beyond ``consumed`` bytes of its total."""
         values = self._values[place]
         values[_SIZE], values[_SENT], values[_LEAD], values[_BASE] = size, 0.0, lead, consumed
+        values[_WAITS] = 0.0
         self._after[place] = _NOBODY if after is None else after
         self._stale = True
 
@@ -183,13 +189,20 @@ def available(place: int, after: Integers, values: Floats) -> float:
 
 @compiled
 def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
-    """Return for each flow that has caught up the flow that it follows; -1 for the others."""
+    """Return for each flow that has caught up the flow that it follows, until a slice has come in; -1 for the others.
+
+    Which flows follow is kept in ``values``.
+    """
     found = np.full(len(after), _NOBODY)
     for place in range(len(after)):
         if sending[place] and after[place] >= 0:
-            left = values[place, _SIZE] - values[place, _SENT]
+            size = values[place, _SIZE]
             free = available(place, after, values)
-            if free < left and free <= ROUNDING * values[place, _SIZE]:
+            if free >= size - values[place, _SENT] or free >= SLICE * values[place, _LEAD] - ROUNDING * size:
+                values[place, _WAITS] = 0.0
+            elif free <= ROUNDING * size:
+                values[place, _WAITS] = 1.0
+            if values[place, _WAITS]:
                 found[place] = after[place]
     return found
 
@@ -208,7 +221,9 @@ def next_change(sending: Flags, after: Integers, values: Floats) -> float:
                 free = available(place, after, values)
                 closing = rate - values[after[place], _RATE]
                 left = values[place, _SIZE] - sent
-                if free < left and free > ROUNDING * values[place, _SIZE] and closing > 0.0:
+                if values[place, _WAITS] and closing < 0.0:
+                    soonest = min(soonest, max(0.0, SLICE * values[place, _LEAD] - free) / -closing)
+                elif free < left and free > ROUNDING * values[place, _SIZE] and closing > 0.0:
                     soonest = min(soonest, free / closing)
     return max(soonest, 0.0)
 

@@ -14,6 +14,8 @@ from benchmarks.contention import CONTESTS, Contest, Times
 from benchmarks.validation import worst_error
 from controller.decision import Decision
 from testbed.api import prepare, run_scenario
+from testbed.experiment import UNSCALED
+from testbed.flow.cluster import FluidCluster
 from testbed.flow.engine import FlowEngine
 from testbed.metrics import job_metrics
 from testbed.record import RunRecord
@@ -114,6 +116,20 @@ def test_a_job_that_arrives_and_one_that_ends_change_what_the_others_get(tmp_pat
     assert lengths[0] == pytest.approx(2.0, rel=1e-4) and lengths[11] == pytest.approx(2.0, rel=1e-4)
     assert max(lengths.values()) == pytest.approx(3.0, rel=1e-3)
     assert [row.cause for row in record.decisions] == ["arrival of one", "arrival of two", "departure of two"]
+
+
+def test_a_job_that_has_just_arrived_takes_part_in_the_order_of_steps(tmp_path: Path) -> None:
+    # BSSI puts the larger one last; the smaller arrives last.
+    jobs = [job("large", ["h0", "h2"], communication="50GB"), job("small", ["h1", "h3"])]
+    assert mean_iteration_s(record_of(tmp_path, jobs, "sincronia"), "small", tmp_path) == pytest.approx(2.0, rel=1e-3)
+
+
+def test_levels_that_change_inside_rings_end_in_no_endless_taking_of_turns() -> None:
+    (experiment,) = prepare("clos96.yaml", engine="flow", schedulers=["pfabric"]).experiments
+    cluster = FluidCluster(replace(experiment, scale=UNSCALED))
+    while cluster.now < 3.0:
+        cluster.step()
+        assert cluster.events < 10_000  # about 300 for each second
 
 
 def test_every_byte_of_an_iteration_is_counted_on_every_link_of_its_path(tmp_path: Path) -> None:
