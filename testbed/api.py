@@ -17,12 +17,13 @@ from testbed.comparison import summary as summarise
 from testbed.engine.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
 from testbed.experiment import UNSCALED, Experiment
+from testbed.managed.footprint import measure_all, stand_ins
 from testbed.progress import Progress
 from testbed.record import RunRecord
 from testbed.report import html
 from testbed.rundir import RunDirectory
 from testbed.scale import choose_scale, refuse_long_run
-from testbed.scenario import Scenario, build_fabric, build_jobs, load
+from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed, load
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -41,7 +42,10 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A scenario resolved to values: one experiment per scheduler, the first is the baseline."""
+    """A scenario resolved to values: one experiment per scheduler, the first is the baseline.
+
+    ``jobs`` of a scenario with a manager are each on GPUs that lie together, not where the manager will have them.
+    """
 
     scenario: Scenario
     fabric: Fabric
@@ -69,27 +73,30 @@ def prepare(
         changed.append(f"seed={seed}")
     loaded = load(scenario, changed)
     fabric = build_fabric(loaded)
-    jobs = build_jobs(loaded, fabric)
+    placed, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
+    jobs = placed if managed is None else stand_ins(managed, fabric)
+    measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
     budget = current_budget()
     if engine == "flow":
         scale = UNSCALED
     elif loaded.scale is None:
         scale = choose_scale(fabric, jobs, budget)
-        refuse_long_run(fabric, jobs, loaded.measure.value(), scale)
+        refuse_long_run(fabric, jobs, measure, scale)
     else:
         scale = loaded.scale.value()
     experiments = tuple(
         Experiment(
             name=loaded.name,
             fabric=fabric,
-            jobs=jobs,
+            jobs=placed,
             scheduler=entry.name,
             scheduler_options=dict(entry.options),
-            measure=loaded.measure.value(),
+            measure=measure,
             scale=scale,
             levels=loaded.levels,
             seed=loaded.seed,
             failures=tuple(failure.value() for failure in loaded.failures),
+            managed=managed,
         )
         for entry in loaded.schedulers
     )

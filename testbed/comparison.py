@@ -15,6 +15,7 @@ from typing import Any
 
 from controller.wire import encode
 from testbed.experiment import Experiment
+from testbed.managed.summary import managed_entry
 from testbed.metrics import decision_for, run_entry
 from testbed.record import RunRecord
 from workloads.job import Job
@@ -47,7 +48,7 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
 
     A function of what a run directory holds, so that it can be computed again from the files.
     """
-    runs = [_with_losses(run_entry(record, experiment), record, experiment) for record in records]
+    runs = [_entry(record, experiment) for record in records]
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "scenario": experiment.name,
@@ -92,6 +93,12 @@ def alone_of(job: Job, record: RunRecord, experiment: Experiment) -> Alone | Non
     ideal = isolated(job, experiment.fabric)
     decided = isolated(job, experiment.fabric, {flow.id: paths[flow.id] for flow in job.flows})
     return Alone(ideal.iteration_s, ideal.utilization, decided.iteration_s, decided.utilization)
+
+
+def _entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
+    if record.managed is not None:  # on other GPUs from time to time: there is no analysis of its paths
+        return managed_entry(record, record.managed, experiment)
+    return _with_losses(run_entry(record, experiment), record, experiment)
 
 
 def _with_losses(run: dict[str, Any], record: RunRecord, experiment: Experiment) -> dict[str, Any]:

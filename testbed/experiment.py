@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from topologies.fabric import Fabric
+from workloads.build import JobSpec
 from workloads.job import Job
 
 
@@ -57,9 +58,46 @@ class LinkFailure:
     until_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job that asks a cluster manager for ``spec.gpus`` GPUs at ``spec.start_s``.
+
+    The rest is for parts of managers that ask: its virtual cluster, and the bounds of an elastic job.
+    """
+
+    spec: JobSpec
+    virtual_cluster: str = ""
+    least_gpus: int | None = None
+    most_gpus: int | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it asks for."""
+        return self.spec.gpus or 0
+
+
+@dataclass(frozen=True)
+class Managed:
+    """Jobs that a cluster manager places while the run goes on, and the manager's parts by name.
+
+    ``options``: plug-in point -> options of the part there.
+    """
+
+    submissions: tuple[Submission, ...]
+    queue: str
+    policy: str
+    placer: str
+    capacity: str
+    options: Mapping[str, Mapping[str, object]]
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """Everything an engine needs for one scheduler's run; pure value."""
+    """Everything an engine needs for one scheduler's run; pure value.
+
+    Either ``jobs`` stand on their GPUs from their arrival to their end, or there are none and those of ``managed``
+    are placed as they come.
+    """
 
     name: str
     fabric: Fabric
@@ -71,3 +109,4 @@ class Experiment:
     levels: int
     seed: int
     failures: tuple[LinkFailure, ...] = ()
+    managed: Managed | None = None

@@ -99,9 +99,20 @@ def job_metrics(record: RunRecord, job: Job) -> JobMetrics:
     )
 
 
+def durations_of(record: RunRecord, job: Job) -> list[float]:
+    """Seconds of each whole undisturbed iteration of the job in its window."""
+    rows = [row for row in record.iterations if row.job == job.name]
+    window = record.windows.get(job.name)
+    return _iteration_durations(_columns(rows, window), len(job.gpus), window)[0] if window and rows else []
+
+
 def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
     """The entry of ``runs`` in ``summary.json``: DESIGN's keys first, in its order."""
-    metrics = [job_metrics(record, job) for job in experiment.jobs]
+    return entry_of([job_metrics(record, job) for job in experiment.jobs], record, experiment.levels)
+
+
+def entry_of(metrics: Sequence[JobMetrics], record: RunRecord, levels: int) -> dict[str, Any]:
+    """The entry of a run whose jobs' numbers are ``metrics``."""
     allocated = sum(item.allocated_s for item in metrics)
     busy = sum(item.busy_s for item in metrics)
     return {
@@ -109,7 +120,7 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
         "gpu_utilization": min(1.0, busy / allocated) if allocated > 0 else 0.0,
         "work_flop": sum(item.work_flop for item in metrics),
         "duration_s": record.duration_s,
-        "jobs": [_job_entry(item, record, experiment.levels) for item in metrics],
+        "jobs": [_job_entry(item, record, levels) for item in metrics],
         "fidelity": _fidelity(record),
         "gpu_idle_s": {cause: sum(item.idle_s[cause] for item in metrics) for cause in CAUSES},
         "allocated_gpu_s": allocated,

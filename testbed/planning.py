@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from controller import registry
@@ -17,7 +17,8 @@ from controller.intensity import profile
 from controller.state import ControllerState, SchedulerFailedError
 from testbed.budget import DEFAULT, Budget
 from testbed.errors import RunFailedError
-from testbed.experiment import Experiment
+from testbed.experiment import Experiment, Managed
+from testbed.managed.footprint import stand_ins
 from testbed.metrics import level_of
 from testbed.scale import grain, peak_load
 from topologies.fabric import Fabric, Path
@@ -51,6 +52,8 @@ def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[st
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or decides the impossible.
     """
     first = experiments[0]
+    if first.managed is not None:
+        return _managed_plan(experiments, first.managed, budget)
     schedulers = [_scheduler(experiment) for experiment in experiments]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -62,6 +65,30 @@ def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[st
         "scale": _scale(first, budget),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers),
+    }
+
+
+def _managed_plan(experiments: Sequence[Experiment], managed: Managed, budget: Budget) -> dict[str, Any]:
+    """Nothing is decided before jobs come: each job alone on GPUs that lie together."""
+    first = replace(experiments[0], jobs=stand_ins(managed, experiments[0].fabric), managed=None)
+    alone = {job.name: isolated(job, first.fabric) for job in first.jobs}
+    held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in first.jobs)
+    packed_s = min(held / len(first.fabric.gpus), first.measure.limit_s) * first.scale.time + SET_UP_S
+    estimated_s = max(estimate(first, alone), packed_s)
+    nothing = {"jobs": [], "hashed_flows": 0, "links_by_flows": {}, "worst_link": None, "estimated_s": estimated_s}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "scenario": first.name,
+        "seed": first.seed,
+        "levels": first.levels,
+        "fabric": _fabric(first.fabric),
+        "jobs": [_job(job, first.fabric) for job in first.jobs],
+        "scale": _scale(first, budget),
+        "schedulers": [
+            {"scheduler": each.scheduler, "options": dict(each.scheduler_options), **nothing} for each in experiments
+        ],
+        "estimated_s": estimated_s * len(experiments),
+        "manager": {point: getattr(managed, point) for point in ("queue", "policy", "placer", "capacity")},
     }
 
 

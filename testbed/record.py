@@ -5,10 +5,13 @@ Rows are raw enough to recompute every summary from them. Times count from the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from controller.decision import Decision
+from testbed.managed.outcome import JobOutcome
+from workloads.job import Job
 
 Verdict = Literal["ok", "degraded", "invalid"]
 
@@ -102,8 +105,21 @@ class Window:
 
 
 @dataclass(frozen=True)
+class ManagedRecord:
+    """What a cluster manager made of its jobs: every stint (a job of its own), and what became of each job.
+
+    ``stints_of``: job -> names of its stints, in order. ``refused``: job -> why it could never start.
+    """
+
+    stints: tuple[Job, ...]
+    stints_of: Mapping[str, tuple[str, ...]]
+    outcomes: tuple[JobOutcome, ...]
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class RunRecord:
-    """One scheduler's run."""
+    """One scheduler's run; ``managed`` where a cluster manager placed its jobs."""
 
     scheduler: str
     engine: str
@@ -114,3 +130,4 @@ class RunRecord:
     decisions: tuple[DecisionRow, ...]
     fidelity: Fidelity = field(default_factory=Fidelity)
     environment: dict[str, object] = field(default_factory=dict)
+    managed: ManagedRecord | None = None

@@ -12,7 +12,7 @@ from typing import Any, Final
 from controller.decision import Decision
 from controller.wire import decode, encode
 from testbed.experiment import Experiment
-from testbed.record import DecisionRow, Fidelity, IterationRow, LinkRow, RunRecord, Window
+from testbed.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
 
 _SCHEDULER: Final = {"scheduler": "", "scheduler_options": {}}
 _OWN_KEYS: Final = ("time_s", "cause", "confirmed_s")
@@ -44,7 +44,8 @@ def run_to(record: RunRecord) -> dict[str, Any]:
     """What a record holds beside its rows and decisions."""
     rest = {"windows": record.windows, "fidelity": record.fidelity, "environment": record.environment}
     head = {"scheduler": record.scheduler, "engine": record.engine, "duration_s": record.duration_s}
-    return {**head, **{key: encode(value) for key, value in rest.items()}}
+    managed = {} if record.managed is None else {"managed": encode(record.managed)}
+    return {**head, **{key: encode(value) for key, value in rest.items()}, **managed}
 
 
 def run_from(
@@ -65,4 +66,5 @@ def run_from(
         decisions=tuple(decisions),
         fidelity=decode(Fidelity, document["fidelity"], "fidelity"),
         environment=decode(dict[str, object], document["environment"], "environment"),
+        managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
     )

@@ -19,7 +19,7 @@ from workloads.model import Model, PhaseTemplate
 from workloads.models import CATALOGUE
 from workloads.placement import Request, place
 
-__all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_jobs"]
+__all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
 
 DEFAULT_ITERATIONS = 1000
 MAX_JITTER = 0.3
@@ -60,13 +60,23 @@ def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-fr
     for spec in specs:
         if counts[spec.name] > 1:
             raise JobError(spec.name, "two jobs have this name")
-        _check(spec)
+        check_job(spec)
     gpus = place([_request(spec) for spec in specs], fabric, policy)
     ports = PortBook(seed)
     return tuple(_build(spec, gpus[spec.name], fabric, ports) for spec in specs)
 
 
-def _check(spec: JobSpec) -> None:
+def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBook) -> Job:
+    """Return the job on ``gpus``, whatever its spec says of its placement; its TCP ports are new in ``ports``.
+
+    Raises :class:`JobError` as :func:`build_jobs` does.
+    """
+    check_job(spec)
+    return _build(spec, tuple(gpus), fabric, ports)
+
+
+def check_job(spec: JobSpec) -> None:
+    """Raise :class:`JobError` if the job cannot be built, wherever it is placed."""
     rules = (
         (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
         (spec.model in CATALOGUE, f"unknown model '{spec.model}'{_suggestion(spec.model)}"),

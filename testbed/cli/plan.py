@@ -42,7 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(document, indent=1))
         return EXIT_OK
     print(_headline(document))
-    show([_job_table(document), _decision_table(document)])
+    managed = document.get("manager")
+    show([_job_table(document), *([] if managed else [_decision_table(document)])])
+    if managed:
+        parts = ", ".join(f"{point} {name}" for point, name in managed.items())
+        print(f"jobs are placed as they come ({parts}); above, each on GPUs that lie together")
     print("\n".join(_closing_lines(document)))
     return EXIT_OK
 
@@ -89,7 +93,8 @@ def _closing_lines(document: Document) -> list[str]:
         f"{kind} {' and '.join(format_rate(rate) for rate in rates)}" for kind, rates in scale["link_rates_bps"].items()
     )
     share = scale["peak_load_share"]
-    lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in document["schedulers"]]
+    decided = () if document.get("manager") else document["schedulers"]
+    lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in decided]
     lines += [
         f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
         f"peak load: {share:.0%} of the forwarding budget, {scale['budget_packet_hops_per_s']:,.0f} "

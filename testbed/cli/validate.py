@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from testbed.errors import EXIT_OK
-from testbed.scenario import build_fabric, build_jobs, load
+from testbed.scenario import build_fabric, build_jobs, build_managed, load
 
 NAME = "validate"
 HELP = "say whether a scenario file is right, or what is wrong with it line by line"
@@ -22,9 +22,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print one line if the scenario is right; raises :class:`testbed.errors.BadInputError` if not."""
     scenario = load(arguments.scenario, arguments.overrides)
     fabric = build_fabric(scenario)
-    jobs = build_jobs(scenario, fabric)
+    jobs, managed = build_jobs(scenario, fabric), build_managed(scenario, fabric)
     used = sum(len(job.gpus) for job in jobs)
     schedulers = ", ".join(entry.name for entry in scenario.schedulers)
-    noun = "job" if len(jobs) == 1 else "jobs"
-    print(f"{scenario.name}: right ({len(jobs)} {noun} on {used} of {len(fabric.gpus)} GPUs, schedulers {schedulers})")
+    count = len(jobs) if managed is None else len(managed.submissions)
+    noun = "job" if count == 1 else "jobs"
+    where = f"on {used} of" if managed is None else "placed by a manager on"
+    print(f"{scenario.name}: right ({count} {noun} {where} {len(fabric.gpus)} GPUs, schedulers {schedulers})")
     return EXIT_OK

@@ -15,6 +15,7 @@ from controller.registry import create
 from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes, phase_errors
 from testbed.engine.controller_process import ControllerProcess, decision_of
+from testbed.engine.managed_run import ManagedRun
 from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, rhythm_of, tos_of_flows, window_packets
 from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
@@ -22,6 +23,7 @@ from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
+from testbed.managed.jobs import ManagedJobs
 from testbed.record import DecisionRow
 from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
@@ -89,6 +91,11 @@ class Cluster:
         self._decision = Decision()
         self._changing = asyncio.Lock()
         self._changes = Changes(experiment, self._controller, self.workers, self.network.openvswitch.settle)
+        self.managed: ManagedJobs | None = None
+        self.managed_run: ManagedRun | None = None
+        if experiment.managed is not None:
+            self.managed = ManagedJobs(experiment.managed, experiment.fabric, experiment.seed)
+            self.managed_run = ManagedRun(self, self.managed)
         self.steps: StepCoordinator | None = None
         if StepCoordinator.wanted(self._scheduler):
             self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)
@@ -134,6 +141,8 @@ class Cluster:
 
     async def _start_workers(self) -> None:
         hosts = dict.fromkeys(host for job in self._experiment.jobs for host in self.hosts_of(job))
+        if self.managed is not None:
+            hosts = dict.fromkeys(self._experiment.fabric.hosts)
         await self.workers.start({host: self.network.host_pid(host) for host in hosts})
 
     async def queue_mismatches(self) -> list[str]:
@@ -164,8 +173,7 @@ class Cluster:
 
     async def arrive_later(self, job: Job) -> None:
         """Wait for the arrival of ``job``, make room for it, and let it begin."""
-        at = self.origin + job.start_s * self._experiment.scale.time
-        await asyncio.sleep(max(0.0, at - time.monotonic()))
+        await asyncio.sleep(max(0.0, self.seconds_until(job.start_s)))
         async with self._changing:
             before = self._decision
             answer = await self._announce(job, prepare=True)
@@ -216,7 +224,7 @@ class Cluster:
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
-        self.decisions.append(DecisionRow(self._now(), cause, self._decision, confirmed))
+        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed))
 
     def _log_marks(self) -> None:
         """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""
@@ -247,9 +255,13 @@ class Cluster:
         controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
         return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **workers}
 
-    def _now(self) -> float:
+    def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""
         return max(0.0, time.monotonic() - self.origin) / self._experiment.scale.time if self.origin else 0.0
+
+    def seconds_until(self, then_s: float) -> float:
+        """Seconds of the machine's clock until ``then_s`` of the run."""
+        return self.origin + then_s * self._experiment.scale.time - time.monotonic()
 
     async def _open(self, job: Job) -> None:
         """Open the connections of ``job``."""
@@ -324,6 +336,8 @@ class Cluster:
         self.reports.append(
             HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"], event["waited"])
         )
+        if self.managed_run is not None and self.has_finished():
+            self.managed_run.wake()
 
     # Jobs go
 
@@ -333,6 +347,15 @@ class Cluster:
         for running in found:
             running.ended = True
         return found
+
+    def has_finished(self) -> bool:
+        """Whether a job has made all its iterations and is still there."""
+        return any(r.iterations and not r.ended and r.completed >= r.job.iterations for r in self.jobs.values())
+
+    async def halt(self, job: Job) -> None:
+        """Let ``job`` send nothing more and report nothing more."""
+        for host in self.hosts_of(job):
+            self.workers.tell(host, {"op": "halt", "job": job.name})
 
     async def depart(self, running: RunningJob) -> None:
         """Close a job's connections and let the controller decide anew for those that stay."""
@@ -348,8 +371,7 @@ class Cluster:
         await self._note_taken_paths()
         left = [running.job for running in self.jobs.values() if not running.ended]
         for job in left:
-            for host in self.hosts_of(job):
-                self.workers.tell(host, {"op": "halt", "job": job.name})
+            await self.halt(job)
         for job in left:
             await self._close(job)
 
@@ -365,7 +387,7 @@ class Cluster:
             return
         taken = {flow: tuple(path) for flow, path in (await self._controller.taken_paths())["taken"].items() if path}
         self._decision = replace(self._decision, paths={**self._decision.paths, **taken}, hashed=())
-        self.decisions.append(DecisionRow(self._now(), "paths read back from the switches", self._decision))
+        self.decisions.append(DecisionRow(self.now(), "paths read back from the switches", self._decision))
 
 
 def _log(what: str, values: dict[str, float]) -> None:

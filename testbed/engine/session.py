@@ -28,12 +28,15 @@ from testbed.fidelity import (
     disturbed_spans,
     judge,
 )
+from testbed.managed.recording import progress_of, record_of
 from testbed.observations import Change, Standstill, joined_standstills
 from testbed.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run that meets disturbances goes on for at most this many times its undisturbed length."""
+MAX_DISTURBED: Final = 0.02
+"""Share of the iterations of managed jobs that may be disturbed: completion times are moved by no more than that."""
 _CORES: Final = os.cpu_count() or 1
 STATE_S: Final = 0.1
 """How often processes are looked at to see whether they are stopped."""
@@ -75,6 +78,8 @@ class Session:
         watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
         later = [job for job in self._experiment.jobs if job.start_s > 0.0]
         arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]
+        if cluster.managed_run is not None:
+            arrivals.append(asyncio.create_task(cluster.managed_run.live()))
         try:
             enough = await self._watch(sampler, [*arrivals, *watches])
         finally:
@@ -92,7 +97,7 @@ class Session:
     async def _mismatches(self) -> list[str]:
         """What the switches and the packets on the wire did that was not decided."""
         cluster = self._cluster
-        flows = [flow for job in self._experiment.jobs for flow in job.flows]
+        flows = [flow for running in cluster.jobs.values() for flow in running.job.flows]
         seen = await asyncio.to_thread(
             read_packets, self._tap.packets, self._experiment.fabric, flows, cluster.decision.ports
         )
@@ -135,11 +140,13 @@ class Session:
             self._report_progress()
             await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
-            changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
+            if cluster.managed is None:
+                changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
             changes += [asyncio.create_task(cluster.profile(running)) for running in cluster.unprofiled()]
             if self._wanted_left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
-                if self._undisturbed(sampler) or now - cluster.origin > MAX_EXTENSION * planned:
+                over = cluster.managed is not None or now - cluster.origin > MAX_EXTENSION * planned
+                if self._undisturbed(sampler) or over:
                     return self._undisturbed(sampler)
             if now > limit:
                 self._refuse_if_short()
@@ -149,8 +156,10 @@ class Session:
         return self._experiment.measure.warmup + self._experiment.measure.iterations
 
     def _wanted_left(self) -> int:
-        """Iterations that the slowest job still lacks."""
+        """Iterations that the slowest job still lacks; managed jobs that have not ended."""
         jobs = self._cluster.jobs
+        if self._cluster.managed is not None:
+            return self._cluster.managed.unfinished
         if len(jobs) < len(self._experiment.jobs):
             return self._wanted()
         lacking = (min(self._wanted(), r.job.iterations) - r.completed for r in jobs.values() if not r.ended)
@@ -158,7 +167,7 @@ class Session:
 
     def _refuse_if_short(self) -> None:
         measure = self._experiment.measure
-        for running in self._cluster.jobs.values():
+        for running in self._cluster.jobs.values() if self._cluster.managed is None else ():
             if running.completed <= measure.warmup + 1 and not running.ended:
                 raise RunFailedError(
                     f"job {running.job.name} made {running.completed} iterations in {measure.limit_s:g} s, "
@@ -166,8 +175,14 @@ class Session:
                 )
 
     def _undisturbed(self, sampler: Sampler) -> bool:
-        """Whether every job has the iterations asked for, those in disturbed seconds not counted."""
+        """Whether every job has the iterations asked for, those in disturbed seconds not counted.
+
+        Managed jobs make each iteration once: of theirs nearly all must be undisturbed.
+        """
         measure = self._experiment.measure
+        if self._cluster.managed is not None:
+            rows = self._rows(sampler)
+            return sum(row.disturbed for row in rows) <= MAX_DISTURBED * len(rows)
         counts = undisturbed_iterations(self._rows(sampler), measure.warmup)
         jobs = [running.job for running in self._cluster.jobs.values()]
         return all(counts.get(job.name, 0) >= min(measure.iterations, job.iterations - measure.warmup) for job in jobs)
@@ -177,7 +192,13 @@ class Session:
         spans = self._neighbours(sampler) + late_spans(reports, MAX_TIMER_LATENESS_S)
         if self._experiment.measure.discard_disturbed:
             spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
-        return iteration_rows(reports, self._experiment, self._cluster.origin, spans)
+        return iteration_rows(reports, self._with_jobs(), self._cluster.origin, spans)
+
+    def _with_jobs(self) -> Experiment:
+        """The experiment with the jobs that there have been."""
+        if self._cluster.managed is None:
+            return self._experiment
+        return replace(self._experiment, jobs=tuple(self._cluster.managed.stints))
 
     def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When neighbours took the CPU, on the machine's clock."""
@@ -212,6 +233,9 @@ class Session:
 
     def _report_progress(self) -> None:
         jobs = self._cluster.jobs.values()
+        if self._cluster.managed is not None:
+            self._tell("measure", **progress_of(self._cluster.managed), note=f"{self._cluster.now():.0f} s")
+            return
         left, wanted = self._wanted_left(), self._wanted()
         slowest = min(jobs, key=lambda running: running.completed, default=None)
         warm = all(running.completed >= self._experiment.measure.warmup for running in jobs)
@@ -221,7 +245,7 @@ class Session:
     def _record(self, sampler: Sampler, end: float, enough: bool, mismatches: list[str]) -> RunRecord:
         cluster = self._cluster
         rows = self._rows(sampler)
-        spans = windows(rows, self._experiment)
+        spans = windows(rows, self._with_jobs())
         evidence = self._evidence(sampler, spans, enough, mismatches)
         sampler.close()
         return RunRecord(
@@ -234,6 +258,7 @@ class Session:
             decisions=tuple(cluster.decisions),
             fidelity=judge(evidence),
             environment=self._environment(sampler, evidence),
+            managed=record_of(cluster.managed, (end - cluster.origin) / self._experiment.scale.time),
         )
 
     def _evidence(

@@ -25,6 +25,7 @@ from testbed.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.flow.deciding import Decider
 from testbed.flow.network import FluidNetwork
 from testbed.flow.streams import FluidReceiver, FluidSender
+from testbed.managed.jobs import ManagedJobs
 from testbed.record import DecisionRow, LinkRow
 from topologies.queues import tos_of_level
 from workloads.job import Flow, Job
@@ -81,12 +82,17 @@ class FluidCluster:
         self.now = 0.0
         self.events = 0
         self._down: list[str] = []
+        self._cancelled: set[str] = set()
         self.jobs: dict[str, HostedFluid] = {}
         self.reports: list[HostIteration] = []
         self.decisions: list[DecisionRow] = []
         self.links: list[LinkRow] = []
+        self.managed: ManagedJobs | None = None
+        if experiment.managed is not None:
+            self.managed = ManagedJobs(experiment.managed, fabric, experiment.seed)
+            self.at(self.managed.next_s(), lambda _late: self._manage())
         for job in experiment.jobs:
-            self.at(job.start_s, lambda _late, job=job: self._arrive(job))  # type: ignore[misc]
+            self._expect(job)
         for failure in experiment.failures:
             self._expect_failure(failure)
         self.at(SAMPLE_S, self._sample)
@@ -144,7 +150,39 @@ class FluidCluster:
 
     # Jobs
 
+    def _expect(self, job: Job) -> None:
+        self.at(job.start_s, lambda _late: self._arrive(job))
+
+    def _manage(self) -> None:
+        """Ask the cluster manager, and do what it says."""
+        if self.managed is None:
+            return
+        changes = self.managed.decide(self.now, self._made)
+        for name in changes.stopped:
+            self._cancelled.add(name)
+            if name in self.jobs:
+                self._depart(self.jobs[name])
+        for job in changes.started:
+            self._expect(job)
+        wake_s = self.managed.next_s()
+        if wake_s < inf:
+            self.at(wake_s, lambda _late: self._manage())
+
+    def _made(self, name: str) -> int:
+        return self.jobs[name].completed if name in self.jobs else 0
+
+    def _end(self, running: HostedFluid) -> None:
+        """All iterations are made."""
+        if running.ended:
+            return
+        self._depart(running)
+        if self.managed is not None:
+            self.managed.ended(running.job.name, self.now)
+            self._manage()
+
     def _arrive(self, job: Job) -> None:
+        if job.name in self._cancelled:
+            return
         shares = recent_throughput([r.job for r in self._present()], self.reports, self._experiment)
         decision = self._decider.arrive(job, shares)
         self.jobs[job.name] = running = HostedFluid(job, {}, began=self.now)
@@ -228,7 +266,7 @@ class FluidCluster:
             HostIteration(event["job"], host, gpus, event["iteration"], phases, 0.0, event["waited"])
         )
         if running.completed >= running.job.iterations:
-            self.at(self.now, lambda _late: self._depart(running))
+            self.at(self.now, lambda _late: self._end(running))
         elif self._decider.wants_profiles and not running.profiled and ready_for_profile(running.completed):
             self._profile(running)
 

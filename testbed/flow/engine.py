@@ -12,6 +12,7 @@ from testbed.engine.collect import iteration_rows, windows
 from testbed.errors import RunFailedError
 from testbed.experiment import UNSCALED, Experiment
 from testbed.flow.cluster import FluidCluster
+from testbed.managed.recording import progress_of, record_of, with_stints
 from testbed.record import RunRecord
 
 _TELL_EVERY: Final = 500
@@ -43,6 +44,8 @@ class FlowEngine:
             if cluster.events % _TELL_EVERY == 0:
                 progress(_message(cluster, plain))
         cluster.flush_links()
+        kept = record_of(cluster.managed, cluster.now)
+        plain = with_stints(plain, kept)
         rows = iteration_rows(cluster.reports, plain, 0.0, [])
         return RunRecord(
             scheduler=plain.scheduler,
@@ -53,6 +56,7 @@ class FlowEngine:
             links=tuple(cluster.links),
             decisions=tuple(cluster.decisions),
             environment={"events": cluster.events},
+            managed=kept,
         )
 
 
@@ -69,12 +73,14 @@ def _least(cluster: FluidCluster, experiment: Experiment) -> int:
 
 
 def _enough(cluster: FluidCluster, experiment: Experiment) -> bool:
+    if cluster.managed is not None:
+        return cluster.managed.unfinished == 0
     return _least(cluster, experiment) >= _wanted(experiment)
 
 
 def _refuse_if_short(cluster: FluidCluster, experiment: Experiment) -> None:
     measure = experiment.measure
-    for running in cluster.jobs.values():
+    for running in cluster.jobs.values() if cluster.managed is None else ():
         if running.completed <= measure.warmup + 1 and not running.ended:
             raise RunFailedError(
                 f"job {running.job.name} made {running.completed} iterations in {measure.limit_s:g} s, "
@@ -83,5 +89,7 @@ def _refuse_if_short(cluster: FluidCluster, experiment: Experiment) -> None:
 
 
 def _message(cluster: FluidCluster, experiment: Experiment) -> dict[str, Any]:
+    if cluster.managed is not None:
+        return {"phase": "compute", **progress_of(cluster.managed), "note": f"{cluster.now:.1f} s"}
     value = min(_least(cluster, experiment), _wanted(experiment))
     return {"phase": "compute", "value": value, "total": _wanted(experiment), "note": f"{cluster.now:.1f} s"}

@@ -8,32 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.flow.maxmin import Floats
-
-
-@dataclass(frozen=True, slots=True)
-class JobOutcome:
-    """A job of the trace: when it was submitted, started and ended (None: not within the replay), what it used.
-
-    ``alone_s`` is how long it would have run without contention; ``busy_gpu_s`` the time its GPUs computed,
-    ``held_s`` for how long it held any.
-    """
-
-    name: str
-    gpus: int
-    submit_s: float
-    start_s: float | None
-    end_s: float | None
-    alone_s: float
-    busy_gpu_s: float = 0.0
-    allocated_gpu_s: float = 0.0
-    held_s: float = 0.0
-    preemptions: int = 0
-    moves: int = 0
-
-    @property
-    def jct_s(self) -> float | None:
-        """Seconds from submission to end."""
-        return None if self.end_s is None else self.end_s - self.submit_s
+from testbed.managed.outcome import JobOutcome
 
 
 class Series:

@@ -30,8 +30,9 @@ from controller.decision import (
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
 from testbed.flow.steady import Settled, settle
+from testbed.managed.outcome import JobOutcome
 from testbed.replay.groups import groups
-from testbed.replay.outcome import JobOutcome, Replayed, Series, Totals
+from testbed.replay.outcome import Replayed, Series, Totals
 from testbed.replay.running import COLUMNS, Builder, Request, RunningJob
 from testbed.replay.traffic import Traffic, link_classes
 from topologies.fabric import Fabric

@@ -12,7 +12,7 @@ import numpy as np
 from controller.decision import Step
 from testbed.flow.maxmin import Floats
 from testbed.flow.steady import Fluid, State
-from testbed.replay.outcome import JobOutcome
+from testbed.managed.outcome import JobOutcome
 from testbed.replay.traffic import LINK_CLASSES, Traffic
 from workloads.job import Job
 

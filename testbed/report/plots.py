@@ -17,6 +17,7 @@ from testbed.record import RunRecord
 from testbed.report.evidence import draw_evidence, has_evidence
 from testbed.report.gpu_rows import draw_gpus
 from testbed.report.link_load import draw_links
+from testbed.report.occupancy import draw_occupancy
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import idle_shares, marked_run, percent
 from testbed.rundir import RunDirectory
@@ -88,7 +89,10 @@ def run_plots(summary: Mapping[str, Any], records: Sequence[RunRecord], experime
     """Every plot of a run: file name -> SVG."""
     drawings: dict[str, Callable[[], Figure]] = {"idle_by_cause": lambda: idle_by_cause({"": summary})}
     for record in records:
-        drawings[f"gpu_timeline_{record.scheduler}"] = partial(gpu_timeline, record, experiment)
+        if record.managed is not None:
+            drawings[f"occupancy_{record.scheduler}"] = partial(draw_occupancy, record, record.managed, experiment)
+        else:
+            drawings[f"gpu_timeline_{record.scheduler}"] = partial(gpu_timeline, record, experiment)
         drawings[f"link_load_{record.scheduler}"] = partial(link_load, record, experiment)
         if has_evidence(record):
             drawings[f"evidence_{record.scheduler}"] = partial(draw_evidence, record, experiment.scale.time)

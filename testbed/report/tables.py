@@ -163,10 +163,35 @@ def split_table(summary: Summary) -> Table | None:
     return table
 
 
+def manager_table(summary: Summary) -> Table | None:
+    """A row per scheduler: completion times, queueing and preemptions of managed jobs; None where there are none."""
+    runs = [run for run in summary["runs"] if run.get("manager")]
+    if not runs:
+        return None
+    right = ("mean s", "p50", "p95", "p99", "queue s", "all s", "held %", "stops", "moves", "hosts", "open")
+    title = "JCT, time without GPUs (queue), time until all have ended, GPUs held, preemptions, moves, hosts of a job"
+    table = new_table(title, left=("scheduler",), right=right)
+    for run in runs:
+        found = run["manager"]
+        times = (found[f"{name}_s"] for name in ("jct_mean", "jct_p50", "jct_p95", "jct_p99", "queue_mean", "makespan"))
+        table.add_row(
+            marked_run(run), *(seconds(value, 1) for value in times), percent(found["allocated"]),
+            f"{found['preemptions']:.0f}", f"{found['moves']:.0f}", f"{found['hosts_per_job']:.1f}",
+            str(len(found["unfinished"])),
+        )  # fmt: skip
+    return table
+
+
+def refusals(summary: Summary) -> list[str]:
+    """A line for every job that could never start, once."""
+    refused = {name: why for run in summary["runs"] for name, why in run.get("manager", {}).get("refused", {}).items()}
+    return [f"{name} was refused: {why}" for name, why in refused.items()]
+
+
 def tables(summary: Summary) -> list[Table]:
     """All tables of a run, in the order they are shown."""
-    split = split_table(summary)
-    return [run_table(summary), job_table(summary), *([split] if split else [])]
+    others = (manager_table(summary), split_table(summary))
+    return [run_table(summary), job_table(summary), *(table for table in others if table)]
 
 
 def show(tables_to_show: Iterable[Table], console: Console | None = None) -> None:
@@ -180,7 +205,7 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
     """Print everything there is to say at the end of a run."""
     out = console or _console()
     show(tables(summary), out)
-    for line in [*doubts(summary), *left_out(summary)]:
+    for line in [*doubts(summary), *left_out(summary), *refusals(summary)]:
         out.print(line, markup=False, highlight=False, style="yellow")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from testbed.experiment import Managed
 from testbed.scenario.fabrics import build_fabric
 from testbed.scenario.loading import Scenario, bundled, load
 from topologies.fabric import Fabric
 from workloads.job import Job
 
-__all__ = ["Scenario", "build_fabric", "build_jobs", "bundled", "json_schema", "load"]
+__all__ = ["Scenario", "build_fabric", "build_jobs", "build_managed", "bundled", "json_schema", "load"]
 
 
 def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> tuple[Job, ...]:
@@ -17,6 +18,13 @@ def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> t
     from testbed.scenario.build import build_jobs as build
 
     return build(scenario, fabric, seed)
+
+
+def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
+    """See :func:`testbed.scenario.build.build_managed`."""
+    from testbed.scenario.build import build_managed as build
+
+    return build(scenario, fabric)
 
 
 def json_schema() -> Mapping[str, object]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from testbed.errors import BadInputError
+from testbed.experiment import Managed, Submission
+from testbed.managed.jobs import ManagedJobs
 from testbed.scenario.crosscheck import gpus_of, job_names
 from testbed.scenario.loading import Scenario
+from testbed.scenario.managers import managed
 from testbed.scenario.spec import JobSpec
 from topologies.fabric import Fabric
 from workloads import build as workloads_build
@@ -12,17 +15,41 @@ from workloads.job import Job, Straggler
 
 
 def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> tuple[Job, ...]:
-    """Place the jobs of ``scenario`` on ``fabric`` and expand their iterations.
+    """Place the jobs of ``scenario`` on ``fabric`` and expand their iterations; none if a manager places them.
 
     ``seed`` is the scenario's own unless given. Raises :class:`BadInputError` with the line of the
     job that cannot be built.
     """
+    if scenario.manager is not None:
+        return ()
     specs = [spec for job in scenario.jobs for spec in _specs(job, fabric)]
     try:
         jobs = workloads_build.build_jobs(specs, fabric, scenario.place, scenario.seed if seed is None else seed)
     except workloads_build.JobError as error:
         raise BadInputError(scenario.line_of_job(error.job, str(error))) from None
     return jobs
+
+
+def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
+    """The jobs as they are submitted to the manager of ``scenario``; None if it has no manager.
+
+    Raises :class:`BadInputError` with the line of the job or the manager that is wrong.
+    """
+    if scenario.manager is None:
+        return None
+    submissions = [
+        Submission(spec, job.virtual_cluster, job.least_gpus, job.most_gpus)
+        for job in scenario.jobs
+        for spec in _specs(job, fabric)
+    ]
+    try:
+        found = managed(scenario.manager, submissions)
+        ManagedJobs(found, fabric, scenario.seed)
+    except workloads_build.JobError as error:
+        raise BadInputError(scenario.line_of_job(error.job, str(error))) from None
+    except ValueError as error:
+        raise BadInputError(scenario.line_of(("manager",), str(error))) from None
+    return found
 
 
 def _specs(job: JobSpec, fabric: Fabric) -> list[workloads_build.JobSpec]:

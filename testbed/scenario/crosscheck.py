@@ -18,7 +18,7 @@ from topologies.fabric import Fabric
 class Parts:
     """The parts of a scenario that are right by themselves, items of lists by their position.
 
-    ``complete`` says that all jobs and all schedulers are among them.
+    ``complete`` says that all jobs and all schedulers are among them, ``managed`` that there is a manager.
     """
 
     fabric: AnyFabricSpec | None
@@ -27,11 +27,13 @@ class Parts:
     checks: Mapping[int, str]
     failures: Mapping[int, FailureSpec]
     complete: bool
+    managed: bool = False
 
 
 def cross_problems(parts: Parts) -> list[Problem]:
     """Return every problem between the parts."""
     problems = [*_one_job_each(parts.jobs), *_repeated(parts.schedulers, "schedulers"), *_repeated_jobs(parts.jobs)]
+    problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
     if parts.complete:
         problems += _checks(parts)
     if parts.fabric is not None:
@@ -41,8 +43,8 @@ def cross_problems(parts: Parts) -> list[Problem]:
             key = str(error).split(" ", 1)[0]
             problems.append(Problem(("fabric", key), f"impossible fabric: {error}"))
         else:
-            problems += [*_gpu_sum(parts.jobs, fabric), *_placements(parts.jobs, fabric)]
-            problems += [*_stragglers(parts.jobs, fabric), *failure_problems(parts.failures, fabric)]
+            problems += failure_problems(parts.failures, fabric)
+            problems += _too_large(parts.jobs, fabric) if parts.managed else _where_placed(parts.jobs, fabric)
     return problems
 
 
@@ -67,6 +69,43 @@ def _one_job_each(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
         if job.count > 1 and job.placement is not None:
             message = f"job '{job.name}' has a placement and count {job.count}, expected one of them"
             yield Problem(("jobs", index, "count"), message)
+
+
+def _managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+    """A manager says which GPUs a job gets."""
+    for index, job in jobs.items():
+        for key in ("placement", "stragglers"):
+            if getattr(job, key):
+                message = f"job '{job.name}' has {key}, expected none where a manager places it"
+                yield Problem(("jobs", index, key), message)
+        least, most = job.least_gpus or job.gpus, job.most_gpus or job.gpus
+        if job.gpus is not None and least is not None and most is not None and not least <= job.gpus <= most:
+            message = f"job '{job.name}' asks for {job.gpus} GPUs, expected least_gpus <= gpus <= most_gpus"
+            yield Problem(("jobs", index, "gpus"), message)
+
+
+def _not_managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+    for index, job in jobs.items():
+        for key in ("virtual_cluster", "least_gpus", "most_gpus"):
+            if getattr(job, key):
+                message = f"job '{job.name}' has {key}, expected a key 'manager' beside jobs"
+                yield Problem(("jobs", index, key), message)
+
+
+def _too_large(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+    have = len(fabric.gpus)
+    for index, job in jobs.items():
+        for key in ("gpus", "most_gpus"):
+            asked = getattr(job, key)
+            if asked is not None and asked > have:
+                message = f"job '{job.name}' asks for {asked} GPUs on {have}, expected at most {have}"
+                yield Problem(("jobs", index, key), message)
+
+
+def _where_placed(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+    yield from _gpu_sum(jobs, fabric)
+    yield from _placements(jobs, fabric)
+    yield from _stragglers(jobs, fabric)
 
 
 def _repeated(names: Mapping[int, str], key: str) -> Iterator[Problem]:

@@ -144,9 +144,13 @@ def _try_schedulers(scenario: Scenario, document: Document) -> None:
     problems = []
     for index, entry in enumerate(scenario.schedulers):
         try:
-            create(entry.name, entry.options, scenario.seed)
+            scheduler = create(entry.name, entry.options, scenario.seed)
         except (ValueError, TypeError) as error:
             problems.append(Problem(("schedulers", index), str(error)))
+            continue
+        if scenario.manager is not None and getattr(scheduler, "alone", False):
+            why = f"{entry.name} runs each job by itself, expected another scheduler where a manager places jobs"
+            problems.append(Problem(("schedulers", index), why))
     if problems:
         raise BadInputError("\n".join(document.lines(problems)))
 
@@ -175,7 +179,7 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     failures = dict(_items(TypeAdapter(FailureSpec), data.get("failures"), names))
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
     deciders = {index: entry.name for index, entry in schedulers.items()}
-    return Parts(fabric, jobs, deciders, checks, failures, complete)
+    return Parts(fabric, jobs, deciders, checks, failures, complete, data.get("manager") is not None)
 
 
 def _length(items: object) -> int:

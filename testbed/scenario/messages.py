@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.scenario.document import Location, Problem
+from testbed.scenario.managers import ManagerSpec
 from testbed.scenario.quantities import EXPECTED
 from testbed.scenario.spec import (
     Clos3Spec,
@@ -34,6 +35,7 @@ _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     ("jobs",): JobSpec,
     ("jobs", "stragglers"): StragglerSpec,
     ("schedulers",): SchedulerSpec,
+    ("manager",): ManagerSpec,
     ("measure",): MeasureSpec,
     ("scale",): ScaleSpec,
 }

@@ -19,6 +19,7 @@ from pydantic import (
 
 from testbed.checks import CheckError, parse_check
 from testbed.experiment import LinkFailure, Measure, Scale
+from testbed.scenario.managers import ManagerEntry
 from testbed.scenario.quantities import (
     Count,
     Factor,
@@ -162,6 +163,9 @@ class JobSpec(_Spec):
         0.0, description="standard deviation of compute relative to its mean"
     )
     stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
+    virtual_cluster: str = Field("", description="the virtual cluster it belongs to; with a manager")
+    least_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
+    most_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")
 
 
 class FailureSpec(_Spec):
@@ -256,6 +260,7 @@ class ScenarioSpec(_Spec):
     fabric: FabricSpec = Field(description="the fabric, with its kind: clos, clos3 or double-sided")
     jobs: tuple[JobSpec, ...] = Field(min_length=1, description="a list of jobs")
     place: Literal["first-free", "spread"] = Field("first-free", description="where jobs without placement go")
+    manager: ManagerEntry | None = Field(None, description="a cluster manager that places jobs as they come")
     schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")
     measure: MeasureSpec = Field(MeasureSpec.model_construct(), description="how long to measure")
     scale: ScaleEntry = Field(None, description="auto, or how far the emulation is shrunk")

@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.wire import encode
 from testbed.errors import BadInputError, CannotRunError, TestbedError
-from testbed.scenario import build_fabric, build_jobs, load
+from testbed.scenario import build_fabric, build_jobs, build_managed, load
 from testbed.sweep.values import Point, Settings, Sweep
 
 _SEED: Final = 1
@@ -34,9 +34,10 @@ def resolve(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolv
     """Load, build and place the scenario; the digest is of what it says, and of the jobs that come of it."""
     changed = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     loaded = load(scenario, changed)
-    jobs = build_jobs(loaded, build_fabric(loaded))
+    fabric = build_fabric(loaded)
+    jobs, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
     says = loaded.model_dump(mode="json", exclude={"description", "seed"})
-    text = json.dumps([says, encode(jobs)], sort_keys=True)
+    text = json.dumps([says, encode(jobs if managed is None else managed)], sort_keys=True)
     return Resolved(loaded.seed, hashlib.sha256(text.encode()).hexdigest())
 
 

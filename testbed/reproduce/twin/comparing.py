@@ -14,7 +14,7 @@ from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputEr
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Row, Settings
 from testbed.reproduce.figures.runs import Execute, Found, Runs, Task, Treatment, emulate
-from testbed.scenario.loading import bundled
+from testbed.scenario.loading import bundled, load
 
 LEFT_OUT: Final = ("fixed", "ecmp-switch")
 """One decides what it is told, the other what the switches' own hash says, which only switches know."""
@@ -40,7 +40,12 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
     """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER) if it is not empty."""
-    every = [(s, Treatment(name, name)) for s in bundled() for name in names() if name not in LEFT_OUT]
+    every = [
+        (scenario, Treatment(name, name))
+        for scenario in bundled()
+        for name in names()
+        if name not in LEFT_OUT and not (name == "ideal" and load(scenario).manager)  # that runs each job by itself
+    ]
     chosen = [pair for pair in every if not only or {pair[0], f"{pair[0]}/{pair[1].name}"} & set(only)]
     known = {word for scenario, treatment in every for word in (scenario, f"{scenario}/{treatment.name}")}
     for word in only:

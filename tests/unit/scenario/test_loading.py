@@ -54,7 +54,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     figures = tuple(name for name in bundled() if name.startswith("crux-fig"))
     assert len(figures) == 11
     assert tuple(name for name in bundled() if name not in figures) == (
-        "clos96-ports.yaml", "clos96.yaml", "double-sided.yaml", "hello.yaml", "moe-alltoall.yaml",
+        "arrivals.yaml", "clos96-ports.yaml", "clos96.yaml", "double-sided.yaml", "hello.yaml", "moe-alltoall.yaml",
     )  # fmt: skip
 
 

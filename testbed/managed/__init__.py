@@ -1,0 +1,1 @@
+"""Jobs that a cluster manager starts, stops, resizes and moves while a run goes on."""

@@ -1,0 +1,229 @@
+"""Jobs under a cluster manager: what starts and stops when, in stints. Pure; engines carry it out.
+
+A stint is a stretch of a job on one set of GPUs. For the network it is a job of its own: ``gpt``, then
+``gpt@2``, .. with the iterations that are left. The iteration that a stop cuts off is lost, as with a checkpoint
+after each iteration. On other numbers of GPUs what is left is divided over them: weak scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil, inf
+
+from testbed.errors import RunFailedError
+from testbed.experiment import Managed, Submission
+from testbed.managed.outcome import JobOutcome
+from topologies.fabric import Fabric
+from workloads.analysis import Isolated, isolated
+from workloads.build import JobSpec, build_job
+from workloads.connections import PortBook
+from workloads.job import Job
+from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
+from workloads.managers.jobs import Waiting
+from workloads.managers.ledger import Ledger
+from workloads.managers.manager import Manager
+from workloads.managers.registry import GROUPS, manager
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an engine is to do now: end the stints ``stopped``, then let those ``started`` arrive at their start."""
+
+    stopped: tuple[str, ...] = ()
+    started: tuple[Job, ...] = ()
+
+
+@dataclass
+class _Account:
+    """What a job has had. ``left``: iterations times GPUs that are still to be made; ``stint``: the one under way."""
+
+    submission: Submission
+    alone: Isolated
+    left: float
+    gpus: tuple[str, ...] = ()
+    stint: Job | None = None
+    since_s: float = 0.0
+    first_s: float | None = None
+    end_s: float | None = None
+    held_s: float = 0.0
+    held_gpu_s: float = 0.0
+    preemptions: int = 0
+    moves: int = 0
+    stints: list[str] = field(default_factory=list)
+
+    @property
+    def alone_s(self) -> float:
+        """Seconds of the whole job on the GPUs it asks for, alone."""
+        return self.submission.spec.iterations * self.alone.iteration_s
+
+    def hold(self, gpus: tuple[str, ...], now_s: float) -> None:
+        """Have ``gpus``, and no others, from now on."""
+        self.held_s += (now_s - self.since_s) * bool(self.gpus)
+        self.held_gpu_s += (now_s - self.since_s) * len(self.gpus)
+        self.gpus, self.since_s = gpus, now_s
+
+
+def manager_of(managed: Managed, seed: int) -> Manager:
+    """Return the manager that ``managed`` names; ``ValueError``, one line, for an unknown part or option."""
+    options = {point: managed.options.get(point, {}) for point in GROUPS}
+    return manager(managed.placer, managed.queue, managed.policy, managed.capacity, options, seed)
+
+
+class ManagedJobs:
+    """The jobs of a run under its manager. ``stints``: all that there have been."""
+
+    def __init__(self, managed: Managed, fabric: Fabric, seed: int) -> None:
+        """``ValueError``, one line, if the manager does not fit the fabric; ``JobError`` for a job that is wrong."""
+        self._fabric = fabric
+        self._ledger = Ledger(manager_of(managed, seed), fabric)
+        self._coming = sorted(managed.submissions, key=lambda each: each.spec.start_s)
+        self._ports = PortBook(seed)
+        self._accounts: dict[str, _Account] = {}
+        self._known = {each.spec.name: self._alone(each.spec, each.gpus) for each in managed.submissions}
+        self._owner: dict[str, str] = {}
+        self.stints: list[Job] = []
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Jobs that could never start, each with the reason."""
+        return self._ledger.refused
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that are still to come, to start or to end."""
+        ended = sum(account.end_s is not None for account in self._accounts.values())
+        return len(self._known) - ended - len(self.refused)
+
+    @property
+    def total(self) -> int:
+        """All jobs."""
+        return len(self._known)
+
+    def next_s(self) -> float:
+        """The next time at which :meth:`decide` is to be called though no stint ends; infinite for never."""
+        return min(self._coming[0].spec.start_s if self._coming else inf, self._ledger.next_s())
+
+    def ended(self, stint: str, now_s: float) -> None:
+        """A stint has made all its iterations: its job is done."""
+        account = self._accounts[self._owner[stint]]
+        account.left, account.stint, account.end_s = 0.0, None, now_s
+        account.hold((), now_s)
+        self._ledger.end(self._owner[stint], now_s)
+
+    def decide(self, now_s: float, made: Callable[[str], int]) -> Changes:
+        """Ask the manager about all that has happened; ``made``: stint -> iterations that it has completed.
+
+        ``RunFailedError`` for what a run cannot carry out.
+        """
+        while self._coming and self._coming[0].spec.start_s <= now_s:
+            self._submit(self._coming.pop(0))
+
+        def remaining_s(name: str) -> float:
+            account = self._accounts[name]
+            return account.alone_s * _left(account, made) / (account.submission.spec.iterations * _asked(account))
+
+        try:
+            actions = self._ledger.decide(now_s, remaining_s)
+        except ValueError as error:
+            raise RunFailedError(f"the cluster manager failed: {error}") from error
+        stopped: list[str] = []
+        started: dict[str, Job] = {}
+        for action in actions:
+            self._carry_out(action, now_s, made, stopped, started)
+        self.stints += started.values()
+        return Changes(tuple(stopped), tuple(started.values()))
+
+    def outcomes(self, now_s: float) -> tuple[JobOutcome, ...]:
+        """What became of each job that was submitted; those that hold GPUs do so until ``now_s``."""
+        return tuple(self._outcome(name, account, now_s) for name, account in self._accounts.items())
+
+    def stints_of(self) -> dict[str, tuple[str, ...]]:
+        """Job -> its stints, in order."""
+        return {name: tuple(account.stints) for name, account in self._accounts.items()}
+
+    def _submit(self, submission: Submission) -> None:
+        spec, alone = submission.spec, self._known[submission.spec.name]
+        account = _Account(submission, alone, float(spec.iterations * submission.gpus))
+        taken = self._ledger.submit(
+            Waiting(
+                spec.name, submission.gpus, spec.start_s, account.alone_s, remaining_s=account.alone_s,
+                compute_s=alone.compute_s, communication_s=alone.communication_s,
+                virtual_cluster=submission.virtual_cluster, model=spec.model, least_gpus=submission.least_gpus,
+                most_gpus=submission.most_gpus,
+            )
+        )  # fmt: skip
+        if taken:
+            self._accounts[spec.name] = account
+
+    def _alone(self, spec: JobSpec, gpus: int) -> Isolated:
+        """An iteration alone, on GPUs that lie together."""
+        job = build_job(spec, self._fabric.gpus[: max(1, gpus)], self._fabric, PortBook(0))
+        return isolated(job, self._fabric)
+
+    def _carry_out(
+        self, action: Action, now_s: float, made: Callable[[str], int], stopped: list[str], started: dict[str, Job]
+    ) -> None:
+        match action:
+            case Start() | Resize() | Migrate():
+                account = self._accounts[action.job]
+                self._stop(account, made, stopped, started)
+                account.moves += not isinstance(action, Start)
+                account.hold(action.gpus, now_s)
+                if action.pause_s < inf:  # otherwise it waits for the rest of what it asked for
+                    job = started[action.job] = self._stint(account, now_s + action.pause_s)
+                    account.stint = job
+            case Preempt():
+                account = self._accounts[action.job]
+                self._stop(account, made, stopped, started)
+                account.preemptions += 1
+                account.hold((), now_s)
+            case Pack():
+                raise RunFailedError(f"a run has one job on a GPU, it cannot pack {', '.join(action.jobs)}")
+            case _:
+                pass  # hosts come and go, jobs are sent back: nobody's progress changes
+
+    @staticmethod
+    def _stop(
+        account: _Account, made: Callable[[str], int], stopped: list[str], started: dict[str, Job]
+    ) -> None:
+        name = account.submission.spec.name
+        if name in started:  # it has not begun yet
+            del started[name]
+            account.stints.pop()
+        elif account.stint is not None:
+            account.left = _left(account, made)
+            stopped.append(account.stint.name)
+        account.stint = None
+
+    def _stint(self, account: _Account, begin_s: float) -> Job:
+        spec = account.submission.spec
+        number = len(account.stints) + 1
+        name = spec.name if number == 1 else f"{spec.name}@{number}"
+        account.stints.append(name)
+        self._owner[name] = spec.name
+        if account.first_s is None:
+            account.first_s = account.since_s
+        left = max(1, ceil(account.left / len(account.gpus) - 1e-9))
+        wanted = replace(spec, name=name, start_s=begin_s, iterations=left)
+        return build_job(wanted, account.gpus, self._fabric, self._ports)
+
+    @staticmethod
+    def _outcome(name: str, account: _Account, now_s: float) -> JobOutcome:
+        open_s = (now_s - account.since_s) * bool(account.gpus)
+        return JobOutcome(
+            name, account.submission.gpus, account.submission.spec.start_s, account.first_s, account.end_s,
+            account.alone_s, 0.0, account.held_gpu_s + open_s * len(account.gpus), account.held_s + open_s,
+            account.preemptions, account.moves,
+        )  # fmt: skip
+
+
+def _asked(account: _Account) -> int:
+    return account.submission.gpus
+
+
+def _left(account: _Account, made: Callable[[str], int]) -> float:
+    """Iterations times GPUs that are left, those of the stint under way taken off."""
+    if account.stint is None:
+        return account.left
+    return max(0.0, account.left - made(account.stint.name) * len(account.stint.gpus))

@@ -1,0 +1,50 @@
+"""What managed jobs say about their manager: completion times, queueing, makespan, preemptions, fairness. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from testbed.managed.outcome import JobOutcome
+
+PERCENTILES: Final = (50, 95, 99)
+
+
+def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
+    """Return the metrics by name. Times in seconds, of the jobs that ended; 0 where there are none.
+
+    ``jct``: from submission to end. ``queue``: time in which the job held no GPUs. ``makespan_s``: from the first
+    submission to the last end. ``preempted_share``: preemptions over jobs that started. ``unfairness``: 95th percentile
+    of JCT over the time that the job takes alone.
+    """
+    ended = [job for job in jobs if job.end_s is not None]
+    started = [job for job in jobs if job.start_s is not None]
+    last = max((job.end_s or 0.0 for job in ended), default=0.0)
+    preemptions = sum(job.preemptions for job in jobs)
+    return {
+        **_spread("jct", [job.jct_s or 0.0 for job in ended]),
+        **_spread("queue", [queued_s(job) for job in ended]),
+        "makespan_s": last - min((job.submit_s for job in jobs), default=0.0) if ended else 0.0,
+        "preemptions": float(preemptions),
+        "moves": float(sum(job.moves for job in jobs)),
+        "preempted_share": preemptions / len(started) if started else 0.0,
+        "unfairness": _percentile([(job.jct_s or 0.0) / job.alone_s for job in ended if job.alone_s > 0], 95),
+    }
+
+
+def queued_s(job: JobOutcome) -> float:
+    """Seconds of waiting of a job that has ended: before it started, and while it was preempted."""
+    if job.end_s is None:
+        raise ValueError(f"job '{job.name}' has not ended")
+    return max(0.0, job.end_s - job.submit_s - job.held_s)
+
+
+def _spread(name: str, values: Sequence[float]) -> Mapping[str, float]:
+    mean = float(np.mean(values)) if values else 0.0
+    return {f"{name}_mean_s": mean, **{f"{name}_p{q}_s": _percentile(values, q) for q in PERCENTILES}}
+
+
+def _percentile(values: Sequence[float], share: int) -> float:
+    return float(np.percentile(values, share)) if len(values) else 0.0

@@ -1,0 +1,76 @@
+"""The key ``manager`` of a scenario: who places jobs as they come, put together from four parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from testbed.experiment import Managed, Submission
+from workloads.managers.named import MANAGERS
+from workloads.managers.registry import GROUPS, Point
+
+POINTS: Final[tuple[Point, ...]] = tuple(GROUPS)
+
+
+class PartSpec(BaseModel):
+    """A part of a manager by name, or the options of the one that is there; every other key is an option."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str | None = Field(None, description="a queue, policy, placer or capacity, such as fifo")
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The options given to it."""
+        return dict(self.model_extra or {})
+
+
+def _by_name(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _show(spec: PartSpec | ManagerSpec) -> object:
+    given = spec.model_dump(exclude_defaults=True)
+    return given["name"] if set(given) == {"name"} else given
+
+
+Part = Annotated[
+    PartSpec, BeforeValidator(_by_name, str | PartSpec), PlainSerializer(_show, return_type=object)
+]
+_NOTHING: Final = PartSpec.model_construct(name=None)
+
+
+class ManagerSpec(BaseModel):
+    """A cluster manager by name; each of its parts may be another one, or have options."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str = Field("consolidated", description="a manager, such as tiresias")
+    queue: Part = Field(_NOTHING, description="who may start, in which order")
+    policy: Part = Field(_NOTHING, description="who gets how many GPUs")
+    placer: Part = Field(_NOTHING, description="which GPUs")
+    capacity: Part = Field(_NOTHING, description="which hosts are there")
+
+
+ManagerEntry = Annotated[
+    ManagerSpec, BeforeValidator(_by_name, str | ManagerSpec), PlainSerializer(_show, return_type=object)
+]
+
+
+def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
+    """Return the parts of ``spec`` by name, with the jobs; ``ValueError``, one line, for an unknown manager."""
+    if spec.name not in MANAGERS:
+        raise ValueError(f"unknown manager '{spec.name}', expected one of: {', '.join(sorted(MANAGERS))}")
+    whole = MANAGERS[spec.name]
+    usual: dict[Point, str] = {
+        "queue": whole.queue, "policy": whole.policy, "placer": whole.placer, "capacity": "steady"
+    }  # fmt: skip
+    given: dict[Point, PartSpec] = {point: getattr(spec, point) for point in POINTS}
+    names = {point: part.name or usual[point] for point, part in given.items()}
+    options: dict[str, Mapping[str, object]] = {
+        point: {**(whole.options.get(point, {}) if names[point] == usual[point] else {}), **part.options}
+        for point, part in given.items()
+    }
+    return Managed(
+        tuple(submissions), names["queue"], names["policy"], names["placer"], names["capacity"], options
+    )
