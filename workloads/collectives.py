@@ -12,6 +12,8 @@ share included. n counts hosts unless said otherwise. What happens inside a host
 ``all-gather``            its second half: (n-1)/n S/rails per NIC
 ``ring``                  allreduce: one flat ring of all N NICs of the job. It enters a host at the
                           first NIC and leaves at the last, sending 2(N-1)/N S there
+``scattered-ring``        allreduce: one ring of all G GPUs that goes from host to host at every step, as ranks
+                          that were dealt out host by host form it. A GPU sends 2(G-1)/G S by its NIC
 ``alltoall``              every host pair exchanges S g g'/G bytes each way (g, g' GPUs on the two
                           hosts, G in the job) spread over the rails, the k-th NIC to the k-th
 ``point-to-point``        pipeline stages: every host sends S per GPU to the next, the last to none
@@ -24,6 +26,7 @@ halving-doubling are left out: their messages wait for two others, which a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -108,6 +111,40 @@ def _flat_ring(layout: Layout, size: float) -> Iterator[Message]:
     return _ring(layout, hops)
 
 
+def scattered_pairs(layout: Layout) -> Iterator[tuple[str, str]]:
+    """Each GPU and the next in a ring of ranks that were dealt out host by host."""
+    most = max(len(share.names) for share in layout.shares)
+    ranks = [share.names[turn] for turn in range(most) for share in layout.shares if turn < len(share.names)]
+    return zip(ranks, (*ranks[1:], ranks[0]), strict=True)
+
+
+def _scattered_ring(layout: Layout, size: float) -> Iterator[Message]:
+    """Where a host has more GPUs than the others, a chunk passes its last ones without leaving it."""
+    fabric, chunk = layout.fabric, size / layout.gpus
+    hops: list[tuple[str, str, int]] = []
+    inside = 0
+    for gpu, following in scattered_pairs(layout):
+        if fabric.host_of_gpu[gpu] == fabric.host_of_gpu[following]:
+            inside += 1
+            continue
+        hops.append((fabric.nic_of_gpu[gpu], fabric.nic_of_gpu[following], 1 + inside))
+        inside = 0
+    if inside:  # what passed inside the first host came in by the last hop
+        source, target, own = hops[0]
+        hops[0] = (source, target, own + inside)
+    seen: Counter[tuple[str, str]] = Counter()
+    channels: list[tuple[Channel, ...]] = []
+    for source, target, _ in hops:
+        role = f"ring{seen[source, target]}"
+        seen[source, target] += 1
+        channels.append(tuple(Channel(role, *pair) for pair in layout.port_pairs(source, target)))
+    sides = min(len(each) for each in channels)
+    for side in range(sides):
+        for index, (_, _, own) in enumerate(hops):
+            before = channels[index - 1][side]
+            yield Message(channels[index][side], 2 * (layout.gpus - 1) * chunk / sides, before, own * chunk / sides)
+
+
 def _send(layout: Layout, role: str, source: HostShare, target: HostShare, size: float) -> Iterator[Message]:
     """``size`` bytes from host to host, spread over rails and ports, waiting for nothing."""
     for rail in range(layout.rails):
@@ -134,6 +171,7 @@ COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
     {
         "hierarchical": _hierarchical,
         "ring": _flat_ring,
+        "scattered-ring": _scattered_ring,
         "reduce-scatter": _half,
         "all-gather": _half,
         "alltoall": _alltoall,
@@ -167,6 +205,7 @@ def bus_factor(collective: str, participants: int) -> float:
     factors = {
         "hierarchical": 2 * (n - 1) / n,
         "ring": 2 * (n - 1) / n,
+        "scattered-ring": 2 * (n - 1) / n,
         "reduce-scatter": (n - 1) / n,
         "all-gather": (n - 1) / n,
         "alltoall": (n - 1) / n,

@@ -17,6 +17,8 @@ N NICs, G GPUs in all; the way NCCL does it: rings inside a host, rings or pairs
                           next; in a job of one host a closed ring of its g GPUs, 2(g-1)/g S each
 ``alltoall``              each GPU sends S/G to every other on its host, and what came in for another
                           rail, (G-g)/G (R-1)/R S, on to the others evenly
+``scattered-ring``        2(G-1)/G S from each GPU to the next where that is on the same host: nowhere, if all
+                          hosts have as many GPUs
 ``point-to-point``        nothing: a GPU sends by the NIC nearest to it
 ========================  ======================================================================
 """
@@ -27,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
 
 from topologies.fabric import Fabric
-from workloads.collectives import Message
+from workloads.collectives import Message, scattered_pairs
 from workloads.layout import HostShare, Layout
 from workloads.model import PhaseTemplate
 
@@ -67,6 +69,9 @@ def _between_gpus(collective: str, layout: Layout, share: HostShare, size: float
         elsewhere = (layout.gpus - gpus) / layout.gpus * (layout.rails - 1) / layout.rails
         each = size / layout.gpus + size * elsewhere / (gpus - 1)
         yield from ((source, target, each) for source, target in permutations(names, 2))
+    elif collective == "scattered-ring" and len(layout.shares) > 1:
+        moved, own = 2 * (layout.gpus - 1) / layout.gpus * size, set(names)
+        yield from ((*pair, moved) for pair in scattered_pairs(layout) if own.issuperset(pair))
     elif collective == "ring" and len(layout.shares) > 1:
         yield from ((*pair, 2 * (layout.nics - 1) / layout.nics * size) for pair in pairwise(names))
     else:

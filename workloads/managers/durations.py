@@ -22,7 +22,10 @@ _MOST_EVENTS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of a job. Seconds of the trace's clock; infinite where it never started or ended."""
+    """What became of a job. Seconds of the trace's clock; infinite where it never started or ended.
+
+    ``held_s``: for how long it had GPUs.
+    """
 
     name: str
     submit_s: float
@@ -30,6 +33,7 @@ class Played:
     end_s: float
     preemptions: int
     moves: int
+    held_s: float = 0.0
 
     @property
     def completion_s(self) -> float:
@@ -46,6 +50,7 @@ class _Progress:
     stands_until_s: float = 0.0
     preemptions: int = 0
     moves: int = 0
+    held_s: float = 0.0
 
 
 class Play:
@@ -95,6 +100,7 @@ class Play:
         for running in self._ledger.state.running.values():
             each = self._known[running.name]
             begin_s = max(self._now_s, each.stands_until_s)
+            each.held_s += then_s - self._now_s
             each.left_s -= max(0.0, then_s - begin_s) * _speed(running)
         self._now_s = then_s
 
@@ -121,7 +127,7 @@ class Play:
 
     def _played(self, each: _Progress) -> Played:
         job = each.job
-        return Played(job.name, job.submit_s, each.start_s, each.end_s, each.preemptions, each.moves)
+        return Played(job.name, job.submit_s, each.start_s, each.end_s, each.preemptions, each.moves, each.held_s)
 
 
 def _speed(running: Running) -> float:

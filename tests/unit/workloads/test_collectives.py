@@ -20,7 +20,7 @@ FABRICS = {
     "ports": clos96(bonded=False),
     "double-sided": double_sided(hosts=12, tors=4, aggregations=2, cores=2),
 }
-RINGS = ("hierarchical", "ring", "reduce-scatter", "all-gather")
+RINGS = ("hierarchical", "ring", "scattered-ring", "reduce-scatter", "all-gather")
 SIZE = 12e9
 
 fabrics = st.sampled_from(sorted(FABRICS))
@@ -70,6 +70,26 @@ def test_a_flat_ring_carries_the_bus_factor_of_all_its_nics_through_one_nic_of_e
     sent = sent_by_nic(messages("ring", even(hosts, per_host), fabric), fabric)
     nics = hosts * per_host // 2
     assert list(sent.values()) == pytest.approx([2 * (nics - 1) / nics * SIZE] * hosts)
+
+
+def test_in_a_scattered_ring_gpus_that_share_a_nic_share_its_rate() -> None:
+    fabric = FABRICS["bonded"]  # two GPUs at a NIC
+    two_by_two = sent_by_nic(messages("scattered-ring", even(2, 2), fabric), fabric)
+    four_alone = sent_by_nic(messages("scattered-ring", even(4, 1), fabric), fabric)
+    assert list(two_by_two.values()) == pytest.approx([2 * 1.5 * SIZE] * 2)
+    assert list(four_alone.values()) == pytest.approx([1.5 * SIZE] * 4)
+
+
+@given(fabrics, gpu_sets)
+def test_a_scattered_ring_is_one_ring_through_every_gpu(name: str, chosen: list[int]) -> None:
+    fabric = FABRICS[name]
+    gpus = [fabric.gpus[index] for index in chosen]
+    found = messages("scattered-ring", gpus, fabric)
+    leads = sum(message.lead for message in found)
+    if found:
+        assert leads == pytest.approx(SIZE)  # every GPU's own chunk is sent first, once
+        follows = {message.channel: message.after for message in found}
+        assert len(set(follows.values())) == len(found) and set(follows.values()) == set(follows)
 
 
 def test_pipeline_stages_send_to_the_next_host_and_the_last_to_none() -> None:

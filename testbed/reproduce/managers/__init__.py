@@ -1,0 +1,1 @@
+"""Experiments about cluster managers on emulated packets."""
