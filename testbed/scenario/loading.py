@@ -32,7 +32,7 @@ class Scenario(ScenarioSpec):
         data = self.model_dump(mode="json", exclude_none=True)
         data["scale"] = data.get("scale", "auto")
         data["fabric"] = {"kind": self.fabric.kind, **data["fabric"]}
-        ordered = {key: data[key] for key in type(self).model_fields}
+        ordered = {key: data[key] for key in type(self).model_fields if key in data}
         return yaml.safe_dump(ordered, sort_keys=False, width=120)
 
     def __eq__(self, other: object) -> bool:

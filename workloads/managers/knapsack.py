@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 
 def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, int]:
     """Return group -> how many units it gets, so that the values add up to most.
@@ -12,18 +15,19 @@ def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, in
     taken in which earlier groups get less. Time grows with capacity times the number of items.
     """
     room = max(0, capacity)
-    best = [0.0] * (room + 1)
-    taken: list[list[int]] = []
+    best = np.zeros(room + 1)
+    taken: list[npt.NDArray[np.intp]] = []
     for values in groups.values():
-        after, chosen = best.copy(), [0] * (room + 1)
-        for space in range(room + 1):
-            for units, value in enumerate(values[:space], start=1):
-                if best[space - units] + value > after[space]:
-                    after[space], chosen[space] = best[space - units] + value, units
+        after, chosen = best.copy(), np.zeros(room + 1, np.intp)
+        for units, value in enumerate(values[:room], start=1):
+            tried = best[:-units] + value  # with room for 0, 1, .. beside these units
+            better = tried > after[units:]
+            after[units:][better] = tried[better]
+            chosen[units:][better] = units
         best = after
         taken.append(chosen)
     found: dict[str, int] = {}
     for name, chosen in zip(reversed(list(groups)), reversed(taken), strict=True):
-        found[name] = chosen[room]
-        room -= chosen[room]
+        found[name] = int(chosen[room])
+        room -= found[name]
     return {name: found[name] for name in groups}

@@ -16,8 +16,9 @@ from testbed.experiment import Measure, Scale
 from testbed.scenario import Scenario, build_fabric, bundled, json_schema, load
 from testbed.scenario.crosscheck import gpus_of
 from topologies.fabric import Fabric
+from workloads.models import CATALOGUE
 
-MODELS = ["bert", "crux-bert", "crux-gpt", "crux-resnet", "gpt", "moe", "resnet"]
+MODELS = tuple(CATALOGUE)
 SCHEDULERS = ["crux", "ecmp"]
 
 SMALL = """
@@ -131,7 +132,7 @@ def test_a_job_is_found_by_the_names_that_count_gives_it(small: Path) -> None:
 def test_a_scenario_that_does_not_exist_names_the_bundled_ones() -> None:
     with pytest.raises(BadInputError) as error:
         loaded("clos97")
-    assert str(error.value).startswith("clos97: no such file, expected a path or a bundled scenario: clos96-ports.yaml")
+    assert str(error.value).startswith("clos97: no such file, expected a path or a bundled scenario: arrivals.yaml")
 
 
 def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
