@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -220,3 +221,20 @@ def main(title: str, measure: Callable[[bool], Sequence[Line]]) -> int:
         return error.exit_status
     show(title, lines, as_json=given.json)
     return status_of(lines)
+
+
+def append_row(path: Path, row: Mapping[str, object]) -> None:
+    """Add ``row`` to a file of lines of JSON; a last line that a kill cut off is ended first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cut = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
+    with path.open("a", encoding="utf-8") as file:
+        file.write(("\n" if cut else "") + json.dumps(row) + "\n")
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of such a file, in order; a line that was cut off is left out."""
+    found: list[dict[str, Any]] = []
+    for text in path.read_text("utf-8").splitlines() if path.exists() else ():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(text))
+    return found

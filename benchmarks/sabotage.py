@@ -2,7 +2,8 @@
 
 Each trial starts a run of two small jobs, waits until it measures, does one thing to it for a limited
 time, and looks for a finding of the right kind in the summary. Needs root, as a run does. A trial takes about
-20 s; ``--trials 20`` of all kinds most of an hour.
+20 s; ``--trials 20`` of all kinds most of an hour. Trials are kept as lines of JSON as they come, and a second call
+makes those that are missing.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from benchmarks.common import Line, bundled, say, show, status_of
+from benchmarks.common import Line, append_row, bundled, rows_of, say, show, status_of
 from testbed.api import prepare
 from testbed.experiment import Experiment, Scale
+from testbed.manifest import git_commit
 from testbed.ownership import mark_of
 from topologies.addressing import interface_name, port_number
 from topologies.fabric import Fabric
@@ -44,6 +46,7 @@ RUN_LIMIT_S: Final = 150.0
 QUOTA: Final = (3_000, 100_000)
 """Microseconds of CPU time in each period: what forwarding this little traffic takes is more."""
 LOCK_POLL_S: Final = 2.0
+ROWS: Final = Path("runs/sabotage.jsonl")
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _SWITCHES: Final = "/run/testbed/openvswitch"
 
@@ -316,19 +319,31 @@ def _target(run: int, experiment: Experiment) -> Target:
     return Target(inside, openvswitch, tuple(names["-m workloads.worker"]), experiment.fabric, experiment.scale)
 
 
-def measure(names: Sequence[str], trials: int) -> list[Line]:
-    """``trials`` of each of the kinds ``names``; ``undisturbed`` is a run that is left alone."""
-    return [_line(name, trials) for name in names]
+def measure(names: Sequence[str], trials: int, rows: Path | None = None) -> list[Line]:
+    """``trials`` of each of the kinds ``names``; ``undisturbed`` is a run that is left alone. ``rows`` keeps them."""
+    return [_line(name, trials, rows) for name in names]
 
 
-def _line(name: str, trials: int) -> Line:
+def kept_trials(path: Path, name: str) -> list[Trial]:
+    """The trials of a kind in ``path``."""
+    rows = [row for row in rows_of(path) if row["sabotage"] == name]
+    return [Trial(row["named"], row["verdict"], tuple(row["findings"])) for row in rows]
+
+
+def _keep(path: Path, name: str, made: Trial) -> None:
+    append_row(path, {"sabotage": name, "commit": git_commit(Path(__file__).parent), **asdict(made)})
+
+
+def _line(name: str, trials: int, rows: Path | None) -> Line:
     kind = KINDS.get(name)
-    done: list[Trial] = []
-    for number in range(trials):
+    done = [] if rows is None else kept_trials(rows, name)[:trials]
+    for number in range(len(done), trials):
         try:
             done.append(trial(kind))
         except NotPossibleError as error:
             return Line({"sabotage": name, "trials": 0}, outcome="inconclusive", note=str(error))
+        if rows is not None:
+            _keep(rows, name, done[-1])
         say(f"{name} {number + 1}/{trials}: {'named' if done[-1].named else 'not named'}, {done[-1].verdict}; "
             f"{'; '.join(done[-1].findings)}")  # fmt: skip
     verdicts = [each.verdict for each in done]
@@ -348,9 +363,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=TITLE)
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="trials of each kind (default: 20)")
     parser.add_argument("--kind", action="append", choices=[*KINDS, "undisturbed"], help="only this one (repeatable)")
+    parser.add_argument("--rows", type=Path, default=ROWS, metavar="FILE", help=f"where trials are kept ({ROWS})")
+    parser.add_argument("--fresh", action="store_true", help="make every trial again")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args()
-    lines = measure(given.kind or [*KINDS, "undisturbed"], given.trials)
+    if given.fresh:
+        given.rows.unlink(missing_ok=True)
+    lines = measure(given.kind or [*KINDS, "undisturbed"], given.trials, given.rows)
     show(TITLE, lines, as_json=given.json)
     return status_of(lines)
 

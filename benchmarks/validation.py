@@ -14,7 +14,6 @@ inconclusive.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -25,7 +24,20 @@ from typing import Any, Final
 import yaml
 
 from benchmarks import contention, dilation, isolated
-from benchmarks.common import Line, Run, doubts_of, judged, mean, percent, run, say, show, status_of
+from benchmarks.common import (
+    Line,
+    Run,
+    append_row,
+    doubts_of,
+    judged,
+    mean,
+    percent,
+    rows_of,
+    run,
+    say,
+    show,
+    status_of,
+)
 from benchmarks.contention import Contest, Times
 from testbed.api import prepare
 from testbed.errors import TestbedError
@@ -142,16 +154,8 @@ def _scale_words(made: Run) -> str:
 
 
 def kept_rows(path: Path) -> dict[str, dict[str, Any]]:
-    """Case -> its last row in ``path``, a line of JSON each; a line cut off by a kill is left out."""
-    rows: dict[str, dict[str, Any]] = {}
-    if path.exists():
-        for text in path.read_text("utf-8").splitlines():
-            try:
-                row = json.loads(text)
-            except ValueError:
-                continue
-            rows[row["case"]] = row
-    return rows
+    """Case -> its last row in ``path``."""
+    return {row["case"]: row for row in rows_of(path)}
 
 
 def line_of(row: Mapping[str, Any]) -> Line:
@@ -167,9 +171,7 @@ def _make(name: str, make: Maker, options: Options, path: Path) -> dict[str, Any
     except (TestbedError, ValueError) as error:
         line = Line({}, outcome="inconclusive", note=str(error))
     row = {"case": name, "commit": git_commit(Path(__file__).parent), **asdict(line), "columns": dict(line.columns)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    append_row(path, row)
     return row
 
 

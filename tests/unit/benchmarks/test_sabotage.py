@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,3 +41,20 @@ def test_what_this_machine_does_not_allow_is_said_and_not_counted(monkeypatch: p
     monkeypatch.setattr(sabotage, "trial", refuse)
     (line,) = sabotage.measure(["quota"], 3)
     assert (line.outcome, line.note) == ("inconclusive", "no control group with a CPU quota can be made here")
+
+
+def test_trials_that_are_kept_are_not_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = []
+
+    def make(kind: object) -> Trial:
+        made.append(kind)
+        return Trial(True, "degraded", ("quota 1.0-2.0 s: held back",))
+
+    monkeypatch.setattr(sabotage, "trial", make)
+    rows = tmp_path / "rows.jsonl"
+    sabotage.measure(["quota"], 2, rows)
+    with rows.open("a") as file:
+        file.write('{"sabotage": "quo')  # killed in the middle of a line
+    (line,) = sabotage.measure(["quota"], 3, rows)
+    assert (line.columns["named"], len(made)) == ("3 of 3", 3)
+    assert len(sabotage.kept_trials(rows, "quota")) == 3
