@@ -12,6 +12,7 @@ from topologies.fabric import Fabric
 from workloads.collectives import COLLECTIVES, Channel, Message, expand
 from workloads.connections import PortBook
 from workloads.errors import JobError
+from workloads.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
 from workloads.inside import LinkBytes, inside_bytes
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.layout import layout_of
@@ -33,7 +34,8 @@ class JobSpec:
     ``compute_s`` is one iteration on one GPU, ``flops`` its FLOPs; either alone sets the other by
     the model's FLOP/s. ``communication_bytes`` is S per GPU, all collectives of an iteration added
     up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
-    those too where the model has nothing else).
+    those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
+    iteration of the job.
     """
 
     name: str
@@ -49,6 +51,7 @@ class JobSpec:
     collective: str | None = None
     jitter: float = 0.0
     stragglers: tuple[Straggler, ...] = ()
+    gradients: Gradients = AS_IN_THE_CATALOGUE
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -90,6 +93,7 @@ def check_job(spec: JobSpec) -> None:
          "communication must be 0 bytes or more"),
         (spec.overlap is None or 0 <= spec.overlap <= 1, "overlap must lie between 0 and 1"),
         (0 <= spec.jitter <= MAX_JITTER, f"jitter must lie between 0 and {MAX_JITTER:g}"),
+        (spec.gradients.problem() is None, str(spec.gradients.problem())),
     )  # fmt: skip
     for holds, message in rules:
         if not holds:
@@ -130,9 +134,11 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
     model = CATALOGUE[spec.model]
-    compute, flops = _work(spec, model)
+    every = spec.gradients.every
+    compute, flops = (every * amount for amount in _work(spec, model))
     layout = layout_of(gpus, fabric)
-    expanded = [(template, expand(template.collective, layout, template.bytes)) for template in _templates(spec, model)]
+    templates = exchanged(_templates(spec, model), spec.gradients)
+    expanded = [(template, expand(template.collective, layout, template.bytes)) for template in templates]
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
         name=spec.name,
@@ -144,7 +150,7 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         ),
         flows=flows,
         flops=flops * len(gpus),
-        iterations=spec.iterations,
+        iterations=math.ceil(spec.iterations / every),
         start_s=spec.start_s,
         jitter=spec.jitter,
         stragglers=spec.stragglers,

@@ -11,6 +11,7 @@ from testbed.scenario.managers import managed
 from testbed.scenario.spec import JobSpec
 from topologies.fabric import Fabric
 from workloads import build as workloads_build
+from workloads.gradients import Gradients
 from workloads.job import Job, Straggler
 
 
@@ -68,6 +69,7 @@ def _specs(job: JobSpec, fabric: Fabric) -> list[workloads_build.JobSpec]:
             collective=job.collective,
             jitter=job.jitter,
             stragglers=tuple(Straggler(entry.gpu, entry.factor) for entry in job.stragglers),
+            gradients=Gradients() if job.gradients is None else job.gradients.value(),
         )
         for name in job_names(job)
     ]

@@ -38,6 +38,7 @@ from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.collectives import COLLECTIVES
+from workloads.gradients import CATALOGUE_BITS, Gradients
 
 JOB_NAME: Final = r"^[A-Za-z]\w*(-\w+)*$"
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -116,6 +117,24 @@ class StragglerSpec(_Spec):
     factor: Factor = Field(description="the multiplier of its compute time, such as 1.3")
 
 
+class GradientsSpec(_Spec):
+    """What a job does to its gradient exchange; see :class:`workloads.gradients.Gradients`."""
+
+    bits: Annotated[float, Field(strict=True, gt=0, le=32)] = Field(
+        CATALOGUE_BITS, description="bits per element, 16 in the catalogue"
+    )
+    compression: Annotated[float, Field(strict=True, gt=0, le=1)] = Field(
+        1.0, description="share of the elements that is sent"
+    )
+    every: Count = Field(1, description="iterations between exchanges")
+    buckets: Count | None = Field(None, description="parts that leave as the backward pass makes them")
+    partitions: Count | None = Field(None, description="parts of which those needed first go first")
+
+    def value(self) -> Gradients:
+        """Return them as jobs take them."""
+        return Gradients(self.bits, self.compression, self.every, self.buckets, self.partitions)
+
+
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
@@ -163,6 +182,7 @@ class JobSpec(_Spec):
         0.0, description="standard deviation of compute relative to its mean"
     )
     stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
+    gradients: GradientsSpec | None = Field(None, description="their exchange: fewer bytes, less often, earlier")
     virtual_cluster: str = Field("", description="the virtual cluster it belongs to; with a manager")
     least_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
     most_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")

@@ -1,0 +1,78 @@
+"""What a job does to its own gradient exchange: fewer bytes, less often, earlier. All-to-alls stay as they are.
+
+Only bytes and idle time are modelled. What compression, fewer bits and rarer exchange cost in accuracy is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from workloads.model import PhaseTemplate
+
+CATALOGUE_BITS: Final = 16
+"""Bits of a gradient element in the catalogue."""
+BACKWARD_SHARE: Final = 2 / 3
+"""Of the compute of an iteration: the backward pass costs twice the forward pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """Options of a job's gradient exchange.
+
+    ``bits`` per element (quantisation), ``compression``: share of the elements that is sent (sparsification),
+    ``every``: iterations between exchanges (accumulation, local steps). ``buckets``: the gradient leaves in so many
+    equal parts as the backward pass makes them; ``partitions``: tensors are cut into so many equal parts, and what
+    the next forward pass needs first goes first, so that communication may use that pass too (tensor partitioning,
+    as in ByteScheduler). None for either: the overlap of the model.
+    """
+
+    bits: float = CATALOGUE_BITS
+    compression: float = 1.0
+    every: int = 1
+    buckets: int | None = None
+    partitions: int | None = None
+
+    def problem(self) -> str | None:
+        """What is wrong with the options in one line; None if nothing is."""
+        rules = (
+            (0 < self.bits <= 32, f"gradients.bits must lie above 0 and at most at 32, not {self.bits:g}"),
+            (0 < self.compression <= 1,
+             f"gradients.compression must lie above 0 and at most at 1, not {self.compression:g}"),
+            (self.every >= 1, f"gradients.every must be at least 1, not {self.every}"),
+            (self.buckets is None or self.buckets >= 1, f"gradients.buckets must be at least 1, not {self.buckets}"),
+            (self.partitions is None or self.partitions >= 1,
+             f"gradients.partitions must be at least 1, not {self.partitions}"),
+            (self.buckets is None or self.partitions is None, "gradients has buckets and partitions, expected one"),
+        )  # fmt: skip
+        return next((text for holds, text in rules if not holds), None)
+
+    @property
+    def overlap(self) -> float | None:
+        """Share of the compute that the exchange may overlap; None for the model's.
+
+        It starts with the first of n buckets, of the backward pass (two thirds of the compute); with n partitions
+        all but one part of the exchange may lie beside compute, forward pass included.
+        """
+        if self.buckets is not None:
+            return BACKWARD_SHARE * (1 - 1 / self.buckets)
+        return None if self.partitions is None else 1 - 1 / self.partitions
+
+
+AS_IN_THE_CATALOGUE: Final = Gradients()
+
+
+def exchanged(templates: Sequence[PhaseTemplate], options: Gradients) -> tuple[PhaseTemplate, ...]:
+    """Return the phases of ``options.every`` iterations with ``options`` applied; shares are of all of them."""
+    factor = options.bits / CATALOGUE_BITS * options.compression
+    found: list[PhaseTemplate] = []
+    for turn in range(options.every):
+        last = turn == options.every - 1
+        for phase in templates:
+            mine = replace(phase, share=phase.share / options.every)
+            if phase.collective != "alltoall":
+                overlap = phase.overlap if options.overlap is None else options.overlap
+                mine = replace(mine, bytes=phase.bytes * factor if last else 0.0, overlap=overlap)
+            found.append(mine)
+    return tuple(found)
