@@ -208,13 +208,12 @@ class ManagedJobs:
         wanted = replace(spec, name=name, start_s=begin_s, iterations=left)
         return build_job(wanted, account.gpus, self._fabric, self._ports)
 
-    @staticmethod
-    def _outcome(name: str, account: _Account, now_s: float) -> JobOutcome:
+    def _outcome(self, name: str, account: _Account, now_s: float) -> JobOutcome:
         open_s = (now_s - account.since_s) * bool(account.gpus)
         return JobOutcome(
             name, account.submission.gpus, account.submission.spec.start_s, account.first_s, account.end_s,
             account.alone_s, 0.0, account.held_gpu_s + open_s * len(account.gpus), account.held_s + open_s,
-            account.preemptions, account.moves,
+            account.preemptions, account.moves, dict(self._ledger.waits(name)),
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from testbed.managed.outcome import JobOutcome
+from workloads.managers.ledger import CAUSES
 
 PERCENTILES: Final = (50, 95, 99)
 
@@ -15,9 +16,11 @@ PERCENTILES: Final = (50, 95, 99)
 def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
     """Return the metrics by name. Times in seconds, of the jobs that ended; 0 where there are none.
 
-    ``jct``: from submission to end. ``queue``: time in which the job held no GPUs. ``makespan_s``: from the first
-    submission to the last end. ``preempted_share``: preemptions over jobs that started. ``unfairness``: 95th percentile
-    of JCT over the time that the job takes alone.
+    ``jct``: from submission to end. ``queue``: time in which the job held no GPUs, and by cause its mean
+    (``queue_share_s``: a quota or a line; ``queue_capacity_s``: too few GPUs free; ``queue_fragmentation_s``: enough
+    free, but not where they are wanted). ``makespan_s``: from the first submission to the last
+    end. ``preempted_share``: preemptions over jobs that started. ``unfairness``: 95th percentile of JCT over the time
+    that the job takes alone.
     """
     ended = [job for job in jobs if job.end_s is not None]
     started = [job for job in jobs if job.start_s is not None]
@@ -26,6 +29,7 @@ def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
     return {
         **_spread("jct", [job.jct_s or 0.0 for job in ended]),
         **_spread("queue", [queued_s(job) for job in ended]),
+        **{f"queue_{cause}_s": _mean([job.waits.get(cause, 0.0) for job in ended]) for cause in CAUSES},
         "makespan_s": last - min((job.submit_s for job in jobs), default=0.0) if ended else 0.0,
         "preemptions": float(preemptions),
         "moves": float(sum(job.moves for job in jobs)),
@@ -42,8 +46,11 @@ def queued_s(job: JobOutcome) -> float:
 
 
 def _spread(name: str, values: Sequence[float]) -> Mapping[str, float]:
-    mean = float(np.mean(values)) if values else 0.0
-    return {f"{name}_mean_s": mean, **{f"{name}_p{q}_s": _percentile(values, q) for q in PERCENTILES}}
+    return {f"{name}_mean_s": _mean(values), **{f"{name}_p{q}_s": _percentile(values, q) for q in PERCENTILES}}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0
 
 
 def _percentile(values: Sequence[float], share: int) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +11,8 @@ class JobOutcome:
     """A job under a manager: when it was submitted, started and ended (None: not within the run), what it used.
 
     ``alone_s`` is how long it would have run without contention; ``busy_gpu_s`` the time its GPUs computed,
-    ``held_s`` for how long it held any.
+    ``held_s`` for how long it held any. ``waits``: cause (:data:`workloads.managers.ledger.CAUSES`) -> seconds
+    without GPUs.
     """
 
     name: str
@@ -24,6 +26,7 @@ class JobOutcome:
     held_s: float = 0.0
     preemptions: int = 0
     moves: int = 0
+    waits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def jct_s(self) -> float | None:

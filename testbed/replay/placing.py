@@ -58,3 +58,7 @@ class ManagedPlacing:
     def refused(self) -> Mapping[str, str]:
         """Jobs that could never start, each with the reason."""
         return self._ledger.refused
+
+    def waits(self, name: str) -> Mapping[str, float]:
+        """Cause -> seconds that a job has waited."""
+        return self._ledger.waits(name)

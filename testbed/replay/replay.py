@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Final, Protocol
 
@@ -60,6 +61,10 @@ class Placing(Protocol):
 
     def actions(self, now_s: float, remaining: Callable[[str], float]) -> Sequence[Action]:
         """What is to be done now, in order; ``remaining``: job -> seconds left of it alone, on what it asked for."""
+        ...
+
+    def waits(self, name: str) -> Mapping[str, float]:
+        """Cause -> seconds that a job has waited."""
         ...
 
     @property
@@ -349,9 +354,11 @@ class Replay:
         for running in on_gpus:
             running.advance(self.now_s, running.rate)
         unfinished = [running.outcome(None) for running in (*on_gpus, *self._preempted.values())]
+        known = (*self._outcomes, *unfinished)
+        outcomes = tuple(replace(each, waits=dict(self._placing.waits(each.name))) for each in known)
         return Replayed(
             self._scheduler.name, len(self._fabric.gpus), self.now_s, self._totals,
-            (*self._outcomes, *unfinished), self._series, self._placing.waiting, len(on_gpus),
+            outcomes, self._series, self._placing.waiting, len(on_gpus),
         )  # fmt: skip
 
 

@@ -5,9 +5,10 @@ Time is passed in; whoever lets jobs run tells when they end and how much is lef
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
+from typing import Final
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Preempt, Promote, Requeue, Start
@@ -15,6 +16,10 @@ from workloads.managers.cluster import ClusterState, empty_cluster
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
 from workloads.managers.points import Ended, Event, Submitted, Tick, Wakes
+
+CAUSES: Final = ("share", "capacity", "fragmentation")
+"""Why a job waits: the queue does not let it start (a quota, a line), too few GPUs are free, enough are free but not
+where its placer wants them (or its policy keeps them for others). One that backs off waits for the same reasons."""
 
 Remaining = Callable[[str], float | None]
 """A running job -> seconds that are left of it on the GPUs it asked for; None where nobody knows."""
@@ -40,6 +45,13 @@ class Ledger:
         self._wake_s = inf
         self._count = 0
         self.refused: dict[str, str] = {}
+        self._why: dict[str, str] = {}
+        self._why_since_s = 0.0
+        self._waits: dict[str, dict[str, float]] = {}
+
+    def waits(self, name: str) -> Mapping[str, float]:
+        """Seconds that a job has waited, by cause, up to the last decision (Philly: fair share and fragmentation)."""
+        return self._waits.get(name, {})
 
     @property
     def waiting(self) -> tuple[Waiting, ...]:
@@ -69,6 +81,7 @@ class Ledger:
 
     def decide(self, now_s: float, remaining: Remaining = lambda _name: None) -> list[Action]:
         """Ask about everything that has happened until ``now_s``; return what is to be carried out, in order."""
+        self._count_waits(now_s)
         self._collect(now_s)
         done: list[Action] = []
         for event in self._events:
@@ -82,7 +95,28 @@ class Ledger:
             self.state = state
         self._events.clear()
         self._wake_s = self._next_wake(now_s)
+        self._why = self._causes(now_s)
         return done
+
+    def _count_waits(self, now_s: float) -> None:
+        """Book what has passed under the causes that held."""
+        for name, cause in self._why.items():
+            waits = self._waits.setdefault(name, {})
+            waits[cause] = waits.get(cause, 0.0) + now_s - self._why_since_s
+        self._why_since_s = now_s
+
+    def _causes(self, now_s: float) -> dict[str, str]:
+        """Why each job that waits does."""
+        if not self._waiting:
+            return {}
+        state, asking = self.state.at(now_s), self._asking()
+        let = {turn.job.name for turn in self._manager.queue.eligible(state, asking)}
+        return {name: self._cause(job, name in let) for name, job in self._waiting.items()}
+
+    def _cause(self, job: Waiting, let: bool) -> str:
+        if not let and job.name not in self._sent_back:
+            return "share"
+        return "capacity" if (job.least_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
         """Turn what is due into events."""
