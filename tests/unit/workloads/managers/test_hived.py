@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from random import Random
 
 import pytest
@@ -247,7 +248,7 @@ def emptied_after_a_promised_history(seed: int, steps: int) -> ClusterState:
     return state
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=int(os.environ.get("HIVED_HISTORIES", "300")), deadline=None)
 @given(st.integers(0, 10**9))
 def test_a_virtual_cluster_gets_its_cells_whatever_happened_before(seed: int) -> None:
     emptied = emptied_after_a_promised_history(seed, steps=20)
