@@ -93,7 +93,7 @@ def _iteration(entry: Mapping[str, Any]) -> float:
 def _expected(seed: int, *overrides: str) -> Pair:
     """The same pair from the fluid model."""
     both = [
-        prepare(NAME, overrides=[treatment.override, *overrides], seed=seed).experiments[0]
+        prepare(NAME, overrides=[*treatment.overrides, *overrides], seed=seed).experiments[0]
         for treatment in (ECMP, ECMP_ALONE)
     ]
     gpus = {job.name: len(job.gpus) for job in both[0].jobs}

@@ -30,15 +30,16 @@ KEPT: Final = "kept.json"
 
 @dataclass(frozen=True)
 class Treatment:
-    """A scheduler as experiments call it, and as a scenario's ``schedulers:`` has it."""
+    """A scheduler as experiments call it, and as a scenario's ``schedulers:`` has it; ``more`` overrides with it."""
 
     name: str
     entry: str
+    more: tuple[str, ...] = ()
 
     @property
-    def override(self) -> str:
-        """The override that makes it the only scheduler."""
-        return f"schedulers=[{self.entry}]"
+    def overrides(self) -> tuple[str, ...]:
+        """The override that makes it the only scheduler, and the others."""
+        return (f"schedulers=[{self.entry}]", *self.more)
 
 
 ECMP: Final = Treatment("ecmp", "ecmp")
@@ -60,7 +61,7 @@ class Task:
 
     def experiment(self) -> Experiment:
         """What will be run."""
-        return prepare(self.scenario, overrides=[self.treatment.override], seed=self.seed).experiments[0]
+        return prepare(self.scenario, overrides=self.treatment.overrides, seed=self.seed).experiments[0]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ Execute = Callable[[Task, Path], tuple[Path, Mapping[str, Any]]]
 def emulate(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
     """Run ``task`` on emulated packets; returns its run directory under ``out`` and its summary."""
     result = run_scenario(
-        task.scenario, overrides=[task.treatment.override, "checks=[]"], seed=task.seed, out=out, allow_degraded=True
+        task.scenario, overrides=[*task.treatment.overrides, "checks=[]"], seed=task.seed, out=out, allow_degraded=True
     )
     return result.directory, result.summary
 

@@ -11,6 +11,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Final
 
+from testbed.errors import BadInputError
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Row, Settings
 from testbed.reproduce.figures.rows import not_ok, status
@@ -48,6 +49,8 @@ Entry = Mapping[str, Any]
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
     """Return the rows of the three scenarios; those of a run that failed say so."""
+    if settings.only:
+        raise BadInputError(f"--row {settings.only[0]}: philly-locality makes all its rows, expected no --row")
     seeds = range(settings.seed, settings.seed + settings.seeds)
     wanted = {name: [Task(name, ECMP, seed) for seed in seeds] for name in (SERVERS, SPLIT, SPREAD)}
     every = [task for tasks in wanted.values() for task in tasks]

@@ -58,7 +58,7 @@ def compute(task: Task) -> Entry:
     """Return the entry of ``summary.json`` that the flow engine has for ``task``."""
     with tempfile.TemporaryDirectory(prefix="twin-") as folder:
         result = run_scenario(
-            task.scenario, engine="flow", overrides=[task.treatment.override, "checks=[]"], seed=task.seed,
+            task.scenario, engine="flow", overrides=[*task.treatment.overrides, "checks=[]"], seed=task.seed,
             out=Path(folder),
         )  # fmt: skip
         entry: Entry = result.summary["runs"][0]

@@ -16,7 +16,7 @@ from testbed.reproduce.managers.locality import STEPS, reproduce
 
 
 def computed(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
-    overrides = [task.treatment.override, "measure.iterations=3", "measure.warmup=1"]
+    overrides = [*task.treatment.overrides, "measure.iterations=3", "measure.warmup=1"]
     result = run_scenario(task.scenario, engine="flow", overrides=overrides, seed=task.seed, out=out)
     return result.directory, result.summary
 
