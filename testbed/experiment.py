@@ -62,13 +62,15 @@ class LinkFailure:
 class Submission:
     """A job that asks a cluster manager for ``spec.gpus`` GPUs at ``spec.start_s``.
 
-    The rest is for parts of managers that ask: its virtual cluster, and the bounds of an elastic job.
+    The rest is for parts of managers that ask: its virtual cluster, the bounds of an elastic job, and whether it is
+    content with what is idle.
     """
 
     spec: JobSpec
     virtual_cluster: str = ""
     least_gpus: int | None = None
     most_gpus: int | None = None
+    opportunistic: bool = False
 
     @property
     def gpus(self) -> int:

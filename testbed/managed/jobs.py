@@ -150,7 +150,7 @@ class ManagedJobs:
                 spec.name, submission.gpus, spec.start_s, account.alone_s, remaining_s=account.alone_s,
                 compute_s=alone.compute_s, communication_s=alone.communication_s,
                 virtual_cluster=submission.virtual_cluster, model=spec.model, least_gpus=submission.least_gpus,
-                most_gpus=submission.most_gpus,
+                most_gpus=submission.most_gpus, opportunistic=submission.opportunistic,
             )
         )  # fmt: skip
         if taken:

@@ -39,7 +39,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
     if scenario.manager is None:
         return None
     submissions = [
-        Submission(spec, job.virtual_cluster, job.least_gpus, job.most_gpus)
+        Submission(spec, job.virtual_cluster, job.least_gpus, job.most_gpus, job.opportunistic)
         for job in scenario.jobs
         for spec in _specs(job, fabric)
     ]

@@ -86,7 +86,7 @@ def _managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
 
 def _not_managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
     for index, job in jobs.items():
-        for key in ("virtual_cluster", "least_gpus", "most_gpus"):
+        for key in ("virtual_cluster", "least_gpus", "most_gpus", "opportunistic"):
             if getattr(job, key):
                 message = f"job '{job.name}' has {key}, expected a key 'manager' beside jobs"
                 yield Problem(("jobs", index, key), message)

@@ -186,6 +186,7 @@ class JobSpec(_Spec):
     virtual_cluster: str = Field("", description="the virtual cluster it belongs to; with a manager")
     least_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
     most_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")
+    opportunistic: Flag = Field(False, description="whether it is content with what is idle; with a manager")
 
 
 class FailureSpec(_Spec):

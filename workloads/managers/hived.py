@@ -6,8 +6,8 @@ quota can be bound whenever it is asked for, whatever happened before (section 4
 virtual cluster a job takes the GPUs with the lowest common ancestor.
 
 Crux only says of HiveD that it "allocates GPUs based on physical affinity"; the quotas used there are
-unknown. Without quotas, as here by default, the whole cluster is one virtual cluster. Jobs that may use
-the idle cells of other virtual clusters ("opportunistic") are not told apart: every job is guaranteed.
+unknown. Without quotas, as here by default, the whole cluster is one virtual cluster. Opportunistic jobs use idle
+cells of any virtual cluster and bind none; the policy ``guarantee`` lets them leave when another job is placed there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class HiveD:
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """Why ``job`` can never start: no such virtual cluster, or its quota is smaller than the job."""
-        if not self._quotas:
+        if not self._quotas or job.opportunistic:
             return None
         if job.virtual_cluster not in self._quotas:
             known = ", ".join(self._quotas)
@@ -61,7 +61,7 @@ class HiveD:
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """GPUs of one cell if possible, out of cells that the virtual cluster has bound or may still bind."""
         cells = cells_of(state.structure)
-        if not self._quotas:
+        if not self._quotas or job.opportunistic:
             chosen = choose(cells, state.free, gpus)
             return None if chosen is None else Placement(state.structure.in_ring(chosen))
         if job.virtual_cluster not in self._quotas:

@@ -17,6 +17,8 @@ class Waiting:
     iteration of its ``model`` alone; 0 for both says that nothing is known. ``attempts`` counts how often
     it was sent back, ``least_gpus`` and ``most_gpus`` bound an elastic job.
 
+    An ``opportunistic`` job has whatever is idle, and may have to leave for any other.
+
     ``started_s`` is when it first started, ``waiting_since_s`` when it last joined those that wait (None for
     both: it has not run yet). ``ran_s`` counts the seconds of earlier stretches; like ``attained_service_s`` it
     begins anew when the job is promoted. ``number`` counts the jobs as they came, for ties.
@@ -37,6 +39,7 @@ class Waiting:
     attempts: int = 0
     least_gpus: int | None = None
     most_gpus: int | None = None
+    opportunistic: bool = False
     started_s: float | None = None
     waiting_since_s: float | None = None
     ran_s: float = 0.0

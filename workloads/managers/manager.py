@@ -53,21 +53,25 @@ class Manager:
         state = replace(state, asking=tuple(turn.job for turn in turns))
         standing: set[str] = set()
         for wish in self.policy.decide(state, turns, event):
-            done: Action | None = wish if not isinstance(wish, Want) else self._carried_out(state, wish, standing)
-            if done is not None:
+            for done in self._carried_out(state, wish, standing) if isinstance(wish, Want) else (wish,):
                 yield done
                 state = state.after(done)
 
-    def _carried_out(self, state: ClusterState, want: Want, standing: set[str]) -> Action | None:
-        """The action that fulfils ``want``; what follows in a line that is ``standing`` still is passed over."""
-        if want.line in standing:
-            return None
-        placement = self._place(state, want)
+    def _carried_out(self, state: ClusterState, want: Want, standing: set[str]) -> tuple[Action, ...]:
+        """The actions that fulfil ``want``; what follows in a line that is ``standing`` still is passed over."""
+        if want.line in standing or (want.kind == "start" and want.job.name in state.running):
+            return ()
+        lighter = state
+        for name in want.evicts:
+            lighter = lighter.end(name) if name in lighter.running else lighter
+        placement = self._place(lighter, want)
         if placement is not None:
-            return _placed(state, want, placement)
+            in_the_way = [name for name in want.evicts if name in state.running and _meet(state, name, placement)]
+            left = tuple(Preempt(name, state.time_s, f"{want.job.name} needs its GPUs") for name in in_the_way)
+            return (*left, _placed(state, want, placement))
         if want.line is not None:
             standing.add(want.line)
-        return want.otherwise
+        return () if want.otherwise is None else (want.otherwise,)
 
     def _place(self, state: ClusterState, want: Want) -> Placement | None:
         """Where the placer puts it; it is not asked where there are too few free GPUs at all."""
@@ -81,6 +85,11 @@ class Manager:
             got = len(placement.gpus)
             raise ValueError(f"job '{want.job.name}': placer '{self.placer.name}' gave {got} GPUs, not {want.gpus}")
         return placement
+
+
+def _meet(state: ClusterState, name: str, placement: Placement) -> bool:
+    """Whether the running job ``name`` has GPUs of ``placement``."""
+    return not set(state.running[name].gpus).isdisjoint(placement.gpus)
 
 
 def _placed(state: ClusterState, want: Want, placement: Placement) -> Action:

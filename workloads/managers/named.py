@@ -35,7 +35,7 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "gandiva": Composition(policy="time-slices"),
         "optimus": Composition(policy="optimus"),
         "lyra": Composition(policy="lyra"),
-        "hived": Composition("hived"),
+        "hived": Composition("hived", policy="guarantee"),
         "muri": Composition("muri"),
     }
 )

@@ -64,6 +64,8 @@ class Turn:
 class Want:
     """A policy's wish for ``gpus`` GPUs for ``job``, wherever the placer finds them.
 
+    ``evicts`` are running jobs that leave if they are in the way: the job is placed as if they were not there.
+
     ``kind`` resize and migrate are for a running job, which is placed as if its GPUs were free. If there is
     no place, ``otherwise`` is done (a back-off), or nothing, and the job's ``line`` stands still.
     """
@@ -75,6 +77,7 @@ class Want:
     reason: str = ""
     pause_s: float = 0.0
     otherwise: Requeue | None = None
+    evicts: tuple[str, ...] = ()
 
 
 Wish = Want | Action

@@ -26,7 +26,7 @@ from workloads.managers.none import FirstFree
 from workloads.managers.optimus import Optimus
 from workloads.managers.philly import Locality, Philly
 from workloads.managers.points import Capacity, Placer, Policy, Queue
-from workloads.managers.policies import Gang
+from workloads.managers.policies import Gang, Guarantee
 from workloads.managers.queues import Fifo, FifoBackfill
 from workloads.managers.shortest import Srsf, Srtf
 from workloads.managers.skew import SkewAware
@@ -53,7 +53,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingP
         "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
         "policy": {
             part.name: part
-            for part in (Gang, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra, Kubernetes)
+            for part in (Gang, Guarantee, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra, Kubernetes)
         },
         "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from topologies.clos import clos
 from topologies.fabric import Fabric
-from workloads.managers.actions import Start
+from workloads.managers.actions import Preempt, Start
 from workloads.managers.cells import cells_of, free_cells
 from workloads.managers.cluster import ClusterState, empty_cluster
 from workloads.managers.hived import HiveD
 from workloads.managers.hived_quotas import quota_problem
 from workloads.managers.jobs import Placement, Waiting
-from workloads.managers.points import Tick
+from workloads.managers.ledger import Ledger
+from workloads.managers.points import Submitted, Tick
 from workloads.managers.registry import manager
 from workloads.managers.structure import structure_of
 
@@ -33,6 +34,7 @@ EMPTY = empty_cluster(FABRIC)
 CELLS = cells_of(EMPTY.structure)
 SMALL = empty_cluster(fabric(4, 4, 2))
 SMALL_CELLS = cells_of(SMALL.structure)
+TWO_HOSTS = fabric(2, 4, 1)
 
 
 def put(state: ClusterState, placer: HiveD, job: Waiting) -> ClusterState:
@@ -268,3 +270,54 @@ def test_buddies_always_merge_again(sizes: list[int], seed: int) -> None:
     for name in sorted(state.running, key=lambda _: random.random()):
         state = state.end(name)
     assert free_cells(CELLS, state.free) == free_cells(CELLS, EMPTY.free)
+
+
+def guests_between(state: ClusterState, quotas: dict[str, dict[str, int]], random: Random, steps: int) -> ClusterState:
+    """A random history of guaranteed and opportunistic jobs under the policy; asserts that who may start does."""
+    books = manager("hived", policy="guarantee", options={"placer": {"virtual_clusters": quotas}})
+    for step in range(steps):
+        if state.running and random.random() < 0.4:
+            state = state.end(random.choice(sorted(state.running)))
+            continue
+        guest = random.random() < 0.5
+        job = Waiting(f"j{step}", random.choice([1, 2, 4, 8]), virtual_cluster=random.choice(sorted(quotas)),
+                      opportunistic=guest)  # fmt: skip
+        without = state
+        for name, running in state.running.items():
+            without = without.end(name) if running.job.opportunistic else without
+        promised = not guest and started(without, HiveD(quotas), "probe", job.gpus, job.virtual_cluster) is not None
+        for action in books.decide(state, [job], Submitted(job.name)):
+            if isinstance(action, Preempt):
+                assert state.running[action.job].job.opportunistic and not guest
+            state = state.after(action)
+        assert not promised or job.name in state.running
+    return state
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**9))
+def test_opportunistic_jobs_never_take_what_a_virtual_cluster_was_promised(seed: int) -> None:
+    random = Random(seed)
+    quotas = legal_quotas(random)
+    state = guests_between(SMALL, quotas, random, steps=25)
+    for name, running in list(state.running.items()):
+        assert not (running.job.opportunistic and running.bound)
+        state = state.end(name)
+    assert free_cells(SMALL_CELLS, state.free)["cluster"] == (0,)
+
+
+def test_an_opportunistic_job_leaves_only_for_who_is_placed_on_its_gpus_and_looks_for_another_place() -> None:
+    books = Ledger(manager("hived", policy="guarantee", options={"placer": {"virtual_clusters": {
+        "a": {"host": 1}, "b": {"host": 1}}}}), TWO_HOSTS)  # fmt: skip
+    books.submit(Waiting("guest", 4, opportunistic=True))
+    books.decide(0.0)
+    (before,) = (running.gpus for running in books.state.running.values())
+    books.submit(Waiting("owner", 4, virtual_cluster="a"))
+    done = books.decide(5.0)
+    assert [type(action).__name__ for action in done] == ["Preempt", "Start", "Start"]
+    assert books.state.running["owner"].gpus == before
+    assert set(books.state.running["guest"].gpus).isdisjoint(before)
+    books.submit(Waiting("other", 4, virtual_cluster="b"))
+    books.decide(6.0)
+    assert set(books.state.running) == {"owner", "other"}
+    assert [job.name for job in books.waiting] == ["guest"]
