@@ -78,11 +78,25 @@ class Submission:
         return self.spec.gpus or 0
 
 
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Jobs fail and are tried again up to ``retries`` times, drawn by the run's seed (:mod:`workloads.traces.fates`).
+
+    Policies against it: ``prerun`` of the first iteration, where user errors show; ``blacklist``: what fails the same
+    way is not tried again; ``end_at``: a share of its iterations at which a job that would pass is ended.
+    """
+
+    retries: int = 4
+    prerun: bool = False
+    blacklist: bool = False
+    end_at: float | None = None
+
+
 @dataclass(frozen=True)
 class Managed:
     """Jobs that a cluster manager places while the run goes on, and the manager's parts by name.
 
-    ``options``: plug-in point -> options of the part there.
+    ``options``: plug-in point -> options of the part there. ``fates``: None where every job passes at once.
     """
 
     submissions: tuple[Submission, ...]
@@ -91,6 +105,7 @@ class Managed:
     placer: str
     capacity: str
     options: Mapping[str, Mapping[str, object]]
+    fates: Fates | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
 from workloads.managers.registry import GROUPS, manager
+from workloads.traces.fates import ended_early, fate_of, with_prerun, without_repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,16 @@ class Changes:
 
 @dataclass
 class _Account:
-    """What a job has had. ``left``: iterations times GPUs that are still to be made; ``stint``: the one under way."""
+    """What a job has had. ``left``: iterations times GPUs that are still to be made in the first of its ``attempts``
+    (iterations, all but the last of which fail); ``stint``: the one under way.
+    """
 
     submission: Submission
     alone: Isolated
-    left: float
+    attempts: list[int]
+    left: float = 0.0
+    status: str = "passed"
+    failed: int = 0
     gpus: tuple[str, ...] = ()
     stint: Job | None = None
     since_s: float = 0.0
@@ -54,8 +60,12 @@ class _Account:
 
     @property
     def alone_s(self) -> float:
-        """Seconds of the whole job on the GPUs it asks for, alone."""
-        return self.submission.spec.iterations * self.alone.iteration_s
+        """Seconds of the whole job, its failed attempts included, on the GPUs it asks for, alone."""
+        return sum(self.attempts) * self.alone.iteration_s
+
+    def begin_attempt(self) -> None:
+        """All of the next attempt is still to be made."""
+        self.left = float(self.attempts[self.failed] * self.submission.gpus)
 
     def hold(self, gpus: tuple[str, ...], now_s: float) -> None:
         """Have ``gpus``, and no others, from now on."""
@@ -79,6 +89,7 @@ class ManagedJobs:
         self._ledger = Ledger(manager_of(managed, seed), fabric)
         self._coming = sorted(managed.submissions, key=lambda each: each.spec.start_s)
         self._ports = PortBook(seed)
+        self._fates, self._seed = managed.fates, seed
         self._accounts: dict[str, _Account] = {}
         self._known = {each.spec.name: self._alone(each.spec, each.gpus) for each in managed.submissions}
         self._owner: dict[str, str] = {}
@@ -105,11 +116,18 @@ class ManagedJobs:
         return min(self._coming[0].spec.start_s if self._coming else inf, self._ledger.next_s())
 
     def ended(self, stint: str, now_s: float) -> None:
-        """A stint has made all its iterations: its job is done."""
-        account = self._accounts[self._owner[stint]]
-        account.left, account.stint, account.end_s = 0.0, None, now_s
+        """A stint has made all its iterations: its job is done, or has failed and is tried again from the beginning."""
+        name = self._owner[stint]
+        account = self._accounts[name]
+        account.left, account.stint = 0.0, None
         account.hold((), now_s)
-        self._ledger.end(self._owner[stint], now_s)
+        self._ledger.end(name, now_s)
+        if account.failed + 1 == len(account.attempts):
+            account.end_s = now_s
+            return
+        account.failed += 1
+        account.begin_attempt()
+        self._ledger.submit(replace(self._asks(account), waiting_since_s=now_s, attempts=account.failed))
 
     def decide(self, now_s: float, made: Callable[[str], int]) -> Changes:
         """Ask the manager about all that has happened; ``made``: stint -> iterations that it has completed.
@@ -121,7 +139,7 @@ class ManagedJobs:
 
         def remaining_s(name: str) -> float:
             account = self._accounts[name]
-            return account.alone_s * _left(account, made) / (account.submission.spec.iterations * _asked(account))
+            return account.alone.iteration_s * _left(account, made) / account.submission.gpus
 
         try:
             actions = self._ledger.decide(now_s, remaining_s)
@@ -143,18 +161,36 @@ class ManagedJobs:
         return {name: tuple(account.stints) for name, account in self._accounts.items()}
 
     def _submit(self, submission: Submission) -> None:
-        spec, alone = submission.spec, self._known[submission.spec.name]
-        account = _Account(submission, alone, float(spec.iterations * submission.gpus))
-        taken = self._ledger.submit(
-            Waiting(
-                spec.name, submission.gpus, spec.start_s, account.alone_s, remaining_s=account.alone_s,
-                compute_s=alone.compute_s, communication_s=alone.communication_s,
-                virtual_cluster=submission.virtual_cluster, model=spec.model, least_gpus=submission.least_gpus,
-                most_gpus=submission.most_gpus, opportunistic=submission.opportunistic,
-            )
+        name, alone = submission.spec.name, self._known[submission.spec.name]
+        account = _Account(submission, alone, *self._attempts(submission, alone))
+        account.begin_attempt()
+        if self._ledger.submit(self._asks(account)):
+            self._accounts[name] = account
+
+    def _attempts(self, submission: Submission, alone: Isolated) -> tuple[list[int], float, str]:
+        """Iterations of each attempt, nothing left, and how the job will end."""
+        spec, fates = submission.spec, self._fates
+        if fates is None:
+            return [spec.iterations], 0.0, "passed"
+        whole_s = spec.iterations * alone.iteration_s
+        fate = fate_of(spec.name, submission.gpus, whole_s, self._seed, fates.retries)
+        fate = with_prerun(fate, alone.iteration_s) if fates.prerun else fate
+        fate = without_repeats(fate) if fates.blacklist else fate
+        fate = fate if fates.end_at is None else ended_early(fate, fates.end_at)
+        return [max(1, round(each / alone.iteration_s)) for each in fate.attempts], 0.0, fate.status
+
+    @staticmethod
+    def _asks(account: _Account) -> Waiting:
+        """What the job asks of the manager; nobody expects it to fail."""
+        submission, alone = account.submission, account.alone
+        spec = submission.spec
+        whole_s = spec.iterations * alone.iteration_s
+        return Waiting(
+            spec.name, submission.gpus, spec.start_s, whole_s, remaining_s=whole_s,
+            compute_s=alone.compute_s, communication_s=alone.communication_s,
+            virtual_cluster=submission.virtual_cluster, model=spec.model, least_gpus=submission.least_gpus,
+            most_gpus=submission.most_gpus, opportunistic=submission.opportunistic,
         )  # fmt: skip
-        if taken:
-            self._accounts[spec.name] = account
 
     def _alone(self, spec: JobSpec, gpus: int) -> Isolated:
         """An iteration alone, on GPUs that lie together."""
@@ -213,12 +249,8 @@ class ManagedJobs:
         return JobOutcome(
             name, account.submission.gpus, account.submission.spec.start_s, account.first_s, account.end_s,
             account.alone_s, 0.0, account.held_gpu_s + open_s * len(account.gpus), account.held_s + open_s,
-            account.preemptions, account.moves, dict(self._ledger.waits(name)),
+            account.preemptions, account.moves, dict(self._ledger.waits(name)), account.status, 1 + account.failed,
         )  # fmt: skip
-
-
-def _asked(account: _Account) -> int:
-    return account.submission.gpus
 
 
 def _left(account: _Account, made: Callable[[str], int]) -> float:

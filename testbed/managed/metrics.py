@@ -20,7 +20,8 @@ def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
     (``queue_share_s``: a quota or a line; ``queue_capacity_s``: too few GPUs free; ``queue_fragmentation_s``: enough
     free, but not where they are wanted). ``makespan_s``: from the first submission to the last
     end. ``preempted_share``: preemptions over jobs that started. ``unfairness``: 95th percentile of JCT over the time
-    that the job takes alone.
+    that the job takes alone. ``unsuccessful``: jobs that ended otherwise than passed, and their share of the GPU time
+    of all that ended.
     """
     ended = [job for job in jobs if job.end_s is not None]
     started = [job for job in jobs if job.start_s is not None]
@@ -34,6 +35,9 @@ def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
         "preemptions": float(preemptions),
         "moves": float(sum(job.moves for job in jobs)),
         "preempted_share": preemptions / len(started) if started else 0.0,
+        "failed_attempts": float(sum(job.attempts - 1 for job in jobs)),
+        "unsuccessful": float(sum(job.status != "passed" for job in ended)),
+        "unsuccessful_gpu_share": _share([(job.allocated_gpu_s, job.status != "passed") for job in ended]),
         "unfairness": _percentile([(job.jct_s or 0.0) / job.alone_s for job in ended if job.alone_s > 0], 95),
     }
 
@@ -47,6 +51,12 @@ def queued_s(job: JobOutcome) -> float:
 
 def _spread(name: str, values: Sequence[float]) -> Mapping[str, float]:
     return {f"{name}_mean_s": _mean(values), **{f"{name}_p{q}_s": _percentile(values, q) for q in PERCENTILES}}
+
+
+def _share(parts: Sequence[tuple[float, bool]]) -> float:
+    """Of the sum of the first, what is with those that are true."""
+    whole = sum(value for value, _ in parts)
+    return sum(value for value, counts in parts if counts) / whole if whole > 0 else 0.0
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ class JobOutcome:
 
     ``alone_s`` is how long it would have run without contention; ``busy_gpu_s`` the time its GPUs computed,
     ``held_s`` for how long it held any. ``waits``: cause (:data:`workloads.managers.ledger.CAUSES`) -> seconds
-    without GPUs.
+    without GPUs. ``status``: passed, killed or unsuccessful, after so many ``attempts``.
     """
 
     name: str
@@ -27,6 +27,8 @@ class JobOutcome:
     preemptions: int = 0
     moves: int = 0
     waits: Mapping[str, float] = field(default_factory=dict)
+    status: str = "passed"
+    attempts: int = 1
 
     @property
     def jct_s(self) -> float | None:

@@ -29,6 +29,7 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
     for job, outcome in zip(entry["jobs"], started, strict=True):
         job |= {"name": outcome.name, "stints": list(managed.stints_of[outcome.name]), "alone_s": None, "loss": None}
         job |= {"preemptions": outcome.preemptions, "moves": outcome.moves}
+        job |= {"status": outcome.status, "attempts": outcome.attempts}
         job["queue_s"] = None if outcome.end_s is None else queued_s(outcome)
     entry["loss"] = None
     entry["manager"] = {

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from testbed.experiment import Managed, Submission
+from testbed.experiment import Fates, Managed, Submission
 from workloads.managers.named import MANAGERS
 from workloads.managers.registry import GROUPS, Point
 
@@ -41,6 +41,24 @@ Part = Annotated[
 _NOTHING: Final = PartSpec.model_construct(name=None)
 
 
+class FatesSpec(BaseModel):
+    """Jobs fail and are tried again; see :class:`testbed.experiment.Fates`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(4, description="attempts after the first")
+    prerun: Annotated[bool, Field(strict=True)] = Field(False, description="whether the first iteration is tried first")
+    blacklist: Annotated[bool, Field(strict=True)] = Field(
+        False, description="whether what fails the same way is not tried again"
+    )
+    end_at: Annotated[float, Field(strict=True, gt=0, le=1)] | None = Field(
+        None, description="share of its iterations at which a job ends"
+    )
+
+    def value(self) -> Fates:
+        """Return them as runs take them."""
+        return Fates(self.retries, self.prerun, self.blacklist, self.end_at)
+
+
 class ManagerSpec(BaseModel):
     """A cluster manager by name; each of its parts may be another one, or have options."""
 
@@ -50,6 +68,7 @@ class ManagerSpec(BaseModel):
     policy: Part = Field(_NOTHING, description="who gets how many GPUs")
     placer: Part = Field(_NOTHING, description="which GPUs")
     capacity: Part = Field(_NOTHING, description="which hosts are there")
+    fates: FatesSpec | None = Field(None, description="jobs fail and are tried again")
 
 
 ManagerEntry = Annotated[
@@ -72,5 +91,6 @@ def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
         for point, part in given.items()
     }
     return Managed(
-        tuple(submissions), names["queue"], names["policy"], names["placer"], names["capacity"], options
-    )
+        tuple(submissions), names["queue"], names["policy"], names["placer"], names["capacity"], options,
+        None if spec.fates is None else spec.fates.value(),
+    )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.experiment import Managed, Submission
+from testbed.experiment import Fates, Managed, Submission
 from testbed.managed.jobs import ManagedJobs
 from topologies.clos import clos
 from workloads.build import JobSpec
@@ -151,3 +152,43 @@ def test_under_every_manager_every_job_ends_and_no_work_is_lost(name: str, trace
             (asked,) = [each for each in trace if each.spec.name == outcome.name]
             assert outcome.allocated_gpu_s >= asked.spec.iterations * asked.gpus - 1e-6
             assert outcome.end_s is not None and outcome.end_s >= asked.spec.start_s
+
+
+def with_fates(fates: Fates, count: int = 60) -> Clock:
+    trace = tuple(submission(f"j{number}", 2 + 14 * (number % 2), 40, 5.0 * number) for number in range(count))
+    clock = Clock(ManagedJobs(replace(managed(*trace), fates=fates), FABRIC, 1))
+    clock.run(until_s=1e6)
+    assert clock.jobs.unfinished == 0
+    return clock
+
+
+def test_jobs_that_fail_are_tried_again_from_the_beginning_up_to_a_limit() -> None:
+    clock = with_fates(Fates(retries=2))
+    outcomes = clock.jobs.outcomes(clock.now)
+    failed = [each for each in outcomes if each.status == "unsuccessful"]
+    assert 0.1 < len(failed) / len(outcomes) < 0.5  # 30.6 % are drawn
+    assert all(each.attempts == 3 for each in failed)
+    for each in outcomes:
+        made = sum(clock.done[stint] for stint in clock.jobs.stints_of()[each.name])
+        assert made == round(each.alone_s)  # an iteration takes a second, all attempts are made whole
+        assert made >= 40 or each.status != "passed"
+
+
+def test_policies_against_failures_save_gpu_time_and_change_nobody_who_passes() -> None:
+    def held(fates: Fates) -> tuple[float, float]:
+        clock = with_fates(fates)
+        outcomes = clock.jobs.outcomes(clock.now)
+        passed = sum(each.allocated_gpu_s for each in outcomes if each.status == "passed")
+        return passed, sum(each.allocated_gpu_s for each in outcomes) - passed
+
+    plain, prerun, blacklist = held(Fates()), held(Fates(prerun=True)), held(Fates(blacklist=True))
+    assert prerun[0] == blacklist[0] == plain[0]
+    assert prerun[1] < plain[1] and blacklist[1] < plain[1]
+    assert held(Fates(end_at=0.4))[0] < 0.5 * plain[0]
+
+
+def test_without_fates_every_job_passes_at_once() -> None:
+    clock = Clock(ManagedJobs(managed(submission("one", 8, 10)), FABRIC, 1))
+    clock.run()
+    (outcome,) = clock.jobs.outcomes(clock.now)
+    assert (outcome.status, outcome.attempts) == ("passed", 1)
