@@ -32,6 +32,7 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
         job |= {"status": outcome.status, "attempts": outcome.attempts}
         job["queue_s"] = None if outcome.end_s is None else queued_s(outcome)
     entry["loss"] = None
+    _count_idle_holders(entry, sum(each.allocated_gpu_s for each in managed.outcomes if each not in started))
     entry["manager"] = {
         **outcome_metrics(managed.outcomes),
         "allocated": _allocated(managed, experiment, record.duration_s),
@@ -41,6 +42,14 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
         "refused": dict(managed.refused),
     }
     return entry
+
+
+def _count_idle_holders(entry: dict[str, Any], held_gpu_s: float) -> None:
+    """Jobs that hold GPUs and wait for more have not begun: their GPUs are idle."""
+    busy = entry["gpu_utilization"] * entry["allocated_gpu_s"]
+    entry["allocated_gpu_s"] += held_gpu_s
+    entry["gpu_idle_s"]["start"] += held_gpu_s
+    entry["gpu_utilization"] = busy / entry["allocated_gpu_s"] if entry["allocated_gpu_s"] > 0 else 0.0
 
 
 def _merged(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job]) -> JobMetrics:
