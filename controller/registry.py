@@ -14,6 +14,7 @@ from controller.ecmp import Ecmp, EcmpSwitch
 from controller.fixed import Fixed
 from controller.hedera import Hedera
 from controller.ideal import Ideal
+from controller.lina import Lina
 from controller.pfabric import PFabric
 from controller.pias import Pias
 from controller.sincronia import Sincronia
@@ -32,6 +33,7 @@ _BUILT_IN: Mapping[str, Callable[..., Scheduler]] = {
     "fixed": Fixed,
     "hedera": Hedera,
     "ideal": Ideal,
+    "lina": Lina,
     "pfabric": PFabric,
     "pias": Pias,
     "sincronia": Sincronia,

@@ -7,7 +7,7 @@ store-and-forward pipelines only as ``fill_s`` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from topologies.fabric import Fabric, Path
@@ -40,7 +40,7 @@ def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, 
     """
     links = {flow.id: links_of(flow.source, flow.target, fabric, flow.id, paths) for flow in job.flows}
     total = bytes_by_link(((flow.id, flow.bytes) for flow in job.flows), links) | job.inside
-    iteration = sum(phase_time(phase, fabric, links, fill_s) for phase in job.phases)
+    iteration = iteration_time(job.phases, fabric, links, fill_s)
     compute = job.compute_s
     return Isolated(
         iteration_s=iteration,
@@ -76,6 +76,26 @@ def bytes_by_link(sizes: Iterable[tuple[str, float]], links: Mapping[str, Iterab
 def bottleneck_time(load: Mapping[str, float], fabric: Fabric) -> float:
     """Seconds the most loaded link needs for link -> bytes; 0 for no load."""
     return max((8 * size / fabric.links[link].capacity for link, size in load.items()), default=0.0)
+
+
+def iteration_time(
+    phases: Sequence[Phase], fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0
+) -> float:
+    """Seconds of an iteration alone: its phases one after the other.
+
+    What is in the background is through no sooner than its links can have moved it and all that later phases send;
+    exact where one link bounds both and never stands idle.
+    """
+    now, ends = 0.0, [0.0]
+    for place, phase in enumerate(phases):
+        if phase.background and phase.communicates:
+            moved = [phase, *phases[place + 1 :]]
+            load = bytes_by_link(((move.flow, move.bytes) for each in moved for move in each.transfers), links)
+            ends.append(now + (1 - phase.overlap) * phase.compute_s + communication_time(phase, load, fabric) + fill_s)
+            now += phase.compute_s
+        else:
+            now += phase_time(phase, fabric, links, fill_s)
+    return max(now, *ends)
 
 
 def phase_time(phase: Phase, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0) -> float:

@@ -94,10 +94,16 @@ def check_job(spec: JobSpec) -> None:
         (spec.overlap is None or 0 <= spec.overlap <= 1, "overlap must lie between 0 and 1"),
         (0 <= spec.jitter <= MAX_JITTER, f"jitter must lie between 0 and {MAX_JITTER:g}"),
         (spec.gradients.problem() is None, str(spec.gradients.problem())),
+        (not spec.gradients.background or spec.model not in CATALOGUE or _has_all_to_alls(spec.model),
+         f"gradients.background needs all-to-alls to go on beside, model '{spec.model}' has none"),
     )  # fmt: skip
     for holds, message in rules:
         if not holds:
             raise JobError(spec.name, message)
+
+
+def _has_all_to_alls(model: str) -> bool:
+    return any(phase.collective == "alltoall" for phase in CATALOGUE[model].phases)
 
 
 def _at_least(value: float, least: float) -> bool:
@@ -193,7 +199,9 @@ def _phase(
         )
         for message in messages
     )
-    return Phase(template.share * compute_s, template.overlap, template.collective, transfers, inside)
+    return Phase(
+        template.share * compute_s, template.overlap, template.collective, transfers, inside, template.background
+    )
 
 
 def _flows(job: str, messages: Sequence[Message], ports: PortBook) -> tuple[Flow, ...]:

@@ -25,7 +25,8 @@ class Gradients:
     ``every``: iterations between exchanges (accumulation, local steps). ``buckets``: the gradient leaves in so many
     equal parts as the backward pass makes them; ``partitions``: tensors are cut into so many equal parts, and what
     the next forward pass needs first goes first, so that communication may use that pass too (tensor partitioning,
-    as in ByteScheduler). None for either: the overlap of the model.
+    as in ByteScheduler). None for either: the overlap of the model. ``background``: the exchange begins with the
+    backward pass and goes on beside its all-to-alls, which it slows (Lina, ATC 2023); without it, after them.
     """
 
     bits: float = CATALOGUE_BITS
@@ -33,6 +34,7 @@ class Gradients:
     every: int = 1
     buckets: int | None = None
     partitions: int | None = None
+    background: bool = False
 
     def problem(self) -> str | None:
         """What is wrong with the options in one line; None if nothing is."""
@@ -69,10 +71,25 @@ def exchanged(templates: Sequence[PhaseTemplate], options: Gradients) -> tuple[P
     found: list[PhaseTemplate] = []
     for turn in range(options.every):
         last = turn == options.every - 1
+        turned: list[PhaseTemplate] = []
         for phase in templates:
             mine = replace(phase, share=phase.share / options.every)
             if phase.collective != "alltoall":
                 overlap = phase.overlap if options.overlap is None else options.overlap
                 mine = replace(mine, bytes=phase.bytes * factor if last else 0.0, overlap=overlap)
-            found.append(mine)
+            turned.append(mine)
+        found += _beside_all_to_alls(turned) if options.background and last else turned
     return tuple(found)
+
+
+def _beside_all_to_alls(phases: Sequence[PhaseTemplate]) -> tuple[PhaseTemplate, ...]:
+    """The exchange moved before the second half of the all-to-alls, those of the backward pass; its compute stays."""
+    own = [place for place, phase in enumerate(phases) if phase.collective == "alltoall"]
+    middle = own[len(own) // 2] if own else len(phases)
+    sent = [
+        replace(phase, share=0.0, overlap=0.0, background=True)
+        for phase in phases
+        if phase.collective != "alltoall" and phase.bytes > 0
+    ]
+    rest = [phase if phase.collective == "alltoall" else replace(phase, bytes=0.0) for phase in phases]
+    return (*rest[:middle], *sent, *rest[middle:])

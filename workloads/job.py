@@ -49,7 +49,8 @@ class Phase:
 
     Communication may start when ``1 - overlap`` of the compute is done; the phase ends on a host
     when its GPUs have computed and its messages are sent and received. ``overlap`` 0 is serial,
-    1 lets both start together. ``inside`` are (link, bytes) of what the phase moves over links inside
+    1 lets both start together. Communication in the ``background`` goes on beside later phases: the phase ends
+    without it, the iteration does not. ``inside`` are (link, bytes) of what the phase moves over links inside
     hosts, where the fabric counts those; it moves in parallel with the transfers.
     """
 
@@ -58,6 +59,7 @@ class Phase:
     collective: str
     transfers: tuple[Transfer, ...] = ()
     inside: tuple[tuple[str, float], ...] = ()
+    background: bool = False
 
     @property
     def communicates(self) -> bool:

@@ -16,13 +16,14 @@ A100_PEAK: Final = 312e12
 class PhaseTemplate:
     """A stretch of an iteration: ``share`` of its compute, then ``collective`` over ``bytes`` per GPU.
 
-    ``bytes`` is S of :mod:`workloads.collectives`. ``overlap`` as in :class:`workloads.job.Phase`.
+    ``bytes`` is S of :mod:`workloads.collectives`. ``overlap`` and ``background`` as in :class:`workloads.job.Phase`.
     """
 
     share: float
     collective: str
     bytes: float
     overlap: float
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True)

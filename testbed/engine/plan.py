@@ -203,6 +203,7 @@ def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[st
             if fabric.ports[flows[move.flow].target].host == host
         ],
         **_inside_s(phase, host, experiment),
+        **({"background": True} if phase.background else {}),
     }
 
 

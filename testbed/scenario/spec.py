@@ -130,9 +130,11 @@ class GradientsSpec(_Spec):
     buckets: Count | None = Field(None, description="parts that leave as the backward pass makes them")
     partitions: Count | None = Field(None, description="parts of which those needed first go first")
 
+    background: Flag = Field(False, description="whether it goes on beside the backward pass's all-to-alls")
+
     def value(self) -> Gradients:
         """Return them as jobs take them."""
-        return Gradients(self.bits, self.compression, self.every, self.buckets, self.partitions)
+        return Gradients(self.bits, self.compression, self.every, self.buckets, self.partitions, self.background)
 
 
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:

@@ -102,6 +102,7 @@ def _phases(plan: dict[str, Any]) -> tuple[PhasePlan, ...]:
             out=tuple((flow, size, after, lead) for flow, size, after, lead in phase["out"]),
             into=tuple((flow, size) for flow, size in phase["in"]),
             inside_s=phase.get("inside_s", 0.0),
+            background=phase.get("background", False),
         )
         for phase in plan["phases"]
     )

@@ -26,13 +26,25 @@ StepReport = Callable[[str, int, int], None]
 class PhasePlan:
     """A phase on this host: ``out`` is (flow, bytes, after, lead), ``into`` (flow, bytes); bytes as sent here.
 
-    ``inside_s`` is what its communication takes inside the host at least, in seconds as run.
+    ``inside_s`` is what its communication takes inside the host at least, in seconds as run. What is in the
+    ``background`` goes on beside later phases: the phase ends without it, the iteration does not.
     """
 
     overlap: float
     out: tuple[tuple[str, int, str | None, int], ...]
     into: tuple[tuple[str, int], ...]
     inside_s: float = 0.0
+    background: bool = False
+
+
+@dataclass(slots=True)
+class _Background:
+    """Communication of phase ``index`` that goes on beside later ones."""
+
+    index: int
+    plan: PhasePlan
+    inside_end: float
+    ended: bool = False
 
 
 class JobProgram(Generic[Out, Into]):
@@ -74,6 +86,7 @@ class JobProgram(Generic[Out, Into]):
         self.out: dict[str, Out] = {}
         self.into: dict[str, Into] = {}
         self._dependents: dict[str, Out] = {}
+        self._background: list[_Background] = []
         self.iteration = 0
         self.halted = False
         self._phase = 0
@@ -128,24 +141,24 @@ class JobProgram(Generic[Out, Into]):
         self._late = max(self._late, late)
         self._ready = self._clock()
         self._communicating = True
-        self._dependents.clear()
         plan = self._phases[self._phase]
-        self._tell_step("begin", plan)
+        self._tell_step("begin", plan, self._phase)
         for flow, size in plan.into:
             self.into[flow].begin(size, self._slice)
         self._inside_end = self._ready + plan.inside_s
+        if plan.background:
+            self._background.append(_Background(self._phase, plan, self._inside_end))
         if plan.inside_s > 0.0:
             self._timer(self._inside_end, self._time_passed)
         if plan.out:
-            self._timer(self._ready + self._departure, self._send_messages)
-        else:
+            self._timer(self._ready + self._departure, lambda _late: self._send_messages(plan))
+        if plan.background or not plan.out:
             self._check()
 
-    def _send_messages(self, _late: float) -> None:
+    def _send_messages(self, plan: PhasePlan) -> None:
         """Let the first packets go once they would have left a NIC whole: a token bucket lets them go at once."""
         if self.halted:
             return
-        plan = self._phases[self._phase]
         for flow, size, after, lead in plan.out:
             stream = self.out[flow]
             stream.begin(size, lead, self.into[after] if after is not None else None)
@@ -181,7 +194,7 @@ class JobProgram(Generic[Out, Into]):
 
     def arrived(self, stream: Into) -> None:
         """Take note that bytes came in on ``stream``: send what waited for them."""
-        if not self._communicating or self.halted:
+        if self.halted or not (self._communicating or self._background):
             return
         dependent = self._dependents.get(stream.flow)
         if dependent is not None and not dependent.done:
@@ -190,9 +203,10 @@ class JobProgram(Generic[Out, Into]):
 
     def resume(self, stream: Out) -> None:
         """Go on with a flow that was held."""
-        if self._communicating and not self.halted:
-            self._send(stream)
-            self._check()
+        if self.halted or not (self._communicating or (self._background and stream.started)):
+            return
+        self._send(stream)
+        self._check()
 
     def writable(self, stream: Out) -> None:
         """Go on with a flow that waited for room, or whose message has arrived."""
@@ -204,38 +218,68 @@ class JobProgram(Generic[Out, Into]):
         elif self.turns is not None and stream.done:
             self.turns.sent(stream)
 
-    def _tell_step(self, what: str, plan: PhasePlan) -> None:
+    def _tell_step(self, what: str, plan: PhasePlan, index: int) -> None:
         if self._step is not None and (plan.out or plan.into):
-            self._step(what, self.iteration, self._phase)
+            self._step(what, self.iteration, index)
+
+    def _through(self, plan: PhasePlan, inside_end: float) -> bool:
+        """Whether all that ``plan`` moves has been moved."""
+        return (
+            all(self.out[flow].done for flow, *_ in plan.out)
+            and all(self.into[flow].done for flow, _ in plan.into)
+            and self._clock() >= inside_end
+        )
 
     def _check(self) -> None:
         """End the communication, and the phase, as soon as nothing is left to wait for."""
+        for behind in self._background:
+            self._end_background(behind)
         if not self._communicating:
             return
         plan = self._phases[self._phase]
         if self._communication_end == 0.0:
-            if not all(self.out[flow].done for flow, *_ in plan.out):
-                return
-            if not all(self.into[flow].done for flow, _ in plan.into):
-                return
-            if self._clock() < self._inside_end:
-                return
+            if not plan.background:
+                if not self._through(plan, self._inside_end):
+                    return
+                self._tell_step("end", plan, self._phase)
             self._communication_end = self._clock()
-            self._tell_step("end", plan)
+        if self._phase + 1 == len(self._phases) and not all(behind.ended for behind in self._background):
+            return
         now = self._clock()
         if now >= self._compute_end:
             self._end_phase(now)
 
+    def _end_background(self, behind: _Background) -> None:
+        """Take note when communication in the background is through; its phase may have been over for long."""
+        if behind.ended or not self._through(behind.plan, behind.inside_end):
+            return
+        behind.ended = True
+        self._tell_step("end", behind.plan, behind.index)
+        if behind.index < len(self._rows):
+            self._rows[behind.index][2] = self._clock()
+        else:
+            self._communication_end = self._clock()
+
+    def _finish(self, plan: PhasePlan) -> None:
+        """The messages of ``plan`` are through on this host: the next ones may begin."""
+        for flow, _, after, _ in plan.out:
+            self.out[flow].started = False
+            if after is not None:
+                self._dependents.pop(after, None)
+        for flow, _ in plan.into:
+            self.into[flow].finish()
+
     def _end_phase(self, now: float) -> None:
         plan = self._phases[self._phase]
         self._communicating = False
-        for flow, *_ in plan.out:
-            self.out[flow].started = False
-        for flow, _ in plan.into:
-            self.into[flow].finish()
+        if not plan.background:
+            self._finish(plan)
         self._rows.append([self._start, self._ready, self._communication_end, now, *self._compute])
         self._phase += 1
         if self._phase == len(self._phases):
+            for behind in self._background:
+                self._finish(behind.plan)
+            self._background.clear()
             self._report(self.iteration, self._rows, self._late, self._waited)
             self._phase, self._rows, self._late = 0, [], 0.0
             self.iteration += 1
