@@ -16,6 +16,8 @@ share included. n counts hosts unless said otherwise. What happens inside a host
                           that were dealt out host by host form it. A GPU sends 2(G-1)/G S by its NIC
 ``alltoall``              every host pair exchanges S g g'/G bytes each way (g, g' GPUs on the two
                           hosts, G in the job) spread over the rails, the k-th NIC to the k-th
+``parameter-server``      a shard of the model at each of G GPUs: gradients to it, parameters from it. Every host
+                          pair exchanges 2 S g g'/G bytes each way, spread over the rails
 ``point-to-point``        pipeline stages: every host sends S per GPU to the next, the last to none
 ========================  ==========================================================================
 
@@ -28,7 +30,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
@@ -162,6 +164,12 @@ def _alltoall(layout: Layout, size: float) -> Iterator[Message]:
             yield from _send(layout, "alltoall", source, target, size * source.gpus * target.gpus / layout.gpus)
 
 
+def _parameter_server(layout: Layout, size: float) -> Iterator[Message]:
+    """Both directions at once: the next iteration's parameters are taken while gradients are pushed."""
+    for message in _alltoall(layout, 2 * size):
+        yield replace(message, channel=replace(message.channel, role="server"))
+
+
 def _point_to_point(layout: Layout, size: float) -> Iterator[Message]:
     for source, target in pairwise(layout.shares):
         yield from _send(layout, "point", source, target, size * source.gpus)
@@ -175,6 +183,7 @@ COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
         "reduce-scatter": _half,
         "all-gather": _half,
         "alltoall": _alltoall,
+        "parameter-server": _parameter_server,
         "point-to-point": _point_to_point,
     }
 )
@@ -209,6 +218,7 @@ def bus_factor(collective: str, participants: int) -> float:
         "reduce-scatter": (n - 1) / n,
         "all-gather": (n - 1) / n,
         "alltoall": (n - 1) / n,
+        "parameter-server": 2 * (n - 1) / n,
         "point-to-point": 1.0,
     }
     if collective not in factors:

@@ -19,6 +19,7 @@ N NICs, G GPUs in all; the way NCCL does it: rings inside a host, rings or pairs
                           rail, (G-g)/G (R-1)/R S, on to the others evenly
 ``scattered-ring``        2(G-1)/G S from each GPU to the next where that is on the same host: nowhere, if all
                           hosts have as many GPUs
+``parameter-server``      each GPU sends 2 S/G to every other on its host
 ``point-to-point``        nothing: a GPU sends by the NIC nearest to it
 ========================  ======================================================================
 """
@@ -65,7 +66,9 @@ def _between_gpus(collective: str, layout: Layout, share: HostShare, size: float
     names, gpus = share.names, len(share.names)
     if gpus < 2 or collective == "point-to-point":
         return
-    if collective == "alltoall":
+    if collective == "parameter-server":
+        yield from ((source, target, 2 * size / layout.gpus) for source, target in permutations(names, 2))
+    elif collective == "alltoall":
         elsewhere = (layout.gpus - gpus) / layout.gpus * (layout.rails - 1) / layout.rails
         each = size / layout.gpus + size * elsewhere / (gpus - 1)
         yield from ((source, target, each) for source, target in permutations(names, 2))

@@ -55,8 +55,8 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     figures = tuple(name for name in bundled() if name.startswith("crux-fig"))
     assert len(figures) == 11
     assert tuple(name for name in bundled() if name not in figures) == (
-        "arrivals.yaml", "clos96-ports.yaml", "clos96.yaml", "double-sided.yaml", "hello.yaml", "lina.yaml", "moe-alltoall.yaml",
-        "philly-servers.yaml", "philly-split.yaml", "spread.yaml",
+        "arrivals.yaml", "clos96-ports.yaml", "clos96.yaml", "double-sided.yaml", "hello.yaml", "lina.yaml",
+        "moe-alltoall.yaml", "philly-servers.yaml", "philly-split.yaml", "spread.yaml",
     )  # fmt: skip
 
 

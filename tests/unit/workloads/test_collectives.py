@@ -14,6 +14,7 @@ from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
 from workloads.collectives import COLLECTIVES, Message, bus_factor, expand
 from workloads.layout import layout_of
+from workloads.parameter_server import server_egress
 
 FABRICS = {
     "bonded": clos96(),
@@ -90,6 +91,17 @@ def test_a_scattered_ring_is_one_ring_through_every_gpu(name: str, chosen: list[
         assert leads == pytest.approx(SIZE)  # every GPU's own chunk is sent first, once
         follows = {message.channel: message.after for message in found}
         assert len(set(follows.values())) == len(found) and set(follows.values()) == set(follows)
+
+
+@given(fabrics, gpu_sets)
+def test_parameter_servers_send_what_the_formula_of_tiresias_says(name: str, chosen: list[int]) -> None:
+    fabric = FABRICS[name]
+    gpus = [fabric.gpus[index] for index in chosen]
+    layout, sent = layout_of(gpus, fabric), sent_by_nic(messages("parameter-server", gpus, fabric), fabric)
+    for share in layout.shares if len(layout.shares) > 1 else ():
+        mine = sum(size for nic, size in sent.items() if fabric.nics[nic].host == share.host)
+        shards = SIZE * share.gpus / layout.gpus
+        assert mine == pytest.approx(server_egress(SIZE, shards, layout.gpus, share.gpus))
 
 
 def test_pipeline_stages_send_to_the_next_host_and_the_last_to_none() -> None:
