@@ -34,6 +34,8 @@ INFERENCE: Final = 207
 GPUS_PER_HOST: Final = 8
 GPUS, JOBS, DAYS = 2000, 5000, 14.0
 """Of the synthetic trace."""
+NOTHING_S: Final = 1.0
+"""A mean no longer than that is nothing to be compared with."""
 ELASTIC_SHARE: Final = 0.36
 """Of the GPU time: published as 36 % of training resources, 5 % of jobs."""
 
@@ -76,7 +78,8 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[Row]:
         progress.phase(f"{label}, {place} of {len(VARIANTS)}")
         found = outcome_metrics(play(trace, variant, settings.seed))
         base = base or found
-        times = {f"{what}_times": _ratio(base, found, f"{what}_mean_s") for what in ("jct", "queue")}
+        means = {what: found[f"{what}_mean_s"] for what in ("jct", "queue")}
+        times = {f"{w}_times": base[f"{w}_mean_s"] / mean for w, mean in means.items() if mean > NOTHING_S}
         rows.append(Row(label, PAPER.get(label, {}), {**times, **found}, ""))
     rows.insert(-1, Row("Advanced", PAPER["Advanced"], {}, "GPUs of several speeds are not modelled"))
     return rows
@@ -145,6 +148,3 @@ def _outcome(played: Played, job: Waiting) -> JobOutcome:
         preemptions=played.preemptions, moves=played.moves,
     )  # fmt: skip
 
-
-def _ratio(base: dict[str, float], found: dict[str, float], key: str) -> float:
-    return base[key] / found[key] if found[key] > 0 else inf
