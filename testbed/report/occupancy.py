@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from testbed.experiment import Experiment
 from testbed.record import ManagedRecord, RunRecord
 from testbed.report.style import figure
+from testbed.report.tables import marked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,8 @@ def draw_occupancy(record: RunRecord, managed: ManagedRecord, experiment: Experi
     axes.set_yticks(range(0, len(gpus), per_host), [gpus[place] for place in range(0, len(gpus), per_host)], fontsize=7)
     axes.set_ylim(len(gpus) - 0.5, -0.5)
     axes.set_xlabel("s")
-    axes.set_title(f"who has which GPU: {record.scheduler}", fontsize=9, loc="left")
+    name = marked(record.scheduler, record.fidelity.verdict)
+    axes.set_title(f"{name}: who has which GPU", fontsize=10, loc="left")
     return plot
 
 
