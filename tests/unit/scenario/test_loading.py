@@ -19,7 +19,7 @@ from topologies.fabric import Fabric
 from workloads.models import CATALOGUE
 
 MODELS = tuple(CATALOGUE)
-SCHEDULERS = ["crux", "ecmp"]
+SCHEDULERS = ["crux", "ecmp", "lina"]
 
 SMALL = """
 fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 2,
@@ -48,7 +48,7 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
     scenario = loaded(name)
     assert scenario.name == name.removesuffix(".yaml")
     assert loaded(scenario.name) == scenario
-    assert [entry.name for entry in scenario.schedulers] == ["ecmp", "crux"]
+    assert [entry.name for entry in scenario.schedulers] == ["ecmp", "lina" if name == "lina.yaml" else "crux"]
 
 
 def test_the_bundled_scenarios_are_those_that_ship() -> None:
