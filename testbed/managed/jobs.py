@@ -37,15 +37,17 @@ class Changes:
 
 @dataclass
 class _Account:
-    """What a job has had. ``left``: iterations times GPUs that are still to be made in the first of its ``attempts``
-    (iterations, all but the last of which fail); ``stint``: the one under way.
+    """What a job has had.
+
+    ``attempts``: iterations of each, all but the last of which fail; ``failed`` of them have. ``left``: iterations
+    times GPUs that are still to be made in the one under way; ``stint``: the stretch of it under way.
     """
 
     submission: Submission
     alone: Isolated
-    attempts: list[int]
+    attempts: tuple[int, ...]
+    status: str
     left: float = 0.0
-    status: str = "passed"
     failed: int = 0
     gpus: tuple[str, ...] = ()
     stint: Job | None = None
@@ -167,17 +169,17 @@ class ManagedJobs:
         if self._ledger.submit(self._asks(account)):
             self._accounts[name] = account
 
-    def _attempts(self, submission: Submission, alone: Isolated) -> tuple[list[int], float, str]:
-        """Iterations of each attempt, nothing left, and how the job will end."""
+    def _attempts(self, submission: Submission, alone: Isolated) -> tuple[tuple[int, ...], str]:
+        """Iterations of each attempt, and how the job will end."""
         spec, fates = submission.spec, self._fates
         if fates is None:
-            return [spec.iterations], 0.0, "passed"
+            return (spec.iterations,), "passed"
         whole_s = spec.iterations * alone.iteration_s
         fate = fate_of(spec.name, submission.gpus, whole_s, self._seed, fates.retries)
         fate = with_prerun(fate, alone.iteration_s) if fates.prerun else fate
         fate = without_repeats(fate) if fates.blacklist else fate
         fate = fate if fates.end_at is None else ended_early(fate, fates.end_at)
-        return [max(1, round(each / alone.iteration_s)) for each in fate.attempts], 0.0, fate.status
+        return tuple(max(1, round(each / alone.iteration_s)) for each in fate.attempts), fate.status
 
     @staticmethod
     def _asks(account: _Account) -> Waiting:
