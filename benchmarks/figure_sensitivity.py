@@ -49,7 +49,7 @@ def expected(scenario: str, treatment: Treatment, changed: tuple[str, ...], seed
     """GPU utilisation by the fluid model, the mean over hash seeds."""
     values = []
     for seed in range(1, seeds + 1):
-        experiment = prepare(scenario, overrides=[treatment.override, *changed], seed=seed).experiments[0]
+        experiment = prepare(scenario, overrides=[*treatment.overrides, *changed], seed=seed).experiments[0]
         values.append(overall(predict(experiment), {job.name: len(job.gpus) for job in experiment.jobs}))
     return fmean(values)
 
