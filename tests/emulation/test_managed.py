@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from emulation_runs import Finished, run_until_believable
@@ -25,6 +27,7 @@ schedulers: [crux]
 measure: {limit: 60s}
 scale: {bandwidth: 8000, time: 1}
 """
+START_S = {"long": 0.0, "short": 2.0, "other": 2.5}
 SHORTEST_FIRST = "srtf"
 BY_GAIN = "{name: optimus, policy: {round_s: 3, restart_s: 0.5}}"
 
@@ -71,8 +74,17 @@ def test_no_gpu_has_two_jobs_at_once(managed: Finished) -> None:
         assert all(first[1] <= second[0] + 1e-3 for first, second in pairwise(spans))
 
 
-def test_the_flow_engine_expects_the_same_completion_times(managed: Finished, tmp_path: Path) -> None:
+def test_the_flow_engine_expects_the_same_iterations_and_order_of_ends(managed: Finished, tmp_path: Path) -> None:
     managed.skip_if_disturbed()
     expected = run_scenario(str(managed.directory / "scenario.yaml"), engine="flow", out=tmp_path).summary["runs"][0]
     for job in expected["jobs"]:
-        assert managed.job("crux", job["name"])["jct_s"] == pytest.approx(job["jct_s"], rel=0.1)
+        found = managed.job("crux", job["name"])
+        assert found["jct_s"] >= 0.95 * job["jct_s"]  # announcing and connecting take time on packets only
+        if not found["moves"] and not job["moves"]:
+            assert found["iteration_s"]["p50"] == pytest.approx(job["iteration_s"]["p50"], rel=0.1)
+    assert order_of_ends(managed.run("crux")) == order_of_ends(expected)
+
+
+def order_of_ends(run: Mapping[str, Any]) -> list[str]:
+    ends = {job["name"]: START_S[job["name"]] + job["jct_s"] for job in run["jobs"]}
+    return sorted(ends, key=lambda name: ends[name])
