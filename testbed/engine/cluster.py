@@ -178,8 +178,9 @@ class Cluster:
             before = self._decision
             answer = await self._announce(job, prepare=True)
             await self._carry_out(before, answer)
-        await self._open(job)
-        self._start(job, time.monotonic() + START_DELAY_S)
+            # What is decided next must reach this job too, so it comes up before that.
+            await self._open(job)
+            self._start(job, time.monotonic() + START_DELAY_S)
 
     def unprofiled(self) -> list[RunningJob]:
         """Jobs with iterations enough for a profile, where the scheduler wants one; each is named once."""
