@@ -17,13 +17,14 @@ from controller.intensity import profile
 from controller.state import ControllerState, SchedulerFailedError
 from testbed.budget import DEFAULT, Budget
 from testbed.errors import RunFailedError
-from testbed.experiment import Experiment, Managed
+from testbed.experiment import Experiment
 from testbed.managed.footprint import stand_ins
 from testbed.metrics import level_of
 from testbed.scale import grain, peak_load
 from topologies.fabric import Fabric, Path
 from workloads.analysis import Isolated, isolated
 from workloads.job import Job
+from workloads.managers.registry import GROUPS
 
 SCHEMA_VERSION: Final = 1
 
@@ -51,10 +52,13 @@ def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[st
     ``budget`` is what the machine forwards.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or decides the impossible.
     """
-    first = experiments[0]
-    if first.managed is not None:
-        return _managed_plan(experiments, first.managed, budget)
-    schedulers = [_scheduler(experiment) for experiment in experiments]
+    first, managed = experiments[0], experiments[0].managed
+    if managed is None:
+        schedulers = [_scheduler(experiment) for experiment in experiments]
+    else:
+        first = replace(first, jobs=stand_ins(managed, first.fabric))
+        schedulers = [_undecided(replace(experiment, jobs=first.jobs)) for experiment in experiments]
+    parts = {} if managed is None else {"manager": {point: getattr(managed, point) for point in GROUPS}}
     return {
         "schema_version": SCHEMA_VERSION,
         "scenario": first.name,
@@ -65,30 +69,7 @@ def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[st
         "scale": _scale(first, budget),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers),
-    }
-
-
-def _managed_plan(experiments: Sequence[Experiment], managed: Managed, budget: Budget) -> dict[str, Any]:
-    """Nothing is decided before jobs come: each job alone on GPUs that lie together."""
-    first = replace(experiments[0], jobs=stand_ins(managed, experiments[0].fabric), managed=None)
-    alone = {job.name: isolated(job, first.fabric) for job in first.jobs}
-    held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in first.jobs)
-    packed_s = min(held / len(first.fabric.gpus), first.measure.limit_s) * first.scale.time + SET_UP_S
-    estimated_s = max(estimate(first, alone), packed_s)
-    nothing = {"jobs": [], "hashed_flows": 0, "links_by_flows": {}, "worst_link": None, "estimated_s": estimated_s}
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "scenario": first.name,
-        "seed": first.seed,
-        "levels": first.levels,
-        "fabric": _fabric(first.fabric),
-        "jobs": [_job(job, first.fabric) for job in first.jobs],
-        "scale": _scale(first, budget),
-        "schedulers": [
-            {"scheduler": each.scheduler, "options": dict(each.scheduler_options), **nothing} for each in experiments
-        ],
-        "estimated_s": estimated_s * len(experiments),
-        "manager": {point: getattr(managed, point) for point in ("queue", "policy", "placer", "capacity")},
+        **parts,
     }
 
 
@@ -199,6 +180,22 @@ def _scheduler(experiment: Experiment) -> dict[str, Any]:
         "links_by_flows": {str(count): links for count, links in met.links_by_flows.items()},
         "worst_link": met.worst and {"link": met.worst, "flows": met.worst_flows, "jobs": list(met.worst_jobs)},
         "estimated_s": estimate(experiment, alone),
+    }
+
+
+def _undecided(experiment: Experiment) -> dict[str, Any]:
+    """Under a manager nothing is decided before jobs come: only the time is estimated, with the GPUs never idle."""
+    alone = {job.name: isolated(job, experiment.fabric) for job in experiment.jobs}
+    held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in experiment.jobs)
+    packed_s = min(held / len(experiment.fabric.gpus), experiment.measure.limit_s) * experiment.scale.time + SET_UP_S
+    return {
+        "scheduler": experiment.scheduler,
+        "options": dict(experiment.scheduler_options),
+        "jobs": [],
+        "hashed_flows": 0,
+        "links_by_flows": {},
+        "worst_link": None,
+        "estimated_s": max(estimate(experiment, alone), packed_s),
     }
 
 

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from testbed.engine.cluster import Cluster, Tell
-from testbed.engine.collect import iteration_rows, late_spans, overlaps, undisturbed_iterations, windows
+from testbed.engine.collect import iteration_rows, late_spans, overlaps, windows
 from testbed.engine.marks_seen import old_marks_s, read_packets, wrong_marks
 from testbed.engine.packet_tap import PacketTap
 from testbed.engine.path_watch import PathWatch
 from testbed.engine.plan import window_packets
 from testbed.engine.process_watch import ProcessWatch
 from testbed.engine.sampler import Sampler
-from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
 from testbed.fidelity import (
     MAX_TIMER_LATENESS_S,
@@ -28,15 +27,14 @@ from testbed.fidelity import (
     disturbed_spans,
     judge,
 )
-from testbed.managed.recording import progress_of, record_of
+from testbed.goal import goal_of
+from testbed.managed.recording import record_of
 from testbed.observations import Change, Standstill, joined_standstills
 from testbed.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run that meets disturbances goes on for at most this many times its undisturbed length."""
-MAX_DISTURBED: Final = 0.02
-"""Share of the iterations of managed jobs that may be disturbed: completion times are moved by no more than that."""
 _CORES: Final = os.cpu_count() or 1
 STATE_S: Final = 0.1
 """How often processes are looked at to see whether they are stopped."""
@@ -58,6 +56,7 @@ class Session:
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._goal = goal_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
     async def run(self) -> RunRecord:
         """Bring up, measure, take down; return the record."""
@@ -137,68 +136,28 @@ class Session:
             now = time.monotonic()
             for _ in chain(sampler.sampling(now), self._tap.draining()):
                 await asyncio.sleep(0)  # steps of jobs are heard in between
-            self._report_progress()
+            phase, values = self._goal.progress()
+            self._tell(phase, **values)
             await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
-            if cluster.managed is None:
-                changes += [asyncio.create_task(cluster.depart(running)) for running in cluster.finished()]
+            gone = () if self._goal.managed else cluster.finished()
+            changes += [asyncio.create_task(cluster.depart(running)) for running in gone]
             changes += [asyncio.create_task(cluster.profile(running)) for running in cluster.unprofiled()]
-            if self._wanted_left() == 0 and all(task.done() for task in changes):
+            if self._goal.left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
-                over = cluster.managed is not None or now - cluster.origin > MAX_EXTENSION * planned
-                if self._undisturbed(sampler) or over:
-                    return self._undisturbed(sampler)
+                enough = self._goal.undisturbed(self._rows(sampler))
+                if enough or self._goal.managed or now - cluster.origin > MAX_EXTENSION * planned:
+                    return enough
             if now > limit:
-                self._refuse_if_short()
-                return self._undisturbed(sampler)
-
-    def _wanted(self) -> int:
-        return self._experiment.measure.warmup + self._experiment.measure.iterations
-
-    def _wanted_left(self) -> int:
-        """Iterations that the slowest job still lacks; managed jobs that have not ended."""
-        jobs = self._cluster.jobs
-        if self._cluster.managed is not None:
-            return self._cluster.managed.unfinished
-        if len(jobs) < len(self._experiment.jobs):
-            return self._wanted()
-        lacking = (min(self._wanted(), r.job.iterations) - r.completed for r in jobs.values() if not r.ended)
-        return max(0, max(lacking, default=0))
-
-    def _refuse_if_short(self) -> None:
-        measure = self._experiment.measure
-        for running in self._cluster.jobs.values() if self._cluster.managed is None else ():
-            if running.completed <= measure.warmup + 1 and not running.ended:
-                raise RunFailedError(
-                    f"job {running.job.name} made {running.completed} iterations in {measure.limit_s:g} s, "
-                    f"{self._wanted()} were asked for: raise measure.limit"
-                )
-
-    def _undisturbed(self, sampler: Sampler) -> bool:
-        """Whether every job has the iterations asked for, those in disturbed seconds not counted.
-
-        Managed jobs make each iteration once: of theirs nearly all must be undisturbed.
-        """
-        measure = self._experiment.measure
-        if self._cluster.managed is not None:
-            rows = self._rows(sampler)
-            return sum(row.disturbed for row in rows) <= MAX_DISTURBED * len(rows)
-        counts = undisturbed_iterations(self._rows(sampler), measure.warmup)
-        jobs = [running.job for running in self._cluster.jobs.values()]
-        return all(counts.get(job.name, 0) >= min(measure.iterations, job.iterations - measure.warmup) for job in jobs)
+                self._goal.refuse_if_short()
+                return self._goal.undisturbed(self._rows(sampler))
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
         reports = self._cluster.reports
         spans = self._neighbours(sampler) + late_spans(reports, MAX_TIMER_LATENESS_S)
         if self._experiment.measure.discard_disturbed:
             spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
-        return iteration_rows(reports, self._with_jobs(), self._cluster.origin, spans)
-
-    def _with_jobs(self) -> Experiment:
-        """The experiment with the jobs that there have been."""
-        if self._cluster.managed is None:
-            return self._experiment
-        return replace(self._experiment, jobs=tuple(self._cluster.managed.stints))
+        return iteration_rows(reports, self._goal.experiment(), self._cluster.origin, spans)
 
     def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When neighbours took the CPU, on the machine's clock."""
@@ -231,21 +190,10 @@ class Session:
             cores=_CORES,
         )
 
-    def _report_progress(self) -> None:
-        jobs = self._cluster.jobs.values()
-        if self._cluster.managed is not None:
-            self._tell("measure", **progress_of(self._cluster.managed), note=f"{self._cluster.now():.0f} s")
-            return
-        left, wanted = self._wanted_left(), self._wanted()
-        slowest = min(jobs, key=lambda running: running.completed, default=None)
-        warm = all(running.completed >= self._experiment.measure.warmup for running in jobs)
-        note = "" if slowest is None else f"{slowest.job.name} {slowest.completed}/{wanted} iterations"
-        self._tell("measure" if warm else "warm up", value=wanted - left, total=wanted, note=note)
-
     def _record(self, sampler: Sampler, end: float, enough: bool, mismatches: list[str]) -> RunRecord:
         cluster = self._cluster
         rows = self._rows(sampler)
-        spans = windows(rows, self._with_jobs())
+        spans = windows(rows, self._goal.experiment())
         evidence = self._evidence(sampler, spans, enough, mismatches)
         sampler.close()
         return RunRecord(

@@ -83,6 +83,7 @@ class FluidCluster:
         self.events = 0
         self._down: list[str] = []
         self._cancelled: set[str] = set()
+        self._wakes_s = inf
         self.jobs: dict[str, HostedFluid] = {}
         self.reports: list[HostIteration] = []
         self.decisions: list[DecisionRow] = []
@@ -90,7 +91,7 @@ class FluidCluster:
         self.managed: ManagedJobs | None = None
         if experiment.managed is not None:
             self.managed = ManagedJobs(experiment.managed, fabric, experiment.seed)
-            self.at(self.managed.next_s(), lambda _late: self._manage())
+            self._wake_at(self.managed.next_s())
         for job in experiment.jobs:
             self._expect(job)
         for failure in experiment.failures:
@@ -164,9 +165,18 @@ class FluidCluster:
                 self._depart(self.jobs[name])
         for job in changes.started:
             self._expect(job)
-        wake_s = self.managed.next_s()
-        if wake_s < inf:
-            self.at(wake_s, lambda _late: self._manage())
+        self._wake_at(self.managed.next_s())
+
+    def _wake_at(self, then_s: float) -> None:
+        """Ask the manager again at ``then_s``, unless that is to happen sooner anyway."""
+        if then_s < self._wakes_s:
+            self._wakes_s = then_s
+            self.at(then_s, lambda _late: self._wake(then_s))
+
+    def _wake(self, then_s: float) -> None:
+        if then_s == self._wakes_s:
+            self._wakes_s = inf
+            self._manage()
 
     def _made(self, name: str) -> int:
         return self.jobs[name].completed if name in self.jobs else 0

@@ -8,17 +8,17 @@ from typing import Annotated, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from testbed.experiment import Fates, Managed, Submission
+from testbed.scenario.quantities import Flag
 from workloads.managers.named import MANAGERS
 from workloads.managers.registry import GROUPS, Point
 
 POINTS: Final[tuple[Point, ...]] = tuple(GROUPS)
 
 
-class PartSpec(BaseModel):
-    """A part of a manager by name, or the options of the one that is there; every other key is an option."""
+class WithOptions(BaseModel):
+    """Something by name; every other key is an option of its own."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    name: str | None = Field(None, description="a queue, policy, placer or capacity, such as fifo")
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -26,7 +26,14 @@ class PartSpec(BaseModel):
         return dict(self.model_extra or {})
 
 
-def _by_name(value: object) -> object:
+class PartSpec(WithOptions):
+    """A part of a manager by name, or the options of the one that is there."""
+
+    name: str | None = Field(None, description="a queue, policy, placer or capacity, such as fifo")
+
+
+def by_name(value: object) -> object:
+    """Take a bare name for a mapping with nothing but it."""
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -36,7 +43,7 @@ def _show(spec: PartSpec | ManagerSpec) -> object:
 
 
 Part = Annotated[
-    PartSpec, BeforeValidator(_by_name, str | PartSpec), PlainSerializer(_show, return_type=object)
+    PartSpec, BeforeValidator(by_name, str | PartSpec), PlainSerializer(_show, return_type=object)
 ]
 _NOTHING: Final = PartSpec.model_construct(name=None)
 
@@ -46,10 +53,8 @@ class FatesSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(4, description="attempts after the first")
-    prerun: Annotated[bool, Field(strict=True)] = Field(False, description="whether the first iteration is tried first")
-    blacklist: Annotated[bool, Field(strict=True)] = Field(
-        False, description="whether what fails the same way is not tried again"
-    )
+    prerun: Flag = Field(False, description="whether the first iteration is tried first")
+    blacklist: Flag = Field(False, description="whether what fails the same way is not tried again")
     end_at: Annotated[float, Field(strict=True, gt=0, le=1)] | None = Field(
         None, description="share of its iterations at which a job ends"
     )
@@ -72,7 +77,7 @@ class ManagerSpec(BaseModel):
 
 
 ManagerEntry = Annotated[
-    ManagerSpec, BeforeValidator(_by_name, str | ManagerSpec), PlainSerializer(_show, return_type=object)
+    ManagerSpec, BeforeValidator(by_name, str | ManagerSpec), PlainSerializer(_show, return_type=object)
 ]
 
 

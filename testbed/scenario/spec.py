@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
@@ -19,7 +19,7 @@ from pydantic import (
 
 from testbed.checks import CheckError, parse_check
 from testbed.experiment import LinkFailure, Measure, Scale
-from testbed.scenario.managers import ManagerEntry
+from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.quantities import (
     Count,
     Factor,
@@ -203,16 +203,10 @@ class FailureSpec(_Spec):
         return LinkFailure(self.link, self.at, self.until)
 
 
-class SchedulerSpec(BaseModel):
+class SchedulerSpec(WithOptions):
     """A scheduler by name; every other key is an option of its own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
     name: Annotated[str, AfterValidator(_known_scheduler)] = Field(description="a scheduler, such as crux")
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        """The options given to it."""
-        return dict(self.model_extra or {})
 
 
 class MeasureSpec(_Spec):
@@ -239,10 +233,6 @@ class ScaleSpec(_Spec):
         return Scale(self.bandwidth, self.time, self.mtu)
 
 
-def _scheduler_by_name(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
-
-
 def _show_scheduler(spec: SchedulerSpec) -> object:
     return {"name": spec.name, **spec.options} if spec.options else spec.name
 
@@ -265,7 +255,7 @@ def _parsed_check(text: str) -> str:
 
 SchedulerEntry = Annotated[
     SchedulerSpec,
-    BeforeValidator(_scheduler_by_name, str | SchedulerSpec),
+    BeforeValidator(by_name, str | SchedulerSpec),
     PlainSerializer(_show_scheduler, return_type=object),
 ]
 ScaleEntry = Annotated[

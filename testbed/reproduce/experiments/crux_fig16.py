@@ -8,6 +8,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings, each_case
+from testbed.reproduce.forms import fine_percent
 
 SUMMARY: Final = "each mechanism of Crux against the optimum of small generated cases"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 4.4, figure 16"
@@ -38,19 +39,15 @@ NOTES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
-
-
 COLUMNS: Final = (
-    Column("performance", "paper %", _percent, paper=True),
-    Column("performance", "here %", _percent),
-    Column("spread", "+-", _percent),
-    Column("of_range", "range %", _percent),
-    Column("median_error", "p50 err", _percent),
-    Column("p90_error", "p90", _percent),
-    Column("max_error", "max", _percent),
-    Column("optimal", "opt %", _percent),
+    Column("performance", "paper %", fine_percent, paper=True),
+    Column("performance", "here %", fine_percent),
+    Column("spread", "+-", fine_percent),
+    Column("of_range", "range %", fine_percent),
+    Column("median_error", "p50 err", fine_percent),
+    Column("p90_error", "p90", fine_percent),
+    Column("max_error", "max", fine_percent),
+    Column("optimal", "opt %", fine_percent),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "six schedulers over two weeks of trace on two fabrics"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 6.3, figure 23"
@@ -14,18 +15,14 @@ CASES: Final = 0
 REPLAYS: Final = True
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
 COLUMNS: Final = (
-    Column("utilization", "paper %", _percent, paper=True),
-    Column("utilization", "here %", _percent),
-    Column("time_mean", "over time %", _percent),
-    Column("of_all", "of all GPUs %", _percent),
+    Column("utilization", "paper %", percent, paper=True),
+    Column("utilization", "here %", percent),
+    Column("time_mean", "over time %", percent),
+    Column("of_all", "of all GPUs %", percent),
     Column("stretch", "stretch", lambda value: f"{value:.2f}"),
     Column("mean_gpus", "GPUs", lambda value: f"{value:.0f}"),
-    Column("sharing_gpus", "sharing %", _percent),
+    Column("sharing_gpus", "sharing %", percent),
     Column("cpu_s", "CPU s", lambda value: f"{value:.0f}"),
     Column("peak_bytes", "MiB", lambda value: f"{value / 2**20:.0f}"),
 )

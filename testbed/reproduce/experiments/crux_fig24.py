@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "utilisation over time and what link classes carry, six schedulers on Clos"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 6.3, figure 24"
@@ -14,12 +15,8 @@ CASES: Final = 0
 REPLAYS: Final = True
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
 COLUMNS: Final = tuple(
-    Column(key, f"{title} {side}", _percent, paper=side == "paper")
+    Column(key, f"{title} {side}", percent, paper=side == "paper")
     for key, title in (("mean", "12 days"), ("first_day", "day 1"), ("solid", ".7-1.6"), ("dashed", "3.9-5.8"))
     for side in ("paper", "here")
 )

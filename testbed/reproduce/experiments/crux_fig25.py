@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "placements None, Muri and HiveD without and with Crux"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 6.4, figure 25"
@@ -14,16 +15,12 @@ CASES: Final = 0
 REPLAYS: Final = True
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
 COLUMNS: Final = (
-    Column("alone", "alone paper %", _percent, paper=True),
-    Column("alone", "ecmp %", _percent),
-    Column("sincronia", "sincronia %", _percent),
-    Column("crux", "+ Crux paper %", _percent, paper=True),
-    Column("crux", "here %", _percent),
+    Column("alone", "alone paper %", percent, paper=True),
+    Column("alone", "ecmp %", percent),
+    Column("sincronia", "sincronia %", percent),
+    Column("crux", "+ Crux paper %", percent, paper=True),
+    Column("crux", "here %", percent),
     Column("gain_points", "gain paper", lambda value: f"{value:+.0f}", paper=True),
     Column("gain_points", "here", lambda value: f"{value:+.1f}"),
 )

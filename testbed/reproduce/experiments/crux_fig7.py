@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import change
 
 SUMMARY: Final = "GPT on 64 GPUs with and without BERT on 16 under the same two ToRs, under ECMP"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 2.2, figure 7"
@@ -14,21 +15,17 @@ CASES: Final = 0
 SEEDS: Final = 20
 
 
-def _change(value: float) -> str:
-    return f"{100 * value:+.1f}"
-
-
 COLUMNS: Final = (
-    Column("change", "paper %", _change, paper=True),
-    Column("change", "here %", _change),
+    Column("change", "paper %", change, paper=True),
+    Column("change", "here %", change),
     Column("spread", "+-", lambda value: f"{100 * value:.1f}"),
-    Column("min", "min", _change),
-    Column("median", "median", _change),
-    Column("max", "max", _change),
-    Column("fluid_change", "fluid %", _change),
-    Column("fluid_min", "min", _change),
-    Column("fluid_median", "median", _change),
-    Column("fluid_max", "max", _change),
+    Column("min", "min", change),
+    Column("median", "median", change),
+    Column("max", "max", change),
+    Column("fluid_change", "fluid %", change),
+    Column("fluid_min", "min", change),
+    Column("fluid_median", "median", change),
+    Column("fluid_max", "max", change),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import thousandths, times
 
 SUMMARY: Final = "a mixture of experts: all-to-alls before gradients, against sharing evenly"
 SOURCE: Final = "Li et al., ATC 2023: training steps up to 1.73 times as fast"
@@ -14,20 +15,12 @@ CASES: Final = 0
 SEEDS: Final = 1
 
 
-def _times(value: float) -> str:
-    return f"{value:.2f} x"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3f}"
-
-
 COLUMNS: Final = (
-    Column("faster", "paper, up to", _times, paper=True),
-    Column("faster", "here", _times),
-    Column("after_s", "after s", _seconds),
-    Column("evenly_s", "evenly s", _seconds),
-    Column("first_s", "first s", _seconds),
+    Column("faster", "paper, up to", times, paper=True),
+    Column("faster", "here", times),
+    Column("after_s", "after s", thousandths),
+    Column("evenly_s", "evenly s", thousandths),
+    Column("first_s", "first s", thousandths),
 )
 """Steps with gradients after all all-to-alls, beside them at one level, and behind them at a lower one."""
 

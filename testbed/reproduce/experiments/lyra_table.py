@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import percent, times, whole
 
 SUMMARY: Final = "loans from inference and elastic jobs: queueing and completion times against a cluster without"
 SOURCE: Final = "Li et al., EuroSys 2023, section 7 (simulation)"
@@ -14,28 +15,16 @@ CASES: Final = 0
 REPLAYS: Final = True
 
 
-def _times(value: float) -> str:
-    return f"{value:.2f} x"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
 COLUMNS: Final = (
-    Column("jct_times", "JCT paper", _times, paper=True),
-    Column("jct_times", "here", _times),
-    Column("queue_times", "queue paper", _times, paper=True),
-    Column("queue_times", "here", _times),
-    Column("jct_mean_s", "JCT s", _seconds),
-    Column("jct_p95_s", "p95", _seconds),
-    Column("queue_mean_s", "queue s", _seconds),
-    Column("queue_p95_s", "p95", _seconds),
-    Column("preempted_share", "preempted %", _percent),
+    Column("jct_times", "JCT paper", times, paper=True),
+    Column("jct_times", "here", times),
+    Column("queue_times", "queue paper", times, paper=True),
+    Column("queue_times", "here", times),
+    Column("jct_mean_s", "JCT s", whole),
+    Column("jct_p95_s", "p95", whole),
+    Column("queue_mean_s", "queue s", whole),
+    Column("queue_p95_s", "p95", whole),
+    Column("preempted_share", "preempted %", percent),
 )
 """Times against the baseline, larger is better; then seconds here."""
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import percent, tenths, whole
 
 SUMMARY: Final = "every cluster manager on packets: fifteen jobs that come to 32 GPUs"
 SOURCE: Final = "no figure of a paper: that managers work on packets as they do on fluids"
@@ -14,31 +15,19 @@ CASES: Final = 0
 SEEDS: Final = 1
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.1f}"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def _count(value: float) -> str:
-    return f"{value:.0f}"
-
-
 COLUMNS: Final = (
-    Column("utilization", "GPU util %", _percent),
-    Column("jct_mean_s", "JCT mean s", _seconds),
-    Column("jct_mean_s_flow", "flow", _seconds),
-    Column("jct_p95_s", "p95", _seconds),
-    Column("queue_mean_s", "queue s", _seconds),
-    Column("makespan_s", "all s", _seconds),
-    Column("makespan_s_flow", "flow", _seconds),
-    Column("allocated", "held %", _percent),
-    Column("preemptions", "stops", _count),
-    Column("moves", "moves", _count),
-    Column("hosts_per_job", "hosts", _seconds),
-    Column("unfinished", "open", _count),
+    Column("utilization", "GPU util %", percent),
+    Column("jct_mean_s", "JCT mean s", tenths),
+    Column("jct_mean_s_flow", "flow", tenths),
+    Column("jct_p95_s", "p95", tenths),
+    Column("queue_mean_s", "queue s", tenths),
+    Column("makespan_s", "all s", tenths),
+    Column("makespan_s_flow", "flow", tenths),
+    Column("allocated", "held %", percent),
+    Column("preemptions", "stops", whole),
+    Column("moves", "moves", whole),
+    Column("hosts_per_job", "hosts", tenths),
+    Column("unfinished", "open", whole),
 )
 
 

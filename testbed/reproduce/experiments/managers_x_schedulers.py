@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import hours, percent
 from workloads.managers.named import MANAGERS
 
 SUMMARY: Final = "every cluster manager with every communication scheduler on one trace"
@@ -19,21 +20,13 @@ DAYS: Final = 1.0
 SCHEDULERS: Final = ("ecmp", "taccl-star", "sincronia", "crux-pa", "crux")
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def _hours(value: float) -> str:
-    return f"{value / 3600:.2f}"
-
-
 COLUMNS: Final = (
-    *(Column(name, f"{name} %", _percent) for name in SCHEDULERS),
-    Column("jct_mean_s", "JCT h", _hours),
-    Column("jct_p95_s", "p95", _hours),
-    Column("queue_mean_s", "queue h", _hours),
+    *(Column(name, f"{name} %", percent) for name in SCHEDULERS),
+    Column("jct_mean_s", "JCT h", hours),
+    Column("jct_p95_s", "p95", hours),
+    Column("queue_mean_s", "queue h", hours),
     Column("preemptions", "preempted", lambda value: f"{value:.0f}"),
-    Column("allocated", "allocated %", _percent),
+    Column("allocated", "allocated %", percent),
     Column("finished", "ended", lambda value: f"{value:.0f}"),
 )
 """Utilisation of allocated GPUs under each scheduler; what follows is with the last one, Crux."""

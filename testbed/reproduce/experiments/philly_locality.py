@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import fine_percent, times
 
 SUMMARY: Final = "locality: 16 GPUs on 2 servers or 8, jobs split 3 + 1, 4 GPUs on one, two or four servers"
 SOURCE: Final = "Jeon et al., ATC 2019; step times published with Pollux, OSDI 2021"
@@ -14,19 +15,11 @@ CASES: Final = 0
 SEEDS: Final = 1
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
-
-
-def _times(value: float) -> str:
-    return f"{value:.2f} x"
-
-
 COLUMNS: Final = (
-    Column("utilization", "GPU util % paper", _percent, paper=True),
-    Column("utilization", "here", _percent),
-    Column("slow_down", "slow-down paper", _times, paper=True),
-    Column("slow_down", "here", _times),
+    Column("utilization", "GPU util % paper", fine_percent, paper=True),
+    Column("utilization", "here", fine_percent),
+    Column("slow_down", "slow-down paper", times, paper=True),
+    Column("slow_down", "here", times),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "the flow engine against the emulation: every bundled scenario, every scheduler"
 SOURCE: Final = "no paper: targets are 1.5 points of GPU utilisation and 3 % of any job's iteration"
@@ -14,13 +15,9 @@ CASES: Final = 0
 SEEDS: Final = 1
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
 COLUMNS: Final = (
-    Column("emulation", "emulated %", _percent),
-    Column("flow", "flow %", _percent),
+    Column("emulation", "emulated %", percent),
+    Column("flow", "flow %", percent),
     Column("points", "points", lambda value: f"{value:+.2f}"),
     Column("iteration_error", "worst iteration %", lambda value: f"{100 * value:+.1f}"),
 )

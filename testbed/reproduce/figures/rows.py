@@ -11,33 +11,26 @@ from testbed.reproduce.experiment import Column, Row
 from testbed.reproduce.figures.bars import Bar
 from testbed.reproduce.figures.prediction import overall, predict
 from testbed.reproduce.figures.runs import CRUX, ECMP, IDEAL, Found, Task
+from testbed.reproduce.forms import percent, points
 
 Entry = Mapping[str, Any]
 
 KEYS: Final = {ECMP.name: "without", CRUX.name: "crux", IDEAL.name: "ideal"}
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def _points(value: float) -> str:
-    return f"{value:+.1f}"
-
-
 COLUMNS: Final = (
-    Column("without", "ecmp paper", _percent, paper=True),
-    Column("without", "here", _percent),
-    Column("without_spread", "+-", _percent),
-    Column("without_fluid", "fluid", _percent),
-    Column("crux", "crux paper", _percent, paper=True),
-    Column("crux", "here", _percent),
-    Column("crux_spread", "+-", _percent),
-    Column("crux_fluid", "fluid", _percent),
-    Column("ideal", "ideal paper", _percent, paper=True),
-    Column("ideal", "here", _percent),
-    Column("gain_points", "gain paper", _points, paper=True),
-    Column("gain_points", "here", _points),
+    Column("without", "ecmp paper", percent, paper=True),
+    Column("without", "here", percent),
+    Column("without_spread", "+-", percent),
+    Column("without_fluid", "fluid", percent),
+    Column("crux", "crux paper", percent, paper=True),
+    Column("crux", "here", percent),
+    Column("crux_spread", "+-", percent),
+    Column("crux_fluid", "fluid", percent),
+    Column("ideal", "ideal paper", percent, paper=True),
+    Column("ideal", "here", percent),
+    Column("gain_points", "gain paper", points, paper=True),
+    Column("gain_points", "here", points),
 )
 
 
