@@ -1,15 +1,18 @@
 """From the rows of a run to its numbers: utilisation, idle time by cause, iteration times, JCT.
 
 Pure. A GPU's time inside its job's window is split into compute, exposed communication, waiting for
-a peer, and the rest, which is waiting to start; the four add up to the time it was allocated. An
+a peer, and the rest, which is waiting to start; the four add up to the time it was allocated. A GPU that
+several jobs share is idle for each of them while it computes for another; over all jobs it counts once. An
 iteration that straddles the window's edge counts with the part inside. A disturbed iteration (the
 machine's doing, flagged by the engine) is taken out whole, on all GPUs of its job, and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -108,12 +111,31 @@ def durations_of(record: RunRecord, job: Job) -> list[float]:
 
 def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
     """The entry of ``runs`` in ``summary.json``: DESIGN's keys first, in its order."""
-    return entry_of([job_metrics(record, job) for job in experiment.jobs], record, experiment.levels)
+    metrics = [job_metrics(record, job) for job in experiment.jobs]
+    return entry_of(metrics, record, experiment.levels, shared_gpu_s(experiment.jobs, record.windows))
 
 
-def entry_of(metrics: Sequence[JobMetrics], record: RunRecord, levels: int) -> dict[str, Any]:
-    """The entry of a run whose jobs' numbers are ``metrics``."""
-    allocated = sum(item.allocated_s for item in metrics)
+def shared_gpu_s(jobs: Iterable[Job], windows: Mapping[str, Window]) -> float:
+    """GPU-seconds that the sum over the windows of ``jobs`` counts more than once, where jobs share GPUs."""
+    spans: dict[str, list[Window]] = defaultdict(list)
+    for job in jobs:
+        if job.name in windows:
+            for gpu in job.gpus:
+                spans[gpu].append(windows[job.name])
+    return sum(_counted_twice_s(each) for each in spans.values() if len(each) > 1)
+
+
+def _counted_twice_s(windows: Sequence[Window]) -> float:
+    twice_s, until_s = 0.0, -inf
+    for window in sorted(windows, key=lambda each: each.start_s):
+        twice_s += max(0.0, min(until_s, window.end_s) - window.start_s)
+        until_s = max(until_s, window.end_s)
+    return twice_s
+
+
+def entry_of(metrics: Sequence[JobMetrics], record: RunRecord, levels: int, shared_s: float = 0.0) -> dict[str, Any]:
+    """The entry of a run whose jobs' numbers are ``metrics``; ``shared_s`` of their GPU time is in them twice."""
+    allocated = sum(item.allocated_s for item in metrics) - shared_s
     busy = sum(item.busy_s for item in metrics)
     return {
         "scheduler": record.scheduler,

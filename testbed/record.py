@@ -23,7 +23,7 @@ class IterationRow:
     ``compute_s`` busy time; ``communication_s`` from the first message allowed to the last received
     (overlapped or not); ``exposed_s`` idle while communicating, all peers ready; ``straggler_s``
     idle while a peer was not ready; what is left of ``end_s - start_s`` is waiting for the job's time
-    shift, at the beginning.
+    shift, at the beginning, or for GPUs that compute for another job.
     """
 
     job: str

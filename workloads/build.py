@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from topologies.fabric import Fabric
@@ -35,7 +35,7 @@ class JobSpec:
     the model's FLOP/s. ``communication_bytes`` is S per GPU, all collectives of an iteration added
     up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
-    iteration of the job.
+    iteration of the job. A job that is ``packed_with`` another has that one's GPUs.
     """
 
     name: str
@@ -52,6 +52,7 @@ class JobSpec:
     jitter: float = 0.0
     stragglers: tuple[Straggler, ...] = ()
     gradients: Gradients = AS_IN_THE_CATALOGUE
+    packed_with: str | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -64,9 +65,9 @@ def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-fr
         if counts[spec.name] > 1:
             raise JobError(spec.name, "two jobs have this name")
         check_job(spec)
-    gpus = place([_request(spec) for spec in specs], fabric, policy)
+    gpus = place([_request(spec) for spec in specs if spec.packed_with is None], fabric, policy)
     ports = PortBook(seed)
-    return tuple(_build(spec, gpus[spec.name], fabric, ports) for spec in specs)
+    return tuple(_build(spec, _gpus_of(spec, gpus), fabric, ports) for spec in specs)
 
 
 def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBook) -> Job:
@@ -117,6 +118,15 @@ def _positive(value: float | None) -> bool:
 def _suggestion(model: str) -> str:
     close = difflib.get_close_matches(model, CATALOGUE, n=1)
     return f", did you mean '{close[0]}'?" if close else f", expected one of: {', '.join(CATALOGUE)}"
+
+
+def _gpus_of(spec: JobSpec, placed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Its own GPUs, or those that it shares."""
+    if spec.packed_with is None:
+        return placed[spec.name]
+    if spec.packed_with not in placed:
+        raise JobError(spec.name, f"no job '{spec.packed_with}' with GPUs of its own to be packed with")
+    return placed[spec.packed_with]
 
 
 def _request(spec: JobSpec) -> Request:

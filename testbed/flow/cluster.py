@@ -33,6 +33,7 @@ from workloads.worker.hosted import program_of
 from workloads.worker.marks import NO_RATE
 from workloads.worker.program import JobProgram
 from workloads.worker.rhythm import Rhythm
+from workloads.worker.shared_gpus import SharedGpus
 from workloads.worker.turns import Turns
 
 SAMPLE_S: Final = 1.0
@@ -78,6 +79,7 @@ class FluidCluster:
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
         self._turns: dict[str, Turns[FluidSender]] = {}
+        self._gpus: dict[str, SharedGpus] = {}
         self._at_place: dict[int, tuple[HostedFluid, Flow]] = {}
         self.now = 0.0
         self.events = 0
@@ -225,6 +227,7 @@ class FluidCluster:
         for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
             program: Program = program_of({**plan, "departure": 0.0}, self, self._hear(host), lambda _stream: None)
             program.turns = self._turns.setdefault(host, Turns(self._resume))
+            program.gpus = self._gpus.setdefault(host, SharedGpus()).share_of(job.name, plan["gpus"])
             running.programs[host] = program
         for flow in job.flows:
             level = decision.level_of(flow, self._experiment.levels - 1)

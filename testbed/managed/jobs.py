@@ -76,6 +76,16 @@ class _Account:
         self.gpus, self.since_s = gpus, now_s
 
 
+@dataclass
+class _Round:
+    """What one round of decisions leads to; ``made``: stint -> iterations that it has completed."""
+
+    now_s: float
+    made: Callable[[str], int]
+    stopped: list[str] = field(default_factory=list)
+    started: dict[str, Job] = field(default_factory=dict)
+
+
 def manager_of(managed: Managed, seed: int) -> Manager:
     """Return the manager that ``managed`` names; ``ValueError``, one line, for an unknown part or option."""
     options = {point: managed.options.get(point, {}) for point in GROUPS}
@@ -147,12 +157,11 @@ class ManagedJobs:
             actions = self._ledger.decide(now_s, remaining_s)
         except ValueError as error:
             raise RunFailedError(f"the cluster manager failed: {error}") from error
-        stopped: list[str] = []
-        started: dict[str, Job] = {}
+        this = _Round(now_s, made)
         for action in actions:
-            self._carry_out(action, now_s, made, stopped, started)
-        self.stints += started.values()
-        return Changes(tuple(stopped), tuple(started.values()))
+            self._carry_out(action, this)
+        self.stints += this.started.values()
+        return Changes(tuple(this.stopped), tuple(this.started.values()))
 
     def outcomes(self, now_s: float) -> tuple[JobOutcome, ...]:
         """What became of each job that was submitted; those that hold GPUs do so until ``now_s``."""
@@ -199,39 +208,40 @@ class ManagedJobs:
         job = build_job(spec, self._fabric.gpus[: max(1, gpus)], self._fabric, PortBook(0))
         return isolated(job, self._fabric)
 
-    def _carry_out(
-        self, action: Action, now_s: float, made: Callable[[str], int], stopped: list[str], started: dict[str, Job]
-    ) -> None:
+    def _carry_out(self, action: Action, this: _Round) -> None:
         match action:
             case Start() | Resize() | Migrate():
-                account = self._accounts[action.job]
-                self._stop(account, made, stopped, started)
-                account.moves += not isinstance(action, Start)
-                account.hold(action.gpus, now_s)
-                if action.pause_s < inf:  # otherwise it waits for the rest of what it asked for
-                    job = started[action.job] = self._stint(account, now_s + action.pause_s)
-                    account.stint = job
+                self._put(action.job, action.gpus, action.pause_s, this)
+            case Pack():
+                for name in action.jobs:
+                    if self._accounts[name].gpus != action.gpus:  # otherwise it goes on where it is
+                        self._put(name, action.gpus, action.pause_s, this)
             case Preempt():
                 account = self._accounts[action.job]
-                self._stop(account, made, stopped, started)
+                self._stop(account, this)
                 account.preemptions += 1
-                account.hold((), now_s)
-            case Pack():
-                raise RunFailedError(f"a run has one job on a GPU, it cannot pack {', '.join(action.jobs)}")
+                account.hold((), this.now_s)
             case _:
                 pass  # hosts come and go, jobs are sent back: nobody's progress changes
 
+    def _put(self, name: str, gpus: tuple[str, ...], pause_s: float, this: _Round) -> None:
+        """Let a job go on with ``gpus``; endless pauses are of one that waits for the rest of what it asked for."""
+        account = self._accounts[name]
+        self._stop(account, this)
+        account.moves += bool(account.gpus)
+        account.hold(gpus, this.now_s)
+        if pause_s < inf:
+            account.stint = this.started[name] = self._stint(account, this.now_s + pause_s)
+
     @staticmethod
-    def _stop(
-        account: _Account, made: Callable[[str], int], stopped: list[str], started: dict[str, Job]
-    ) -> None:
+    def _stop(account: _Account, this: _Round) -> None:
         name = account.submission.spec.name
-        if name in started:  # it has not begun yet
-            del started[name]
+        if name in this.started:  # it has not begun yet
+            del this.started[name]
             account.stints.pop()
         elif account.stint is not None:
-            account.left = _left(account, made)
-            stopped.append(account.stint.name)
+            account.left = _left(account, this.made)
+            this.stopped.append(account.stint.name)
         account.stint = None
 
     def _stint(self, account: _Account, begin_s: float) -> Job:

@@ -11,7 +11,7 @@ from testbed.experiment import Experiment
 from testbed.managed.metrics import outcome_metrics, queued_s
 from testbed.managed.outcome import JobOutcome
 from testbed.managed.recording import with_stints
-from testbed.metrics import CAUSES, IterationTimes, JobMetrics, durations_of, entry_of, job_metrics
+from testbed.metrics import CAUSES, IterationTimes, JobMetrics, durations_of, entry_of, job_metrics, shared_gpu_s
 from testbed.record import ManagedRecord, RunRecord
 from workloads.job import Job
 
@@ -25,7 +25,8 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
     stints = {job.name: job for job in managed.stints}
     started = [each for each in managed.outcomes if managed.stints_of[each.name]]
     items = [_merged(record, each, [stints[name] for name in managed.stints_of[each.name]]) for each in started]
-    entry = entry_of(items, record, whole.levels)
+    shared_s = shared_gpu_s(managed.stints, record.windows)
+    entry = entry_of(items, record, whole.levels, shared_s)
     for job, outcome in zip(entry["jobs"], started, strict=True):
         job |= {"name": outcome.name, "stints": list(managed.stints_of[outcome.name]), "alone_s": None, "loss": None}
         job |= {"preemptions": outcome.preemptions, "moves": outcome.moves}
@@ -35,7 +36,7 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
     _count_idle_holders(entry, sum(each.allocated_gpu_s for each in managed.outcomes if each not in started))
     entry["manager"] = {
         **outcome_metrics(managed.outcomes),
-        "allocated": _allocated(managed, experiment, record.duration_s),
+        "allocated": _allocated(managed, experiment, record.duration_s, shared_s),
         "hosts_per_job": _hosts_per_job(managed.stints, experiment),
         "cross_tor_bytes": _cross_tor_bytes(record, experiment),
         "unfinished": [each.name for each in managed.outcomes if each.end_s is None],
@@ -80,10 +81,11 @@ def _window_s(record: RunRecord, job: Job) -> float:
     return 0.0 if window is None else window.end_s - window.start_s
 
 
-def _allocated(managed: ManagedRecord, experiment: Experiment, duration_s: float) -> float:
-    """GPU time that jobs held, as a share of that of all GPUs."""
+def _allocated(managed: ManagedRecord, experiment: Experiment, duration_s: float, shared_s: float) -> float:
+    """GPU time that jobs held, that of shared GPUs once, as a share of that of all GPUs."""
     whole = len(experiment.fabric.gpus) * duration_s
-    return sum(each.allocated_gpu_s for each in managed.outcomes) / whole if whole > 0 else 0.0
+    held = sum(each.allocated_gpu_s for each in managed.outcomes) - shared_s
+    return held / whole if whole > 0 else 0.0
 
 
 def _hosts_per_job(stints: Sequence[Job], experiment: Experiment) -> float:

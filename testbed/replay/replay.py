@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from testbed.flow.steady import Settled, settle
 from testbed.managed.outcome import JobOutcome
 from testbed.replay.groups import groups
 from testbed.replay.outcome import Replayed, Series, Totals
+from testbed.replay.placing import ManagedPlacing
 from testbed.replay.running import COLUMNS, Builder, Request, RunningJob
 from testbed.replay.traffic import Traffic, link_classes
 from topologies.fabric import Fabric
@@ -44,35 +46,6 @@ _INSTANT_S: Final = 1e-6
 """A time too short to step through."""
 
 
-class Placing(Protocol):
-    """Who says which jobs run where; keeps account of what is free."""
-
-    def submitted(self, request: Request, now_s: float) -> bool:
-        """Take a job in; False if it could never start."""
-        ...
-
-    def ended(self, name: str, now_s: float) -> None:
-        """A running job has left its GPUs."""
-        ...
-
-    def next_s(self) -> float:
-        """When it is to be asked though no job comes or ends; infinite for never."""
-        ...
-
-    def actions(self, now_s: float, remaining: Callable[[str], float]) -> Sequence[Action]:
-        """What is to be done now, in order; ``remaining``: job -> seconds left of it alone, on what it asked for."""
-        ...
-
-    def waits(self, name: str) -> Mapping[str, float]:
-        """Cause -> seconds that a job has waited."""
-        ...
-
-    @property
-    def waiting(self) -> int:
-        """Jobs that have come and do not run."""
-        ...
-
-
 class Replay:
     """One scheduler on one fabric over ``requests``, ordered by submission."""
 
@@ -80,7 +53,7 @@ class Replay:
         self,
         fabric: Fabric,
         scheduler: Scheduler,
-        placing: Placing,
+        placing: ManagedPlacing,
         requests: Iterable[Request],
         build: Builder,
         *,
@@ -100,6 +73,8 @@ class Replay:
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
         self._reference_s = reference_s
         self._index = FabricIndex(fabric)
+        self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
+        self._packed: list[RunningJob] = []
         self._classes = link_classes(self._index)
         self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
         self._requests: dict[str, Request] = {}
@@ -180,7 +155,8 @@ class Replay:
     def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
         """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
-        return settle([each.fluid for each in running], seconds, [each.state for each in running], limit_s)
+        packs = [each.pack for each in running]
+        return settle([each.fluid for each in running], seconds, [each.state for each in running], limit_s, packs)
 
     # Jobs go and come
 
@@ -240,9 +216,23 @@ class Replay:
                 before.moves += 1
                 self._place(action.job, action.gpus, action.pause_s, before, come)
             case Pack():
-                raise RunFailedError(f"a replay has one job on a GPU, it cannot pack {', '.join(action.jobs)}")
+                self._pack(action, come, gone)
             case _:
                 pass  # hosts come and go, jobs are sent back: nobody's progress changes
+
+    def _pack(self, action: Pack, come: list[RunningJob], gone: list[RunningJob]) -> None:
+        """Put those that are not on the GPUs yet there; from now on these compute for one at a time."""
+        for name in action.jobs:
+            running = self._running.get(name) or self._standing.get(name)
+            if running is None:
+                self._place(name, action.gpus, action.pause_s, self._preempted.pop(name, None), come)
+            elif running.traffic.job.gpus != action.gpus:
+                before = self._taken_off(name, come, gone)
+                before.moves += 1
+                self._place(name, action.gpus, action.pause_s, before, come)
+            packed = self._running.get(name) or self._standing[name]
+            packed.pack = self._gpu_number[action.gpus[0]]
+            self._packed.append(packed)
 
     def _taken_off(self, name: str, come: list[RunningJob], gone: list[RunningJob]) -> RunningJob:
         standing = self._standing.pop(name, None)
@@ -276,19 +266,26 @@ class Replay:
 
     def _react(self, come: Sequence[RunningJob], gone: Sequence[RunningJob]) -> None:
         """Decide if somebody who sends came or went; find new rates for those whom that touches."""
-        touched = {running.name: None for running in come}
+        touched = {running.name: None for running in (*come, *self._packed) if running.name in self._running}
+        self._packed.clear()
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
             for name, running in self._running.items():
                 if running.traffic.sends and self._carry_out(running):
                     touched[name] = None
-            left = 0
-            for running in gone:
-                left |= running.traffic.links
-            touched.update((n, None) for n, r in self._running.items() if r.traffic.links & left)
+        left = 0
+        for running in gone:
+            left |= self._links(running)
+        if left:
+            touched.update((n, None) for n, r in self._running.items() if self._links(r) & left)
+        if last or left:
             touched.update((n, None) for n in self._old_partners(touched))
         self._settle(touched)
+
+    def _links(self, running: RunningJob) -> int:
+        """What the job may share with others: its links and, if it is packed, its GPUs, as bits."""
+        return running.traffic.links | (1 << self._index.absent + running.pack if running.pack >= 0 else 0)
 
     def _old_partners(self, touched: Mapping[str, None]) -> list[str]:
         """Jobs that were in a group with one of ``touched``."""
@@ -320,9 +317,10 @@ class Replay:
 
     def _settle(self, touched: Iterable[str]) -> None:
         """Find the rates of the groups of ``touched``, and of those whose rates held until now only."""
-        links = {name: running.traffic.links for name, running in self._running.items()}
+        links = {name: self._links(running) for name, running in self._running.items()}
         over = [name for name, running in self._running.items() if running.rate_until_s <= self.now_s]
         for members in groups(links, [*touched, *over]):
+            self._count_sharers(members)
             if len(members) == 1:
                 self._take_rate(members, 0, 1.0 / self._running[members[0]].fluid.period_s, inf)
                 continue
@@ -333,6 +331,12 @@ class Replay:
                 self._take_rate(members, place, rate, inf if settled.lasting else expected_s)
                 if self._jump:
                     self._running[members[place]].state = settled.states[place]
+
+    def _count_sharers(self, members: Sequence[str]) -> None:
+        running = [self._running[name] for name in members]
+        on_gpus = Counter(each.pack for each in running)
+        for each in running:
+            each.sharers = on_gpus[each.pack] if each.pack >= 0 else 1
 
     def _take_rate(self, members: tuple[str, ...], place: int, rate: float, until_s: float) -> None:
         running = self._running[members[place]]

@@ -20,8 +20,9 @@ COLUMNS: Final = (
     "jobs", "allocated", "busy", "sharing_jobs", "sharing_gpus",
     *(f"load {kind}" for kind in LINK_CLASSES), *(f"intensity {kind}" for kind in LINK_CLASSES),
 )  # fmt: skip
-"""Of a series: running jobs; GPUs allocated and computing; jobs that share a link with another, and their GPUs; links
-in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes they carry."""
+"""Of a series: running jobs; GPUs allocated (shared ones once) and computing; jobs that share a link or GPUs with
+another, and their GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes
+they carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class RunningJob:
     """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
 
     Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
-    that have to do with each other over links, itself included; ``rate`` holds until ``rate_until_s``.
+    that have to do with each other over links or shared GPUs, itself included; ``rate`` holds until ``rate_until_s``.
+    ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
 
     request: Request
@@ -65,6 +67,8 @@ class RunningJob:
     preemptions: int = 0
     moves: int = 0
     group: tuple[str, ...] = ()
+    pack: int = -1
+    sharers: int = 1
     state: State | None = None
     step: Step | None = field(default=None, repr=False)
 
@@ -111,10 +115,11 @@ class RunningJob:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
         gpus, traffic = self.fluid.weight, self.traffic
         shares = float(len(self.group) > 1)
+        held = gpus / self.sharers
         loads = [rate * seconds for seconds in traffic.by_class]
         intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0
         busy = gpus * rate * traffic.job.compute_s
-        return np.array([1.0, gpus, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
+        return np.array([1.0, held, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
 
     def outcome(self, end_s: float | None) -> JobOutcome:
         """What is to be said of it at its end, or at that of the replay."""

@@ -60,6 +60,7 @@ def _specs(job: JobSpec, fabric: Fabric) -> list[workloads_build.JobSpec]:
             model=job.model,
             gpus=job.gpus,
             placement=gpus_of(job, fabric),
+            packed_with=job.packed_with,
             start_s=job.start,
             iterations=job.iterations,
             compute_s=job.compute,

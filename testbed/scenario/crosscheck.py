@@ -62,19 +62,34 @@ def gpus_of(job: JobSpec, fabric: Fabric) -> tuple[str, ...] | None:
 
 def _one_job_each(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
     for index, job in jobs.items():
-        if job.gpus is None and job.placement is None:
+        if job.gpus is None and job.placement is None and job.packed_with is None:
             yield Problem(("jobs", index), f"job '{job.name}' has no GPUs, expected gpus or placement")
         if job.gpus is not None and job.placement is not None:
             yield Problem(("jobs", index, "placement"), f"job '{job.name}' has both, expected gpus or placement")
         if job.count > 1 and job.placement is not None:
             message = f"job '{job.name}' has a placement and count {job.count}, expected one of them"
             yield Problem(("jobs", index, "count"), message)
+        yield from _packed(index, job, jobs)
+
+
+def _packed(index: int, job: JobSpec, jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+    """A job that shares GPUs has none of its own, and shares those of one that has."""
+    if job.packed_with is None:
+        return
+    location: Location = ("jobs", index, "packed_with")
+    own = next((key for key in ("gpus", "placement") if getattr(job, key) is not None), None)
+    if own is not None or job.count > 1:
+        yield Problem(location, f"job '{job.name}' has packed_with and {own or 'count'}, expected one of them")
+    owners = [name for other in jobs.values() if other.packed_with is None for name in job_names(other)]
+    if job.packed_with not in owners:
+        message = f"job '{job.name}' is packed with '{job.packed_with}', expected a job that has GPUs of its own"
+        yield Problem(location, message)
 
 
 def _managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
     """A manager says which GPUs a job gets."""
     for index, job in jobs.items():
-        for key in ("placement", "stragglers"):
+        for key in ("placement", "packed_with", "stragglers"):
             if getattr(job, key):
                 message = f"job '{job.name}' has {key}, expected none where a manager places it"
                 yield Problem(("jobs", index, key), message)

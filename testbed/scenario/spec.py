@@ -170,6 +170,7 @@ class JobSpec(_Spec):
     placement: tuple[str, ...] | None = Field(
         None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"
     )
+    packed_with: str | None = Field(None, description="the job whose GPUs it shares: they compute for one at a time")
     count: Count = Field(1, description="how many such jobs; more than one are named name-0, name-1, ..")
     start: Time = Field(0.0, description="when the job arrives")
     iterations: Count = Field(1000, description="iterations of the whole job, for its completion time")

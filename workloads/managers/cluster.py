@@ -44,6 +44,11 @@ class ClusterState:
         """The fabric that the cluster is."""
         return self.structure.fabric
 
+    @property
+    def present_gpus(self) -> int:
+        """GPUs of all hosts that are there."""
+        return len(self.structure.gpus) - len(self._gpus_of(self.absent))
+
     def free_on(self, host: str) -> tuple[str, ...]:
         """The free GPUs of a host, in order."""
         index = self.structure.host_index[host]
@@ -59,8 +64,7 @@ class ClusterState:
         """Return the state with ``job`` on ``gpus``; ``ValueError`` if it runs already or a GPU is not free."""
         if job.name in self.running:
             raise ValueError(f"job '{job.name}' runs already")
-        begun = job if job.started_s is not None else replace(job, started_s=self.time_s)
-        return self._with(Running(begun, gpus, self.time_s, bound))
+        return self._with(Running(self._begun(job), gpus, self.time_s, bound))
 
     def end(self, name: str) -> ClusterState:
         """Return the state without the job ``name``; ``ValueError`` if it does not run."""
@@ -118,15 +122,28 @@ class ClusterState:
                 return self
 
     def _packed(self, action: Pack) -> ClusterState:
+        """Those that are on these GPUs already go on there; what a placer wrote down about them holds for all."""
+        there = [self.running[name] for name in action.jobs if name in self.running]
+        bound = next((each.bound for each in there if each.gpus == action.gpus), ())
+        members = [self._member(job, action.gpus, bound) for job in action.asked]
         state = self
-        for name in action.jobs:
-            state = state.end(name) if name in state.running else state
-        names = action.jobs
-        for job in action.asked:
-            others = tuple(name for name in names if name != job.name)
-            since_s = self.running[job.name].since_s if job.name in self.running else self.time_s
-            state = state._with(Running(job, action.gpus, since_s, packed_with=others), shared=job.name != names[0])
+        for each in there:
+            state = state.end(each.name)
+        for each in members:
+            others = tuple(name for name in action.jobs if name != each.name)
+            state = state._with(replace(each, packed_with=others), shared=each is not members[0])
         return state
+
+    def _member(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...]) -> Running:
+        running = self.running.get(job.name)
+        if running is None:
+            return Running(self._begun(job), gpus, self.time_s, bound)
+        if running.gpus != gpus:
+            return Running(running.until(self.time_s), gpus, self.time_s, bound)
+        return running
+
+    def _begun(self, job: Waiting) -> Waiting:
+        return job if job.started_s is not None else replace(job, started_s=self.time_s)
 
     def _with(self, job: Running, shared: bool = False) -> ClusterState:
         indices = self.structure.indices(job.gpus)

@@ -9,7 +9,6 @@ from workloads.managers.cluster import ClusterState
 from workloads.managers.fair_share import Share, fair_shares
 from workloads.managers.jobs import Waiting
 from workloads.managers.points import Turn
-from workloads.managers.preemption import present_gpus
 
 
 class Fair:
@@ -34,7 +33,7 @@ class Fair:
         for job in waiting:
             queues.setdefault(job.virtual_cluster, []).append(job)
         active = {name: self._share(name) for name in dict.fromkeys((*used, *queues))}
-        fair = fair_shares(present_gpus(state), active)
+        fair = fair_shares(state.present_gpus, active)
         turns: list[Turn] = []
         while queues:
             name = min(queues, key=lambda each: self._hunger(each, used, fair))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.points import Event, Turn, Wish
-from workloads.managers.preemption import Candidate, first_that_fit, present_gpus, run_these
+from workloads.managers.preemption import Candidate, first_that_fit, run_these
 
 SLICE_S = 60.0
 SUSPEND_S = 0.1
@@ -35,7 +35,7 @@ class TimeSlices:
         kept = [each for each in running if not waiting or state.time_s < self._end(each) - 1e-9]
         rotated: list[Candidate] = [each for each in running if each not in kept]
         others = sorted([*rotated, *waiting], key=lambda each: self._had(each, state))
-        yield from run_these(state, [*kept, *first_that_fit(others, present_gpus(state) - _gpus(kept))],
+        yield from run_these(state, [*kept, *first_that_fit(others, state.present_gpus - _gpus(kept))],
                              "its slice", self._suspend_s)  # fmt: skip
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:

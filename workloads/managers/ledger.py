@@ -11,7 +11,7 @@ from math import inf
 from typing import Final
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Preempt, Promote, Requeue, Start
+from workloads.managers.actions import Action, Pack, Preempt, Promote, Requeue, Start
 from workloads.managers.cluster import ClusterState, empty_cluster
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
@@ -137,6 +137,9 @@ class Ledger:
         match action:
             case Start():
                 del self._waiting[action.job]
+            case Pack():
+                for name in action.jobs:
+                    self._waiting.pop(name, None)
             case Preempt():
                 left = remaining(action.job)
                 job = state.running[action.job].until(now_s)

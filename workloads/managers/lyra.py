@@ -15,7 +15,7 @@ from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.knapsack import choose
 from workloads.managers.points import CapacityChanged, Event, Turn, Want, Wish
-from workloads.managers.preemption import Candidate, asked_by, present_gpus
+from workloads.managers.preemption import Candidate, asked_by
 from workloads.managers.reclaiming import hosts_to_return
 from workloads.managers.shortest import remaining_s
 
@@ -61,7 +61,7 @@ class Lyra:
     def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[Wish]:
         now_s = state.time_s
         running = list(state.running.values())
-        free = present_gpus(state) - sum(self._least(each.job) for each in running)
+        free = state.present_gpus - sum(self._least(each.job) for each in running)
         started: list[Waiting] = []
         for job in sorted(waiting, key=lambda job: (self._longest_s(job, now_s), job.number)):
             if self._least(job) <= free:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workloads.managers.actions import Action, Loan, Migrate, Preempt, Reclaim, Resize, Start
+from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.points import Capacity, CapacityChanged, Checks, Event, Placer, Policy, Queue, Want
@@ -68,7 +68,7 @@ class Manager:
         if placement is not None:
             in_the_way = [name for name in want.evicts if name in state.running and _meet(state, name, placement)]
             left = tuple(Preempt(name, state.time_s, f"{want.job.name} needs its GPUs") for name in in_the_way)
-            return (*left, _placed(state, want, placement))
+            return (*left, _placed(state, want, placement), *_packed(state, want, placement))
         if want.line is not None:
             standing.add(want.line)
         return () if want.otherwise is None else (want.otherwise,)
@@ -99,6 +99,13 @@ def _placed(state: ClusterState, want: Want, placement: Placement) -> Action:
     if want.kind == "resize":
         return Resize(want.job.name, gpus, time_s, want.reason, bound, want.pause_s)
     return Migrate(want.job.name, gpus, time_s, want.reason, bound, want.pause_s)
+
+
+def _packed(state: ClusterState, want: Want, placement: Placement) -> tuple[Action, ...]:
+    """Those that are to share its GPUs join it."""
+    if not want.sharers:
+        return ()
+    return (Pack((want.job, *want.sharers), placement.gpus, state.time_s, want.reason, want.pause_s),)
 
 
 def _of_capacity(state: ClusterState, event: CapacityChanged) -> Iterator[Action]:

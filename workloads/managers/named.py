@@ -33,10 +33,14 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "philly": Composition("locality", "fair", "philly"),
         "tiresias": Composition(policy="tiresias"),
         "gandiva": Composition(policy="time-slices"),
+        "gandiva-packing": Composition(policy="packing"),
+        "gandiva-growing": Composition(policy="grow-shrink"),
         "optimus": Composition(policy="optimus"),
         "lyra": Composition(policy="lyra"),
         "hived": Composition("hived", policy="guarantee"),
         "muri": Composition("muri"),
+        "muri-s": Composition(policy="muri-sharing"),
+        "muri-l": Composition(policy="muri-sharing", options={"policy": {"order": "attained"}}),
     }
 )
 """Name -> parts. ``none`` is the placement that Crux calls None: the first free GPUs."""

@@ -15,7 +15,7 @@ from workloads.managers.actions import Preempt
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Waiting
 from workloads.managers.points import Event, Tick, Turn, Want, Wish
-from workloads.managers.preemption import Candidate, asked_by, present_gpus
+from workloads.managers.preemption import Candidate, asked_by
 from workloads.managers.shortest import remaining_s
 
 ROUND_S = 600.0
@@ -50,7 +50,7 @@ class Optimus:
         running = list(state.running.values())
         everybody: list[Candidate] = [*running, *(turn.job for turn in turns)]
         everybody.sort(key=lambda each: asked_by(each).number)
-        counts = self.allocate(everybody, present_gpus(state), state.time_s)
+        counts = self.allocate(everybody, state.present_gpus, state.time_s)
         for each in running:
             if not counts[each.name]:
                 yield Preempt(each.name, state.time_s, "no GPU left in this round")

@@ -65,6 +65,7 @@ class Want:
     """A policy's wish for ``gpus`` GPUs for ``job``, wherever the placer finds them.
 
     ``evicts`` are running jobs that leave if they are in the way: the job is placed as if they were not there.
+    ``sharers``, waiting or running, get the same GPUs.
 
     ``kind`` resize and migrate are for a running job, which is placed as if its GPUs were free. If there is
     no place, ``otherwise`` is done (a back-off), or nothing, and the job's ``line`` stands still.
@@ -78,6 +79,7 @@ class Want:
     pause_s: float = 0.0
     otherwise: Requeue | None = None
     evicts: tuple[str, ...] = ()
+    sharers: tuple[Waiting, ...] = ()
 
 
 Wish = Want | Action

@@ -22,11 +22,6 @@ def gpus_of(candidate: Candidate) -> int:
     return len(candidate.gpus) if isinstance(candidate, Running) else candidate.gpus
 
 
-def present_gpus(state: ClusterState) -> int:
-    """GPUs of all hosts that are there."""
-    return state.free_gpus + sum(len(gpus) for gpus in state.held.values())
-
-
 def first_that_fit(candidates: Sequence[Candidate], gpus: int) -> list[Candidate]:
     """Those of ``candidates``, the most important first, that fit on ``gpus`` GPUs: smaller ones may pass larger."""
     chosen = []

@@ -16,6 +16,7 @@ from workloads.managers.capacities import Planned, Steady
 from workloads.managers.consolidated import Consolidated
 from workloads.managers.fair import Fair
 from workloads.managers.gandiva import TimeSlices
+from workloads.managers.growing import GrowShrink
 from workloads.managers.hived import HiveD
 from workloads.managers.kubernetes import Kubernetes
 from workloads.managers.lending import InferenceLoad
@@ -24,10 +25,12 @@ from workloads.managers.manager import Manager
 from workloads.managers.muri import MuriNet
 from workloads.managers.none import FirstFree
 from workloads.managers.optimus import Optimus
+from workloads.managers.packing import Packing
 from workloads.managers.philly import Locality, Philly
 from workloads.managers.points import Capacity, Placer, Policy, Queue
 from workloads.managers.policies import Gang, Guarantee
 from workloads.managers.queues import Fifo, FifoBackfill
+from workloads.managers.sharing import MuriSharing
 from workloads.managers.shortest import Srsf, Srtf
 from workloads.managers.skew import SkewAware
 from workloads.managers.tiresias import Tiresias
@@ -53,7 +56,8 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingP
         "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
         "policy": {
             part.name: part
-            for part in (Gang, Guarantee, Srtf, Srsf, Philly, Tiresias, TimeSlices, Optimus, Lyra, Kubernetes)
+            for part in (Gang, Guarantee, Srtf, Srsf, Philly, Tiresias, TimeSlices, Packing, GrowShrink,
+                         Optimus, Lyra, Kubernetes, MuriSharing)
         },
         "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},

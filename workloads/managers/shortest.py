@@ -9,7 +9,7 @@ from typing import ClassVar
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running
 from workloads.managers.points import Event, Turn, Wish
-from workloads.managers.preemption import Candidate, asked_by, first_that_fit, gpus_of, present_gpus, run_these
+from workloads.managers.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
 
 
 class Srtf:
@@ -27,7 +27,7 @@ class Srtf:
         """The shortest that fit run."""
         everybody: list[Candidate] = [*state.running.values(), *(turn.job for turn in turns)]
         ordered = sorted(everybody, key=lambda candidate: self._left(candidate, state.time_s))
-        return run_these(state, first_that_fit(ordered, present_gpus(state)), "shortest first", self._restart_s)
+        return run_these(state, first_that_fit(ordered, state.present_gpus), "shortest first", self._restart_s)
 
     def _left(self, candidate: Candidate, now_s: float) -> tuple[float, float]:
         """Seconds, or GPU-seconds, that are left; who came first goes first on a tie."""

@@ -16,7 +16,7 @@ from workloads.managers.cluster import ClusterState
 from workloads.managers.gittins import Gittins
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.points import Event, Turn, Wish
-from workloads.managers.preemption import Candidate, asked_by, first_that_fit, present_gpus, run_these
+from workloads.managers.preemption import Candidate, asked_by, first_that_fit, run_these
 
 DEFAULT_LIMITS = (3600.0,)
 DEFAULT_KNOB = 8.0
@@ -62,7 +62,7 @@ class Tiresias:
         promoted = {job.name for job in starving}
         everybody: list[Candidate] = [*state.running.values(), *(turn.job for turn in turns)]
         ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state.time_s))
-        yield from run_these(state, first_that_fit(ordered, present_gpus(state)), "its turn", self._restart_s)
+        yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """When the next running job enters another queue, a waiting one begins to starve, or the slice ends."""

@@ -13,6 +13,7 @@ from typing import Generic
 from workloads.worker.ends import Into, Out
 from workloads.worker.marks import TOO_EARLY
 from workloads.worker.rhythm import Rhythm
+from workloads.worker.shared_gpus import GpuShare
 from workloads.worker.turns import Turns
 
 Clock = Callable[[], float]
@@ -52,10 +53,11 @@ class JobProgram(Generic[Out, Into]):
 
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
     ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer, seconds waited for
-    the job's phase before it), a row per phase: [start, ready, communication end, end, compute seconds of
+    its phase or its GPUs before it), a row per phase: [start, ready, communication end, end, compute seconds of
     each GPU]. ``blocked`` is called with a flow for which there is no room. ``step``, if given, is
     called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
-    ``rhythm`` is the shift of the job, None without one; ``turns`` the table of who may send, None without one.
+    ``rhythm`` is the shift of the job, None without one; ``turns`` the table of who may send, None without one;
+    ``gpus`` what it asks for its GPUs by, None where nobody else can have them.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class JobProgram(Generic[Out, Into]):
         self._step = step
         self.rhythm: Rhythm | None = None
         self.turns: Turns[Out] | None = None
+        self.gpus: GpuShare | None = None
         self.out: dict[str, Out] = {}
         self.into: dict[str, Into] = {}
         self._dependents: dict[str, Out] = {}
@@ -111,6 +114,8 @@ class JobProgram(Generic[Out, Into]):
         self.halted = True
         if self.turns is not None:
             self.turns.left(self.out)
+        if self.gpus is not None:
+            self.gpus.leave()
 
     def _begin_iteration(self) -> None:
         now = self._clock()
@@ -121,8 +126,22 @@ class JobProgram(Generic[Out, Into]):
             self._begin_phase()
 
     def _begin_phase(self) -> None:
+        """Compute as soon as the GPUs do for this job."""
         if self.halted:
             return
+        if self.gpus is None:
+            self._begin_compute()
+            return
+        asked = self._clock()
+
+        def go() -> None:
+            if self._phase == 0:
+                self._waited += self._clock() - asked
+            self._begin_compute()
+
+        self.gpus.ask(go)
+
+    def _begin_compute(self) -> None:
         plan = self._phases[self._phase]
         self._compute = self._compute_times(self.iteration, self._phase)
         longest = max(self._compute)
@@ -140,6 +159,7 @@ class JobProgram(Generic[Out, Into]):
             return
         self._late = max(self._late, late)
         self._ready = self._clock()
+        self._give_back_gpus()
         self._communicating = True
         plan = self._phases[self._phase]
         self._tell_step("begin", plan, self._phase)
@@ -190,7 +210,13 @@ class JobProgram(Generic[Out, Into]):
     def _time_passed(self, late: float) -> None:
         if not self.halted:
             self._late = max(self._late, late)
+            self._give_back_gpus()
             self._check()
+
+    def _give_back_gpus(self) -> None:
+        """Others may compute once this job has."""
+        if self.gpus is not None and self._clock() >= self._compute_end:
+            self.gpus.give_back()
 
     def arrived(self, stream: Into) -> None:
         """Take note that bytes came in on ``stream``: send what waited for them."""
@@ -272,6 +298,7 @@ class JobProgram(Generic[Out, Into]):
     def _end_phase(self, now: float) -> None:
         plan = self._phases[self._phase]
         self._communicating = False
+        self._give_back_gpus()
         if not plan.background:
             self._finish(plan)
         self._rows.append([self._start, self._ready, self._communication_end, now, *self._compute])

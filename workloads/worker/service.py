@@ -38,6 +38,7 @@ from workloads.worker.heartbeat import Heartbeat
 from workloads.worker.hosted import HostedJob, program_of
 from workloads.worker.loop import LineReader, Loop
 from workloads.worker.program import JobProgram
+from workloads.worker.shared_gpus import SharedGpus
 from workloads.worker.streams import InStream, OutStream
 from workloads.worker.turns import Turns
 from workloads.worker.word import Word
@@ -56,6 +57,7 @@ class WorkerService:
         self._reader = LineReader(sys.stdin.fileno())
         self._connections = Connections(self._loop, self._tell, self._flows, self._receive)
         self._turns: Turns[OutStream] = Turns(self._go_on)
+        self._gpus = SharedGpus()
         self._word = Word(self._loop, folder, host, self._message_arrived)
         changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._turns)
         self._operations = {
@@ -99,6 +101,7 @@ class WorkerService:
         program: JobProgram[OutStream, InStream] = program_of(plan, self._loop, self._tell, self._wait_for_room)
         job = HostedJob(plan, program)
         job.program.turns = self._turns
+        job.program.gpus = self._gpus.share_of(job.name, plan["gpus"])
         self._jobs[job.name] = job
         self._connections.listen(job)
         self._tell({"event": "listening", "job": job.name})
@@ -139,6 +142,7 @@ class WorkerService:
     def _close(self, command: dict[str, Any]) -> None:
         job = self._jobs.pop(command["job"])
         self._turns.left(job.program.out)
+        self._gpus.leave(job.name)
         streams = job.program.out.values()
         retransmits = sum(stream.retransmits() for stream in streams)
         connections = {stream.flow: stream.connection for stream in streams}

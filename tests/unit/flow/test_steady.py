@@ -97,3 +97,30 @@ def test_no_job_is_faster_than_alone_and_no_link_carries_more_than_it_can(jobs: 
     for link in {link for job in jobs for link in job.loads}:
         carried = sum(rate * job.loads.get(link, 0.0) for rate, job in zip(found.rates, jobs, strict=True))
         assert carried <= 1.02
+
+
+def test_complements_on_the_same_gpus_make_an_iteration_of_both_in_the_time_of_the_longer() -> None:
+    jobs = [Fluid(2.0, 2.0, {0: 1.0}, 0, 1.0), Fluid(1.0, 1.0, {0: 2.0}, 0, 1.0)]  # Muri's example
+    assert settle(jobs, packs=[3, 3]).rates == pytest.approx((1 / 3, 1 / 3), rel=1e-3)
+
+
+def test_two_of_a_kind_on_the_same_gpus_take_turns() -> None:
+    jobs = [Fluid(2.0, 2.0, {0: 1.0}, 0, 1.0), Fluid(2.0, 2.0, {1: 1.0}, 0, 1.0)]
+    assert settle(jobs, packs=[0, 0]).rates == pytest.approx((1 / 4, 1 / 4), rel=1e-3)
+    assert settle(jobs, packs=[0, 1]).rates == settle(jobs).rates
+
+
+def test_jobs_that_only_compute_share_a_gpu_by_turns_and_a_third_elsewhere_does_not_mind() -> None:
+    jobs = [Fluid(1.0, 1.0, {}, 0, 1.0), Fluid(2.0, 2.0, {}, 0, 1.0), Fluid(1.5, 1.5, {}, 0, 1.0)]
+    assert settle(jobs, packs=[5, 5, -1]).rates == pytest.approx((1 / 3, 1 / 3, 1 / 1.5), rel=1e-3)
+
+
+@given(fluids(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_shared_gpus_compute_for_one_job_at_a_time(jobs: list[Fluid], data: st.DataObject) -> None:
+    packs = [data.draw(st.integers(-1, 2)) for _ in jobs]
+    rates = settle(jobs, 40.0, packs=packs).rates
+    for pack in set(packs) - {-1}:
+        busy = sum(rate * job.compute_s for rate, job, its in zip(rates, jobs, packs, strict=True) if its == pack)
+        assert busy <= 1.0 + 1e-6
+        assert all(rate > 0 for rate, its in zip(rates, packs, strict=True) if its == pack)

@@ -21,6 +21,7 @@ CROWD = [
 ]
 
 
+SHARING = ("muri-sharing", "packing")
 GANGS = [name for name in names("policy") if name != "kubernetes"]
 
 
@@ -44,7 +45,11 @@ def test_every_job_ends_and_has_computed_what_it_had_to(policy: str) -> None:
         assert job.busy_gpu_s == pytest.approx(share * job.alone_s * job.gpus, rel=1e-6)
         assert job.allocated_gpu_s >= job.busy_gpu_s * (1 - 1e-9)
     assert sum(job.busy_gpu_s for job in done.jobs) == pytest.approx(done.totals.busy, rel=1e-6)
-    assert sum(job.allocated_gpu_s for job in done.jobs) == pytest.approx(done.totals.allocated, rel=1e-6)
+    held = sum(job.allocated_gpu_s for job in done.jobs)
+    if policy in SHARING:  # all jobs together have a GPU that several of them hold once
+        assert done.totals.busy <= done.totals.allocated < held
+    else:
+        assert done.totals.allocated == pytest.approx(held, rel=1e-6)
 
 
 def test_without_gangs_two_jobs_that_hold_what_both_need_wait_for_ever() -> None:
