@@ -17,8 +17,9 @@ from workloads.inside import LinkBytes, inside_bytes
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.layout import layout_of
 from workloads.model import Model, PhaseTemplate
-from workloads.models import CATALOGUE
+from workloads.models import CATALOGUE, LAYERS
 from workloads.placement import Request, place
+from workloads.ralp import exchanged_share
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
 
@@ -97,6 +98,8 @@ def check_job(spec: JobSpec) -> None:
         (spec.gradients.problem() is None, str(spec.gradients.problem())),
         (not spec.gradients.background or spec.model not in CATALOGUE or _has_all_to_alls(spec.model),
          f"gradients.background needs all-to-alls to go on beside, model '{spec.model}' has none"),
+        (not spec.gradients.ralp or spec.model not in CATALOGUE or spec.model in LAYERS,
+         f"gradients.ralp needs a convolutional network, model '{spec.model}' is none"),
     )  # fmt: skip
     for holds, message in rules:
         if not holds:
@@ -184,6 +187,8 @@ def _work(spec: JobSpec, model: Model) -> tuple[float, float]:
 def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
     """The model's phases with what the job overrides."""
     scale = 1.0 if spec.communication_bytes is None else spec.communication_bytes / model.communication_bytes
+    if spec.gradients.ralp:
+        scale *= exchanged_share(LAYERS[spec.model], model.batch)
     only_alltoall = all(phase.collective == "alltoall" for phase in model.phases)
     return tuple(
         PhaseTemplate(

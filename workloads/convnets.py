@@ -33,6 +33,11 @@ class Layer:
         return self.inputs * self.outputs * self.kernel**2 + self.extra
 
     @property
+    def dense(self) -> bool:
+        """Whether every output depends on every input."""
+        return self.side == 1 and self.kernel == 1
+
+    @property
     def flops(self) -> float:
         """FLOPs for one image, forward."""
         return 2.0 * self.inputs * self.outputs * self.kernel**2 * self.side**2

@@ -27,6 +27,7 @@ class Gradients:
     the next forward pass needs first goes first, so that communication may use that pass too (tensor partitioning,
     as in ByteScheduler). None for either: the overlap of the model. ``background``: the exchange begins with the
     backward pass and goes on beside its all-to-alls, which it slows (Lina, ATC 2023); without it, after them.
+    ``ralp``: parameter servers compute the dense layers of a convolutional network (:mod:`workloads.ralp`).
     """
 
     bits: float = CATALOGUE_BITS
@@ -35,6 +36,7 @@ class Gradients:
     buckets: int | None = None
     partitions: int | None = None
     background: bool = False
+    ralp: bool = False
 
     def problem(self) -> str | None:
         """What is wrong with the options in one line; None if nothing is."""

@@ -130,16 +130,23 @@ def _embedding(name: str, title: str, shape: ClickModel | InterestModel, batch: 
     )  # fmt: skip
 
 
+_CONVNETS: Final[dict[str, tuple[convnets.Layer, ...]]] = {
+    "resnet": convnets.resnet((3, 4, 6, 3)),
+    "resnet152": convnets.resnet((3, 8, 36, 3)),
+    "vgg": convnets.vgg((2, 2, 3, 3, 3)),
+    "vgg19": convnets.vgg((2, 2, 4, 4, 4)),
+}
+
 _DERIVED: Final = (
     _transformer("gpt", "GPT-3 variant, 0.36 B", Transformer(24, 1024, 50257, 2048), 16, 2048, _CRUX),
     _transformer("gpt2-xl", "GPT-2 XL, 1.6 B", Transformer(48, 1600, 50257, 1024), 8, 1024, _GPT2),
     _transformer("gpt-6.7b", "GPT-3 6.7 B", Transformer(32, 4096, 50257, 2048), 8, 2048, _GPT3, tensor_parallel=8),
     _transformer("bert", "BERT-large, 0.34 B", Transformer(24, 1024, 30522, 512, 2, True), 32, 512, _BERT),
     _transformer("bert-base", "BERT-base, 0.11 B", Transformer(12, 768, 30522, 512, 2, True), 64, 512, _BERT),
-    _convnet("resnet", "ResNet-50, 26 M", convnets.resnet((3, 4, 6, 3)), 256, _RESNET),
-    _convnet("resnet152", "ResNet-152, 60 M", convnets.resnet((3, 8, 36, 3)), 128, _RESNET),
-    _convnet("vgg", "VGG16, 138 M", convnets.vgg((2, 2, 3, 3, 3)), 128, _VGG),
-    _convnet("vgg19", "VGG19, 144 M", convnets.vgg((2, 2, 4, 4, 4)), 128, _VGG),
+    _convnet("resnet", "ResNet-50, 26 M", _CONVNETS["resnet"], 256, _RESNET),
+    _convnet("resnet152", "ResNet-152, 60 M", _CONVNETS["resnet152"], 128, _RESNET),
+    _convnet("vgg", "VGG16, 138 M", _CONVNETS["vgg"], 128, _VGG),
+    _convnet("vgg19", "VGG19, 144 M", _CONVNETS["vgg19"], 128, _VGG),
     _translator("nmt", "Transformer big, 0.21 B", Translator(6, 1024, 4096, 37000), 128, 40),
     _translator("nmt-base", "Transformer base, 65 M", Translator(6, 512, 2048, 37000), 128, 40),
     _moe("moe", "Switch-Base, 7.4 B, 128 experts", SwitchTransformer(12, 768, 2048, 128, 32128), 16, 512, 1.25),
@@ -161,3 +168,9 @@ def _catalogue() -> Mapping[str, Model]:
 
 CATALOGUE: Final[Mapping[str, Model]] = _catalogue()
 """Model name -> model; ``crux-...`` are the calibrated jobs of :mod:`workloads.calibration`."""
+
+LAYERS: Final[Mapping[str, tuple[convnets.Layer, ...]]] = MappingProxyType(
+    _CONVNETS
+    | {name: _CONVNETS[each.derived_from] for name, each in CALIBRATED.items() if each.derived_from in _CONVNETS}
+)
+"""Convolutional network -> its layers."""

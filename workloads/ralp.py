@@ -2,6 +2,7 @@
 
 A fully connected layer has many bytes and few FLOPs. If the server computes the layers from a cut on, workers send it
 activations forward and take their gradients back, instead of the gradients and parameters of those layers.
+In a run the server's shards lie at all GPUs, as those of the collective ``parameter-server``; only bytes are modelled.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from workloads import convnets
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,17 @@ class Cut:
     def saving(self) -> float:
         """How many times less traffic than with all layers on the workers."""
         return self.data_parallel / self.traffic
+
+
+def exchanged_share(layers: Sequence[convnets.Layer], batch: float) -> float:
+    """Return the share of the bytes of data parallelism that is left with the best cut before a dense layer, 0 to 1.
+
+    ``batch`` samples per worker and iteration. 1 where no cut saves anything.
+    """
+    whole = convnets.parameters(layers)
+    dense = [place for place, layer in enumerate(layers) if layer.dense]
+    kept = (convnets.parameters(layers[:first]) + layers[first].inputs * batch for first in dense)
+    return min(1.0, min(kept, default=whole) / whole)
 
 
 VGG16: Final[tuple[Layer, ...]] = (

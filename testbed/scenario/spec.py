@@ -129,12 +129,14 @@ class GradientsSpec(_Spec):
     every: Count = Field(1, description="iterations between exchanges")
     buckets: Count | None = Field(None, description="parts that leave as the backward pass makes them")
     partitions: Count | None = Field(None, description="parts of which those needed first go first")
-
     background: Flag = Field(False, description="whether it goes on beside the backward pass's all-to-alls")
+    ralp: Flag = Field(False, description="whether parameter servers compute a convolutional network's dense layers")
 
     def value(self) -> Gradients:
         """Return them as jobs take them."""
-        return Gradients(self.bits, self.compression, self.every, self.buckets, self.partitions, self.background)
+        return Gradients(
+            self.bits, self.compression, self.every, self.buckets, self.partitions, self.background, self.ralp
+        )
 
 
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:

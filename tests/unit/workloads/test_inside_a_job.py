@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topologies.clos import clos
+from workloads.build import JobError, JobSpec, build_jobs
+from workloads.convnets import vgg
+from workloads.gradients import Gradients
 from workloads.lina import devices_of, hosts_of_packed
 from workloads.parameter_server import server_egress
-from workloads.ralp import VGG16, best_cut, traffic
+from workloads.ralp import VGG16, best_cut, exchanged_share, traffic
 from workloads.traces.fates import SHARES, ended_early, fate_of, with_prerun, without_repeats
 
 
@@ -36,6 +40,23 @@ def test_ralp_on_vgg16_moves_nine_times_less() -> None:
     assert VGG16[cut.first].name == "fc6"
     assert cut.traffic == pytest.approx(116.8e6, rel=1e-3)
     assert cut.saving == pytest.approx(9.0, rel=0.01)
+
+
+def test_ralp_of_the_layers_of_the_catalogue_saves_as_much() -> None:
+    assert 1 / exchanged_share(vgg((2, 2, 3, 3, 3)), 32) == pytest.approx(9.0, rel=0.02)
+    assert exchanged_share(vgg((2, 2, 3, 3, 3)), 1e9) == 1.0
+
+
+def test_a_job_under_ralp_sends_what_is_left_and_others_have_nothing_to_place() -> None:
+    fabric = clos(hosts=4, gpus_per_host=1, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
+
+    def sent(**options: bool) -> float:
+        spec = JobSpec("one", "vgg", 4, collective="parameter-server", gradients=Gradients(**options))
+        return sum(flow.bytes for flow in build_jobs([spec], fabric)[0].flows)
+
+    assert sent(ralp=True) / sent() == pytest.approx(exchanged_share(vgg((2, 2, 3, 3, 3)), 128))
+    with pytest.raises(JobError, match=r"gradients\.ralp needs a convolutional network, model 'bert' is none"):
+        build_jobs([JobSpec("one", "bert", 4, gradients=Gradients(ralp=True))], fabric)
 
 
 def test_a_slow_server_is_given_no_layers() -> None:

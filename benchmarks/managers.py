@@ -1,0 +1,54 @@
+"""Two weeks under every cluster manager: CPU time and memory of each replay, in a process of its own.
+
+The synthetic trace of 14 days, 2,000 GPUs and about 2,700 GPU jobs, on the Clos of 173 ToRs (2,768 GPUs), Crux deciding
+paths and levels. Target: 2 minutes on one core. Without contention for GPUs a policy has little to say, so the share of
+jobs that were preempted or moved stands beside it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Final
+
+from benchmarks.common import Line, main, say
+from testbed.reproduce.traces.cells import DAYS, Cell, Result, result_of
+from workloads.managers.named import MANAGERS
+
+TITLE: Final = "Replays under every cluster manager"
+SCHEDULER: Final = "crux"
+MOST_CPU_S: Final = 120.0
+NEVER_ENDS: Final = ("kubernetes",)
+"""Jobs that each hold what others need wait for ever: what is left to replay after that is nothing."""
+
+
+def measure(quick: bool) -> list[Line]:
+    """Return a line per manager; ``quick`` replays one day."""
+    days = 1.0 if quick else DAYS
+    lines = []
+    for name in MANAGERS:
+        say(f"{name}: {days:g} days")
+        cell = Cell("clos", SCHEDULER, name, days=days, reference=True)
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            lines.append(_line(name, pool.submit(result_of, cell).result()))
+    return lines
+
+
+def _line(name: str, found: Result) -> Line:
+    cpu_s, manager = float(found["cpu_s"]), found["manager"]
+    columns = {
+        "manager": name,
+        "jobs": found["jobs"],
+        "ended": found["finished"],
+        "GPU utilisation": f"{found['gpu_utilization']:.2%}",
+        "preempted": f"{manager['preemptions']:.0f}",
+        "moved": f"{manager['moves']:.0f}",
+        "CPU s": round(cpu_s, 1),
+        "MiB": round(float(found["peak_bytes"]) / 2**20),
+    }
+    note = "some jobs wait for ever" if name in NEVER_ENDS else ""
+    return Line(columns, f"{MOST_CPU_S:.0f} s", "pass" if cpu_s <= MOST_CPU_S else "missed", note)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(TITLE, measure))
