@@ -259,9 +259,9 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-def small(iterations: int = 22) -> Mapping[str, Any]:
-    """The scenario that is disturbed: the two jobs of ``hello``, for longer."""
-    measure = {"iterations": iterations, "warmup": 1, "limit": "60s"}
+def small(limit: str = "60s") -> Mapping[str, Any]:
+    """The scenario that is disturbed: the two jobs of ``hello``, for longer; with what is lost until ``limit``."""
+    measure = {"iterations": 22, "warmup": 1, "limit": limit}
     return {**bundled("hello"), "name": "sabotage", "measure": measure}
 
 

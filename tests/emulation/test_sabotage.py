@@ -12,7 +12,7 @@ pytestmark = pytest.mark.emulation
 @pytest.mark.parametrize("name", KINDS)
 def test_what_was_done_to_a_run_is_named_in_its_verdict(name: str) -> None:
     try:
-        done = trial(KINDS[name], document=small())
+        done = trial(KINDS[name], document=small("30s"))
     except NotPossibleError as error:
         pytest.skip(str(error))
     assert done.named, (done.verdict, done.findings)
@@ -20,7 +20,7 @@ def test_what_was_done_to_a_run_is_named_in_its_verdict(name: str) -> None:
 
 
 def test_a_worker_stopped_once_can_be_discarded_openly() -> None:
-    done = trial(KINDS["stopped-worker"], "--discard-disturbed", document=small())
+    done = trial(KINDS["stopped-worker"], "--discard-disturbed", document=small("30s"))
     assert done.named, (done.verdict, done.findings)
     if not all(finding.startswith(("standstill", "timer", "neighbours")) for finding in done.findings):
         pytest.skip(f"the machine disturbed the run: {done.findings}")
