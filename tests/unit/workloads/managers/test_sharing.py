@@ -134,10 +134,12 @@ def traces(draw: st.DrawFn) -> list[Waiting]:
 
 @pytest.mark.parametrize(("policy", "options"), [("muri-sharing", {}), ("muri-sharing", {"order": "attained"}),
                                                  ("packing", {})])  # fmt: skip
-@given(trace=traces())
-@settings(max_examples=40, deadline=None)
-def test_every_job_ends_whoever_shares_with_whom(policy: str, options: dict[str, object], trace: list[Waiting]) -> None:
-    for played in Play(manager("consolidated", policy=policy, options={"policy": options}), FABRIC, trace).run():
+@given(trace=traces(), placer=st.sampled_from(["none", "consolidated", "hived", "muri"]))
+@settings(max_examples=60, deadline=None)
+def test_every_job_ends_whoever_shares_with_whom(
+    policy: str, options: dict[str, object], trace: list[Waiting], placer: str
+) -> None:
+    for played in Play(manager(placer, policy=policy, options={"policy": options}), FABRIC, trace).run():
         (asked,) = [each for each in trace if each.name == played.name]
         assert played.end_s < 1e6 and asked.duration_s is not None
         assert played.held_s >= asked.duration_s - 1e-6
