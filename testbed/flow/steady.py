@@ -4,8 +4,8 @@ The jobs are the fluids of :mod:`testbed.flow.periodic`. As long as nobody comes
 the long run, the same pattern; so a stretch of it is computed, doubled until its average stands
 still, and the average holds for the rest. Averages weigh the middle of the stretch most (a triangle),
 so that iterations cut at its ends do not matter. Any number of jobs; the loop over events is
-:mod:`testbed.flow.steady_kernel`. Jobs that share GPUs compute one at a
-time, whoever asked first, as :mod:`workloads.worker.shared_gpus` has it.
+:mod:`testbed.flow.steady_kernel`. Jobs that share GPUs compute one at a time, whoever asked first, as
+:mod:`workloads.worker.shared_gpus` has it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from testbed.flow.maxmin import Floats, Integers
 from testbed.flow.periodic import SLACK_S, state_at_start
 from testbed.flow.steady_kernel import run
 
-FIRST_PERIODS: Final = 16
+FIRST_PERIODS: Final = 8
 """Iterations of the slowest job, alone, in the first stretch."""
 MOST_DOUBLINGS: Final = 6
 

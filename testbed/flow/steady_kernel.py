@@ -255,7 +255,7 @@ def run(
     since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
     turns = turns_at_start(left, times, pack)
     waits = turns[1]
-    now, end, before, still = 0.0, min(first_s, limit_s), -1.0, 0
+    now, end, before = 0.0, min(first_s, limit_s), -1.0
     while True:
         while now < end - SLACK_S:
             for job in range(jobs):
@@ -277,8 +277,8 @@ def run(
         else:
             weighted(sums, half, now, rates)
         busy = (weights * rates * times[:, 0]).sum()
-        still = still + 1 if abs(busy - before) < TOLERANCE * weights.sum() else 0
-        if doublings == 0 or still == 2 or end >= limit_s:
+        stands_still = abs(busy - before) < TOLERANCE * weights.sum()
+        if doublings == 0 or stands_still or end >= limit_s:
             return now
         half[:] = sums
         before, end, doublings = busy, min(2.0 * end, limit_s), doublings - 1

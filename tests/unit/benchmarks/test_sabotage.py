@@ -29,13 +29,13 @@ def test_a_trial_counts_where_the_right_finding_names_what_was_done(findings: li
 
 def test_a_row_counts_named_trials_and_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = iter([Trial(True, "degraded", ()), Trial(False, "ok", ()), Trial(True, "degraded", ())])
-    monkeypatch.setattr(sabotage, "trial", lambda kind: next(trials))
+    monkeypatch.setattr(sabotage, "trial", lambda kind, document: next(trials))
     (line,) = sabotage.measure(["quota"], 3)
     assert (line.columns["named"], line.columns["verdicts"], line.outcome) == ("2 of 3", "degraded 2, ok 1", "missed")
 
 
 def test_what_this_machine_does_not_allow_is_said_and_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(kind: object) -> Trial:
+    def refuse(kind: object, document: object) -> Trial:
         raise NotPossibleError("no control group with a CPU quota can be made here")
 
     monkeypatch.setattr(sabotage, "trial", refuse)
@@ -46,7 +46,7 @@ def test_what_this_machine_does_not_allow_is_said_and_not_counted(monkeypatch: p
 def test_trials_that_are_kept_are_not_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = []
 
-    def make(kind: object) -> Trial:
+    def make(kind: object, document: object) -> Trial:
         made.append(kind)
         return Trial(True, "degraded", ("quota 1.0-2.0 s: held back",))
 

@@ -112,7 +112,7 @@ def test_two_of_a_kind_on_the_same_gpus_take_turns() -> None:
 
 def test_jobs_that_only_compute_share_a_gpu_by_turns_and_a_third_elsewhere_does_not_mind() -> None:
     jobs = [Fluid(1.0, 1.0, {}, 0, 1.0), Fluid(2.0, 2.0, {}, 0, 1.0), Fluid(1.5, 1.5, {}, 0, 1.0)]
-    assert settle(jobs, packs=[5, 5, -1]).rates == pytest.approx((1 / 3, 1 / 3, 1 / 1.5), rel=1e-3)
+    assert settle(jobs, packs=[5, 5, -1]).rates == pytest.approx((1 / 3, 1 / 3, 1 / 1.5), rel=5e-3)
 
 
 @given(fluids(), st.data())
