@@ -19,11 +19,30 @@ _FULL: Final = 1e-12
 
 Turns = tuple[Integers, Flags, Floats, Integers]
 """What :func:`turns_at_start` returns."""
+Users = tuple[Integers, Integers, Floats]
+"""What :func:`users_of` returns."""
 
 
 @compiled
-def neighbours(starts: Integers, links: Integers, count: int) -> Flags:
-    """Return [jobs, jobs] who shares a link with whom."""
+def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> Users:
+    """Return who uses which share of a link, in rows by link: starts [count + 1], jobs and shares."""
+    rows = np.zeros(count + 1, np.int64)
+    for link in links:
+        rows[link + 1] += 1
+    for link in range(count):
+        rows[link + 1] += rows[link]
+    at, jobs, parts = rows[:count].copy(), np.zeros(len(links), np.int64), np.zeros(len(links))
+    for job in range(len(starts) - 1):
+        for place in range(starts[job], starts[job + 1]):
+            link = links[place]
+            jobs[at[link]], parts[at[link]] = job, shares[place]
+            at[link] += 1
+    return rows, jobs, parts
+
+
+@compiled
+def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
+    """Return who shares a link with whom, in rows by job: starts [jobs + 1] and jobs."""
     jobs = len(starts) - 1
     uses = np.zeros((count, jobs), np.bool_)
     for job in range(jobs):
@@ -33,54 +52,89 @@ def neighbours(starts: Integers, links: Integers, count: int) -> Flags:
     for job in range(jobs):
         for place in range(starts[job], starts[job + 1]):
             near[job] |= uses[links[place]]
-    return near
+        near[job, job] = False
+    rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
+    for job in range(jobs):
+        rows[job + 1] = rows[job]
+        for other in range(jobs):
+            if near[job, other]:
+                others[rows[job + 1]] = other
+                rows[job + 1] += 1
+    return rows, others
 
 
 @compiled
-def touched(sending: Flags, before: Flags, near: Flags, out: Flags) -> None:
-    """Write into ``out`` who sends and is reached, over links of jobs that send, from one that began or ended."""
-    jobs = len(sending)
-    waiting = np.empty(jobs, np.int64)
+def touched(
+    changed: Integers, sending: Flags, last: Flags, near: tuple[Integers, Integers], levels: Integers, rank: Integers,
+    inside: Flags, out: Integers,
+) -> int:  # fmt: skip
+    """Write into ``out`` who sends and may feel that one of ``changed`` began or ended; return how many.
+
+    Those are reached over links of jobs that send, from each only those of its own and of lower levels. They are in the
+    order of ``rank``, and ``inside`` says who they are; all of it is False before. ``last`` is brought up to date.
+    """
+    rows, others = near
     count = 0
-    out[:] = False
-    for job in range(jobs):
-        if sending[job] != before[job]:
-            out[job] = True
-            waiting[count] = job
+    for job in changed:
+        if sending[job] != last[job]:
+            last[job] = sending[job]
+            inside[job] = True
+            out[count] = job
             count += 1
-    while count > 0:
-        count -= 1
-        from_job = waiting[count]
-        for job in range(jobs):
-            if near[from_job, job] and sending[job] and not out[job]:
-                out[job] = True
-                waiting[count] = job
+    done = 0
+    while done < count:
+        from_job = out[done]
+        done += 1
+        for job in others[rows[from_job] : rows[from_job + 1]]:
+            if sending[job] and not inside[job] and levels[job] >= levels[from_job]:
+                inside[job] = True
+                out[count] = job
                 count += 1
-    out &= sending
+    kept = 0
+    for place in range(count):
+        job = out[place]
+        if not sending[job]:
+            inside[job] = False
+        else:
+            at = kept
+            while at > 0 and rank[out[at - 1]] > rank[job]:
+                out[at] = out[at - 1]
+                at -= 1
+            out[at] = job
+            kept += 1
+    return kept
 
 
 @compiled
 def speeds(
-    sending: Flags, starts: Integers, links: Integers, shares: Floats, free: Floats, wanted: Floats, levels: Integers,
-    order: Integers, out: Floats,
+    who: Integers, inside: Flags, speed: Floats, starts: Integers, links: Integers, shares: Floats, users: Users,
+    free: Floats, wanted: Floats, levels: Integers, growing: Integers, out: Floats,
 ) -> None:  # fmt: skip
-    """Write the speeds, 0 to 1, of the jobs ``sending`` into their places of ``out``.
+    """Write the speeds, 0 to 1, of the jobs ``who``, in order of their level, into their places of ``out``.
 
-    Strict between levels, max-min fair inside one. Nobody else may send on their links. ``order``: the jobs by
-    level. ``free`` and ``wanted`` [links] are room to compute in; ``wanted`` holds zeros, before and after.
+    Strict between levels, max-min fair inside one; others keep their ``speed``, which takes its part of links first.
+    ``inside`` says who ``who`` are. ``free`` and ``wanted`` [links] and ``growing`` [jobs] are room to compute in;
+    ``wanted`` holds zeros, before and after.
     """
-    for job in range(len(sending)):
-        if sending[job]:
-            free[links[starts[job] : starts[job + 1]]] = 1.0
-    growing = np.empty(len(sending), np.int64)
+    rows, others, parts = users
+    for job in who:
+        for link in links[starts[job] : starts[job + 1]]:
+            left_over = 1.0
+            for place in range(rows[link], rows[link + 1]):
+                if not inside[others[place]]:
+                    left_over -= parts[place] * speed[others[place]]
+            free[link] = left_over
     first = 0
-    while first < len(order):
-        level, left = levels[order[first]], 0
-        while first < len(order) and levels[order[first]] == level:
-            if sending[order[first]]:
-                growing[left] = order[first]
-                left += 1
+    while first < len(who):
+        level, left = levels[who[first]], 0
+        while first < len(who) and levels[who[first]] == level:
+            growing[left] = who[first]
+            left += 1
             first += 1
+        if left == 1:
+            job = growing[0]
+            out[job] = fill(job, starts, links, shares, free)
+            continue
         reached = 0.0
         while left > 0:
             reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
@@ -95,6 +149,19 @@ def speeds(
                     growing[still] = job
                     still += 1
             left = still
+
+
+@compiled
+def fill(job: int, starts: Integers, links: Integers, shares: Floats, free: Floats) -> float:
+    """Return the speed, 1 at most, at which a job alone at its level fills a link; ``free`` falls accordingly."""
+    speed = 1.0
+    for place in range(starts[job], starts[job + 1]):
+        if shares[place] > 0.0:
+            speed = min(speed, free[links[place]] / shares[place])
+    speed = max(speed, 0.0)
+    for place in range(starts[job], starts[job + 1]):
+        free[links[place]] -= speed * shares[place]
+    return speed
 
 
 @compiled
@@ -122,23 +189,45 @@ def rise_together(
 
 
 @compiled
-def expect(who: Flags, now: float, left: Floats, waits: Flags, speed: Floats, due: Floats) -> None:
+def that_change(who: Integers, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
+    """Write into ``out`` those of ``who`` that get another speed; return how many. ``inside`` is False afterwards."""
+    count = 0
+    for job in who:
+        inside[job] = False
+        if fresh[job] != speed[job]:
+            out[count] = job
+            count += 1
+    return count
+
+
+@compiled
+def those_due(due: Floats, now: float, out: Integers) -> int:
+    """Write into ``out`` the jobs to which something happens now; return how many."""
+    count = 0
+    for job in range(len(due)):
+        if due[job] <= now + SLACK_S:
+            out[count] = job
+            count += 1
+    return count
+
+
+@compiled
+def expect(who: Integers, now: float, left: Floats, waits: Flags, speed: Floats, due: Floats) -> None:
     """Write into ``due`` [jobs] when the next part (compute, lead, communication) of each of ``who`` ends, if any."""
-    for job in range(len(who)):
-        if who[job]:
-            step = np.inf
-            if left[0, job] > 0.0 and not waits[job]:
-                step = left[0, job]
-            if left[1, job] > 0.0 and not waits[job]:
-                step = min(step, left[1, job])
-            if speed[job] > 0.0:
-                step = min(step, left[2, job] / speed[job])
-            due[job] = now + step
+    for job in who:
+        step = np.inf
+        if left[0, job] > 0.0 and not waits[job]:
+            step = left[0, job]
+        if left[1, job] > 0.0 and not waits[job]:
+            step = min(step, left[1, job])
+        if speed[job] > 0.0:
+            step = min(step, left[2, job] / speed[job])
+        due[job] = now + step
 
 
 @compiled
 def bring_to(
-    now: float, who: Flags, left: Floats, times: Floats, speed: Floats, turns: Turns, since: Floats, sums: Floats
+    now: float, who: Integers, left: Floats, times: Floats, speed: Floats, turns: Turns, since: Floats, sums: Floats
 ) -> None:
     """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended begins anew.
 
@@ -146,35 +235,34 @@ def bring_to(
     shared GPUs back, and asks for them again for the next iteration.
     """
     pack, waits, asked, holder = turns
-    for job in range(len(who)):
-        if who[job]:
-            step = now - since[job]
-            if left[0, job] > 0.0 and not waits[job]:
-                part = step / times[job, 0]
-                sums[0, job] += part
-                sums[1, job] += part * (since[job] + 0.5 * step)
-                for row in range(2):
-                    left[row, job] -= step
-                    if left[row, job] <= SLACK_S:
-                        left[row, job] = 0.0
-                if pack[job] >= 0 and left[0, job] <= 0.0:
-                    holder[pack[job]] = -1
-            if speed[job] > 0.0:
-                left[2, job] -= step * speed[job]
-                if left[2, job] <= SLACK_S:
-                    left[2, job] = 0.0
-            if left[0, job] <= 0.0 and left[2, job] <= 0.0:
-                for row in range(3):
-                    left[row, job] = times[job, row]
-                if pack[job] >= 0:
-                    waits[job] = True
-                    asked[job] = now
-            since[job] = now
+    for job in who:
+        step = now - since[job]
+        if left[0, job] > 0.0 and not waits[job]:
+            part = step / times[job, 0]
+            sums[0, job] += part
+            sums[1, job] += part * (since[job] + 0.5 * step)
+            for row in range(2):
+                left[row, job] -= step
+                if left[row, job] <= SLACK_S:
+                    left[row, job] = 0.0
+            if pack[job] >= 0 and left[0, job] <= 0.0:
+                holder[pack[job]] = -1
+        if speed[job] > 0.0:
+            left[2, job] -= step * speed[job]
+            if left[2, job] <= SLACK_S:
+                left[2, job] = 0.0
+        if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+            for row in range(3):
+                left[row, job] = times[job, row]
+            if pack[job] >= 0:
+                waits[job] = True
+                asked[job] = now
+        since[job] = now
 
 
 @compiled
-def grant(now: float, turns: Turns, since: Floats, ready: Flags) -> None:
-    """Let GPUs on which nobody computes serve whoever asked first, and count those as ``ready``."""
+def grant(now: float, turns: Turns, since: Floats, ready: Integers, count: int) -> int:
+    """Let GPUs on which nobody computes serve whoever asked first, and add those to the ``count`` that are ready."""
     pack, waits, asked, holder = turns
     for place in range(len(holder)):
         if holder[place] < 0:
@@ -186,7 +274,10 @@ def grant(now: float, turns: Turns, since: Floats, ready: Flags) -> None:
                 holder[place] = first
                 waits[first] = False
                 since[first] = now
-                ready[first] = True
+                if not (ready[:count] == first).any():
+                    ready[count] = first
+                    count += 1
+    return count
 
 
 @compiled
@@ -205,15 +296,14 @@ def turns_at_start(left: Floats, times: Floats, pack: Integers) -> Turns:
 
 
 @compiled
-def wish(who: Flags, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats) -> bool:
+def wish(who: Integers, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats) -> bool:
     """Write into ``sending`` whether each of ``who`` wants its links, and stop those that do not; return any change."""
     changed = False
-    for job in range(len(who)):
-        if who[job]:
-            sending[job] = left[1, job] <= 0.0 < left[2, job] and not waits[job]
-            if not sending[job]:
-                speed[job] = 0.0
-            changed = changed or sending[job] != last[job]
+    for job in who:
+        sending[job] = left[1, job] <= 0.0 < left[2, job] and not waits[job]
+        if not sending[job]:
+            speed[job] = 0.0
+        changed = changed or sending[job] != last[job]
     return changed
 
 
@@ -247,29 +337,30 @@ def run(
     [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
     """
     jobs = len(levels)
-    near, order = neighbours(starts, links, count), np.argsort(levels)
-    speed, free, wanted = np.zeros(jobs), np.ones(count), np.zeros(count)
-    sending, last, anew = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
+    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels))
+    users = users_of(starts, links, shares, count)
+    speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
+    sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
-    ready, everybody = np.zeros(jobs, np.bool_), np.ones(jobs, np.bool_)
+    everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
     since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
     turns = turns_at_start(left, times, pack)
     waits = turns[1]
     now, end, before = 0.0, min(first_s, limit_s), -1.0
     while True:
         while now < end - SLACK_S:
-            for job in range(jobs):
-                ready[job] = due[job] <= now + SLACK_S
-            bring_to(now, ready, left, times, speed, turns, since, sums)
-            grant(now, turns, since, ready)
-            changed = wish(ready, left, waits, sending, last, speed)
-            expect(ready, now, left, waits, speed, due)
+            some = those_due(due, now, ready)
+            bring_to(now, ready[:some], left, times, speed, turns, since, sums)
+            some = grant(now, turns, since, ready, some)
+            changed = wish(ready[:some], left, waits, sending, last, speed)
+            expect(ready[:some], now, left, waits, speed, due)
             if changed:
-                touched(sending, last, near, anew)
-                bring_to(now, anew, left, times, speed, turns, since, sums)
-                speeds(anew, starts, links, shares, free, wanted, levels, order, speed)
-                expect(anew, now, left, waits, speed, due)
-                last[:] = sending
+                who = anew[: touched(ready[:some], sending, last, near, levels, rank, inside, anew)]
+                speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
+                who = room[: that_change(who, inside, speed, fresh, room)]
+                bring_to(now, who, left, times, speed, turns, since, sums)
+                speed[who] = fresh[who]
+                expect(who, now, left, waits, speed, due)
             now = min(end, due.min())
         bring_to(now, everybody, left, times, speed, turns, since, sums)
         if end == first_s or end >= limit_s:
