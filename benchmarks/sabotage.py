@@ -246,7 +246,10 @@ def stopped_worker(target: Target) -> None:
         os.close(process)
 
 
-UNDISTURBED: Final = ("undisturbed", "undisturbed-hello", "undisturbed-clos96")
+UNDISTURBED: Final[Mapping[str, str | None]] = {
+    "undisturbed": None, "undisturbed-hello": "hello", "undisturbed-clos96": "clos96",
+}  # fmt: skip
+"""What is left alone: a bundled scenario, or (None) the one that is disturbed otherwise."""
 KINDS: Final[Mapping[str, Kind]] = {
     "hog": Kind(hog, "neighbours", "other processes took", "two busy loops per core for 4 s"),
     "quota": Kind(quota, "quota", "held ovs-vswitchd back", "CPU quota of 3 % on Open vSwitch for 4 s"),
@@ -346,8 +349,8 @@ def _keep(path: Path, name: str, made: Trial) -> None:
 
 
 def _line(name: str, trials: int, rows: Path | None) -> Line:
-    kind, scenario = KINDS.get(name), name.partition("-")[2]
-    document = bundled(scenario) if kind is None and scenario else small()
+    kind, scenario = KINDS.get(name), UNDISTURBED.get(name)
+    document = small() if scenario is None else bundled(scenario)
     done = [] if rows is None else kept_trials(rows, name)[:trials]
     for number in range(len(done), trials):
         try:

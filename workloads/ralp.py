@@ -46,10 +46,10 @@ def exchanged_share(layers: Sequence[convnets.Layer], batch: float) -> float:
 
     ``batch`` samples per worker and iteration. 1 where no cut saves anything.
     """
-    whole = convnets.parameters(layers)
-    dense = [place for place, layer in enumerate(layers) if layer.dense]
-    kept = (convnets.parameters(layers[:first]) + layers[first].inputs * batch for first in dense)
-    return min(1.0, min(kept, default=whole) / whole)
+    elements = [Layer("", layer.parameters, layer.inputs) for layer in layers]
+    cuts = [place for place, layer in enumerate(layers) if layer.dense]
+    whole = traffic(elements, len(elements), batch)
+    return min(traffic(elements, first, batch) for first in (*cuts, len(elements))) / whole
 
 
 VGG16: Final[tuple[Layer, ...]] = (
@@ -61,7 +61,7 @@ VGG16: Final[tuple[Layer, ...]] = (
 """VGG16, convolutions in one: sizes of its tensors; the activation before fc6 is 25,088 floats."""
 
 
-def traffic(layers: Sequence[Layer], first: int, batch: int) -> float:
+def traffic(layers: Sequence[Layer], first: int, batch: float) -> float:
     """Bytes that a worker of ``batch`` samples moves per iteration, both ways; the server has ``layers[first:]``."""
     kept = 2 * sum(layer.parameters for layer in layers[:first])
     return kept + (2 * layers[first].input_bytes * batch if first < len(layers) else 0.0)

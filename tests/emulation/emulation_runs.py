@@ -75,6 +75,15 @@ def run_to_end(scenario: str | Path, out: Path, *arguments: str) -> Finished:
         time.sleep(2)
 
 
+def run_text(scenario: str, folder: Path) -> Finished:
+    """Run a scenario given as text, in ``folder``, as :func:`run_until_believable` does; it has to come to its end."""
+    path = folder / "scenario.yaml"
+    path.write_text(scenario)
+    done = run_until_believable(path, folder / "runs")
+    assert done.status in (0, NOT_BELIEVABLE), done.error
+    return done
+
+
 def run_until_believable(scenario: str | Path, out: Path, *arguments: str, attempts: int = 3) -> Finished:
     """Run a scenario until its verdict is ok, at most ``attempts`` times; the last run otherwise."""
     for attempt in range(attempts):

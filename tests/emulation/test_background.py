@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulation_runs import Finished, run_until_believable
+from emulation_runs import Finished, run_text
 
 from testbed.api import prepare
 from workloads.analysis import isolated
@@ -26,11 +26,7 @@ scale: {bandwidth: 2500, time: 1}
 
 @pytest.fixture(scope="module")
 def background(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("background")
-    (folder / "background.yaml").write_text(SCENARIO)
-    done = run_until_believable(folder / "background.yaml", folder / "runs")
-    assert done.status in (0, 4), done.error
-    return done
+    return run_text(SCENARIO, tmp_path_factory.mktemp("background"))
 
 
 def test_all_to_alls_have_a_level_of_their_own_under_lina_only(background: Finished) -> None:

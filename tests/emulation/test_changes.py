@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from emulation_runs import Finished, run_until_believable
+from emulation_runs import Finished, run_text
 
 from controller.ecmp import ecmp_path
 from testbed.api import prepare
@@ -33,11 +33,7 @@ scale: {bandwidth: 8000, time: 1}
 
 @pytest.fixture(scope="module")
 def changing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("changing")
-    (folder / "changing.yaml").write_text(SCENARIO)
-    done = run_until_believable(folder / "changing.yaml", folder / "runs")
-    assert done.status in (0, 4), done.error
-    return done
+    return run_text(SCENARIO, tmp_path_factory.mktemp("changing"))
 
 
 def test_every_arrival_and_departure_has_its_decision(changing: Finished) -> None:
@@ -88,12 +84,8 @@ def test_a_new_mark_is_on_what_a_sender_sends_within_300_ms(changing: Finished) 
 @pytest.fixture(scope="module")
 def ported(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """The same, paths enforced the paper's way: by source ports that hash to them."""
-    folder = tmp_path_factory.mktemp("ported")
     text = SCENARIO.replace("schedulers: [crux]", "schedulers: [{name: crux, enforcement: ports}]")
-    (folder / "ported.yaml").write_text(text)
-    done = run_until_believable(folder / "ported.yaml", folder / "runs")
-    assert done.status in (0, 4), done.error
-    return done
+    return run_text(text, tmp_path_factory.mktemp("ported"))
 
 
 def test_a_flow_that_moves_opens_anew_from_a_port_that_hashes_to_its_path(ported: Finished) -> None:

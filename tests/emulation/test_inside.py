@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from emulation_runs import Finished, run_until_believable
+from emulation_runs import Finished, run_text
 
 pytestmark = pytest.mark.emulation
 
@@ -28,11 +28,7 @@ ALONE_S = COMPUTE_S + 8 * SIZE / RATE
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("inside")
-    (folder / "inside.yaml").write_text(SCENARIO)
-    done = run_until_believable(folder / "inside.yaml", folder / "runs")
-    assert done.status in (0, 4), done.error
-    return done
+    return run_text(SCENARIO, tmp_path_factory.mktemp("inside"))
 
 
 def iteration_s(finished: Finished, scheduler: str, job: str) -> float:

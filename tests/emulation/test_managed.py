@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulation_runs import Finished, run_until_believable
+from emulation_runs import Finished, run_text
 
 from testbed.api import run_scenario
 from testbed.rundir import RunDirectory
@@ -34,11 +34,7 @@ BY_GAIN = "{name: optimus, policy: {round_s: 3, restart_s: 0.5}}"
 
 @pytest.fixture(scope="module", params=[SHORTEST_FIRST, BY_GAIN], ids=["preempted", "resized"])
 def managed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("managed")
-    (folder / "managed.yaml").write_text(SCENARIO % request.param)
-    done = run_until_believable(folder / "managed.yaml", folder / "runs")
-    assert done.status in (0, 4), done.error
-    return done
+    return run_text(SCENARIO % request.param, tmp_path_factory.mktemp("managed"))
 
 
 def test_every_job_ends_and_one_was_taken_off_its_gpus_before(managed: Finished) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from emulation_runs import Finished, run_until_believable
+from emulation_runs import Finished, run_text
 
 pytestmark = pytest.mark.emulation
 
@@ -23,11 +23,7 @@ TOGETHER_S = 0.8 + 0.4
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("packed")
-    (folder / "packed.yaml").write_text(SCENARIO)
-    done = run_until_believable(folder / "packed.yaml", folder / "runs")
-    assert done.status in (0, 4), done.error
-    return done
+    return run_text(SCENARIO, tmp_path_factory.mktemp("packed"))
 
 
 @pytest.mark.parametrize("job", ["computes", "sends"])

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import number
 from workloads.managers.points import Event, Turn, Wish
 from workloads.managers.preemption import Candidate, first_that_fit, run_these
 
@@ -24,9 +25,8 @@ class TimeSlices:
     changes_running: ClassVar[bool] = True
 
     def __init__(self, *, slice_s: float = SLICE_S, suspend_s: float = SUSPEND_S) -> None:
-        if isinstance(slice_s, bool) or not isinstance(slice_s, int | float) or slice_s <= 0:
-            raise ValueError(f"option 'slice_s' of time-slices must be a number above 0, not '{slice_s}'")
-        self._slice_s, self._suspend_s = float(slice_s), float(suspend_s)
+        self._slice_s = number(self.name, "slice_s", slice_s, above=0)
+        self._suspend_s = number(self.name, "suspend_s", suspend_s, least=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Free GPUs serve whoever waits; at the end of a slice those that ran least are chosen anew."""

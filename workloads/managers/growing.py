@@ -6,12 +6,13 @@ Which jobs take part is theirs to say (``most_gpus``). The paper does not say wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import floor, inf
+from math import inf
 from typing import ClassVar, Final
 
 from workloads.managers.actions import Resize
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import next_round, number
 from workloads.managers.points import Event, Turn, Want, Wish
 
 LOOK_S: Final = 60.0
@@ -31,9 +32,8 @@ class GrowShrink:
     changes_running: ClassVar[bool] = True
 
     def __init__(self, *, look_s: float = LOOK_S, restart_s: float = RESTART_S) -> None:
-        if isinstance(look_s, bool) or not isinstance(look_s, int | float) or look_s <= 0:
-            raise ValueError(f"option 'look_s' of grow-shrink must be a number above 0, not '{look_s}'")
-        self._look_s, self._restart_s = float(look_s), float(restart_s)
+        self._look_s = number(self.name, "look_s", look_s, above=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Take back what those that wait need, and start them; with nobody waiting, let jobs grow."""
@@ -55,7 +55,7 @@ class GrowShrink:
         """The next time to look, if a job could grow."""
         if waiting or not any(_room(state, each) for each in state.running.values()):
             return inf
-        return (floor(state.time_s / self._look_s + 1e-9) + 1) * self._look_s
+        return next_round(state.time_s, self._look_s)
 
     def _grow(self, state: ClusterState) -> Iterator[Wish]:
         given: set[str] = set()

@@ -14,6 +14,7 @@ from workloads.managers.actions import Loan, Preempt, Reclaim
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.knapsack import choose
+from workloads.managers.options import number
 from workloads.managers.points import CapacityChanged, Event, Turn, Want, Wish
 from workloads.managers.preemption import Candidate, asked_by
 from workloads.managers.reclaiming import hosts_to_return
@@ -33,7 +34,8 @@ class Lyra:
     def __init__(
         self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True
     ) -> None:
-        self._loan_hosts, self._restart_s, self._elastic = tuple(loan_hosts), float(restart_s), elastic
+        self._loan_hosts, self._elastic = tuple(loan_hosts), elastic
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Carry out loans and returns; then allocate."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from math import floor, inf
+from math import inf
 from typing import ClassVar
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Waiting
+from workloads.managers.options import next_round, number
 from workloads.managers.points import Event, Tick, Turn, Want, Wish
 from workloads.managers.preemption import Candidate, asked_by
 from workloads.managers.shortest import remaining_s
@@ -38,10 +39,9 @@ class Optimus:
     changes_running: ClassVar[bool] = True
 
     def __init__(self, *, round_s: float = ROUND_S, restart_s: float = RESTART_S, most: float = 1.0) -> None:
-        for option, value in (("round_s", round_s), ("most", most)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-                raise ValueError(f"option '{option}' of optimus must be a number above 0, not '{value}'")
-        self._round_s, self._restart_s, self._most = float(round_s), float(restart_s), float(most)
+        self._round_s = number(self.name, "round_s", round_s, above=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+        self._most = number(self.name, "most", most, above=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Allocate anew at the rounds, and whenever the cluster was empty."""
@@ -67,7 +67,7 @@ class Optimus:
         """The next round."""
         if not state.running and not waiting:
             return inf
-        return (floor(state.time_s / self._round_s + 1e-9) + 1) * self._round_s
+        return next_round(state.time_s, self._round_s)
 
     def allocate(self, jobs: Sequence[Candidate], gpus: int, now_s: float) -> dict[str, int]:
         """Return job -> GPUs: one each in order, then one at a time by gain."""

@@ -14,6 +14,7 @@ from workloads.managers.actions import Pack
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.muri_sharing import worth_sharing
+from workloads.managers.options import number
 from workloads.managers.points import Event, Turn, Want, Wish
 
 MIGRATE_S: Final = 1.5
@@ -32,9 +33,9 @@ class Packing:
     changes_running: ClassVar[bool] = True
 
     def __init__(self, *, overhead: float = 1.0, migrate_s: float = MIGRATE_S, seed: int = 1) -> None:
-        if isinstance(overhead, bool) or not isinstance(overhead, int | float) or overhead < 1:
-            raise ValueError(f"option 'overhead' of packing must be a number of at least 1, not '{overhead}'")
-        self._overhead, self._migrate_s, self._seed = float(overhead), float(migrate_s), seed
+        self._overhead = number(self.name, "overhead", overhead, least=1)
+        self._migrate_s = number(self.name, "migrate_s", migrate_s, least=0)
+        self._seed = seed
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Start what fits, pack what does not; with nobody left to wait, take pairs apart."""

@@ -16,6 +16,7 @@ from workloads.managers.actions import Requeue
 from workloads.managers.cluster import ClusterState
 from workloads.managers.consolidated import consolidate, placement_of
 from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.options import number
 from workloads.managers.points import Event, Turn, Want, Wish
 
 WAIT_S = 150.0
@@ -31,12 +32,10 @@ class Philly:
     summary: ClassVar[str] = "gangs that back off where there is no local place, and ask again"
 
     def __init__(self, *, wait_s: float = WAIT_S, back_off_s: float = BACK_OFF_S) -> None:
-        for option, value in (("wait_s", wait_s), ("back_off_s", back_off_s)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise ValueError(f"option '{option}' of philly must be a number of at least 0, not '{value}'")
-        if wait_s + back_off_s <= 0:
+        waits = (("wait_s", wait_s), ("back_off_s", back_off_s))
+        self._again_s = sum(number(self.name, option, value, least=0) for option, value in waits)
+        if self._again_s <= 0:
             raise ValueError("options 'wait_s' and 'back_off_s' of philly are both 0, expected one above 0")
-        self._again_s = float(wait_s) + float(back_off_s)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """A wish for each turn; who has no place asks again later."""

@@ -7,13 +7,14 @@ becomes what a cluster manager does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import floor, inf
+from math import inf
 from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.muri_sharing import Sharer, group_jobs, least_attained, srsf
+from workloads.managers.options import next_round, number
 from workloads.managers.points import Event, Tick, Turn, Want, Wish
 from workloads.managers.preemption import Candidate, asked_by
 
@@ -37,9 +38,9 @@ class MuriSharing:
     def __init__(self, *, order: str = "remaining", round_s: float = ROUND_S, restart_s: float = 0.0) -> None:
         if order not in ORDERS:
             raise ValueError(f"option 'order' of muri-sharing must be one of {', '.join(ORDERS)}, not '{order}'")
-        if isinstance(round_s, bool) or not isinstance(round_s, int | float) or round_s <= 0:
-            raise ValueError(f"option 'round_s' of muri-sharing must be a number above 0, not '{round_s}'")
-        self._key, self._round_s, self._restart_s = ORDERS[order], float(round_s), float(restart_s)
+        self._key = ORDERS[order]
+        self._round_s = number(self.name, "round_s", round_s, above=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Group all jobs at a round, those that wait at any other time."""
@@ -55,7 +56,7 @@ class MuriSharing:
         """The next round, if somebody waits or shares."""
         if not waiting and not any(each.packed_with for each in state.running.values()):
             return inf
-        return (floor(state.time_s / self._round_s + 1e-9) + 1) * self._round_s
+        return next_round(state.time_s, self._round_s)
 
     def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[Wish]:
         """Whoever stays with its group where one of it runs goes on; the others are taken off, and placed anew."""

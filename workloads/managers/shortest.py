@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from workloads.managers.cluster import ClusterState
 from workloads.managers.jobs import Running
+from workloads.managers.options import number
 from workloads.managers.points import Event, Turn, Wish
 from workloads.managers.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
 
@@ -21,7 +22,7 @@ class Srtf:
     by_service: ClassVar[bool] = False
 
     def __init__(self, *, restart_s: float = 0.0) -> None:
-        self._restart_s = restart_s
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:
         """The shortest that fit run."""

@@ -15,6 +15,7 @@ from workloads.managers.actions import Promote
 from workloads.managers.cluster import ClusterState
 from workloads.managers.gittins import Gittins
 from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import number
 from workloads.managers.points import Event, Turn, Wish
 from workloads.managers.preemption import Candidate, asked_by, first_that_fit, run_these
 
@@ -47,12 +48,11 @@ class Tiresias:
     ) -> None:
         if list(limits) != sorted(set(limits)) or any(limit <= 0 for limit in limits):
             raise ValueError(f"option 'limits' of tiresias must be rising numbers of GPU-seconds, not {list(limits)}")
-        for option, value in (("promote", promote), ("slice_s", slice_s), ("restart_s", restart_s)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise ValueError(f"option '{option}' of tiresias must be a number of at least 0, not '{value}'")
-        self._limits, self._knob = tuple(map(float, limits)), float(promote)
+        self._limits = tuple(map(float, limits))
         self._gittins = Gittins(services) if services else None
-        self._slice_s, self._restart_s = float(slice_s), float(restart_s)
+        self._knob = number(self.name, "promote", promote, least=0)
+        self._slice_s = number(self.name, "slice_s", slice_s, least=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
         """Promote those that starve; let the first that fit run."""

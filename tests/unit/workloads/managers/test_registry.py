@@ -76,3 +76,15 @@ def test_what_is_wrong_is_told_in_one_line(name: str, options: dict[str, object]
     with pytest.raises(ValueError, match=message) as caught:
         registry.manager(name, options={"placer": options})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "option"),
+    [("time-slices", "suspend_s"), ("srtf", "restart_s"), ("lyra", "restart_s"), ("optimus", "restart_s"),
+     ("packing", "migrate_s"), ("grow-shrink", "restart_s"), ("muri-sharing", "restart_s"), ("philly", "wait_s")],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [-1, "soon", True])
+def test_a_time_that_is_none_is_named_with_its_policy_and_option(policy: str, option: str, value: object) -> None:
+    message = f"option '{option}' of {policy} must be a number of at least 0, not '{value}'"
+    with pytest.raises(ValueError, match=message):
+        registry.create("policy", policy, {option: value})

@@ -1,0 +1,18 @@
+"""What policies have in common: options that are numbers, and rounds."""
+
+from __future__ import annotations
+
+from math import floor, inf
+
+
+def number(part: str, option: str, value: object, *, above: float = -inf, least: float = -inf) -> float:
+    """Return ``value`` as a number; ``ValueError``, one line, if it is none, or not ``above``, or below ``least``."""
+    if not isinstance(value, bool) and isinstance(value, int | float) and value > above and value >= least:
+        return float(value)
+    bound = f"above {above:g}" if above > -inf else f"of at least {least:g}"
+    raise ValueError(f"option '{option}' of {part} must be a number {bound}, not '{value}'")
+
+
+def next_round(now_s: float, round_s: float) -> float:
+    """Return the first multiple of ``round_s`` after ``now_s``."""
+    return (floor(now_s / round_s + 1e-9) + 1) * round_s
