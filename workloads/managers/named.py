@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from workloads.managers.manager import Manager
-from workloads.managers.registry import Options, Point, manager
+from workloads.managers.registry import Point, manager
+from workloads.plugins import Options
 
 
 @dataclass(frozen=True)

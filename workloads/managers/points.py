@@ -112,7 +112,7 @@ class Policy(Part, Protocol):
     """Who gets how many GPUs.
 
     One that also changes running jobs has an attribute ``changes_running`` that is True; others are asked only while
-    somebody waits.
+    somebody waits. One that wants to know how fast packed jobs are (:attr:`Running.speed`) has ``measures_packs``.
     """
 
     def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:

@@ -6,9 +6,7 @@ or ``testbed.capacities``.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, cast
 
@@ -34,9 +32,9 @@ from workloads.managers.sharing import MuriSharing
 from workloads.managers.shortest import Srsf, Srtf
 from workloads.managers.skew import SkewAware
 from workloads.managers.tiresias import Tiresias
+from workloads.plugins import Factory, Options, Plugins
 
 Point = Literal["queue", "policy", "placer", "capacity"]
-Options = Mapping[str, object]
 
 GROUPS: Final[Mapping[Point, str]] = MappingProxyType(
     {
@@ -51,7 +49,7 @@ GROUPS: Final[Mapping[Point, str]] = MappingProxyType(
 _METHODS: Final[Mapping[Point, str]] = MappingProxyType(
     {"queue": "eligible", "policy": "decide", "placer": "place", "capacity": "changes"}
 )
-_BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingProxyType(
+_BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
     {
         "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
         "policy": {
@@ -65,9 +63,17 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Callable[..., object]]]] = MappingP
 )
 
 
+_PARTS: Final[Mapping[Point, Plugins]] = MappingProxyType(
+    {
+        point: Plugins(point, group, _BUILT_IN[point], ("name", "summary", _METHODS[point]))
+        for point, group in GROUPS.items()
+    }
+)
+
+
 def names(point: Point) -> tuple[str, ...]:
     """Return the names of all parts for a plug-in point, sorted."""
-    return tuple(sorted(_BUILT_IN[point].keys() | {entry.name for entry in entry_points(group=GROUPS[point])}))
+    return _PARTS[point].names()
 
 
 def create(point: Point, name: str, options: Options | None = None, seed: int | None = None) -> object:
@@ -75,23 +81,7 @@ def create(point: Point, name: str, options: Options | None = None, seed: int | 
 
     Raises ``ValueError``, one line, for an unknown name or option, or an option's bad value.
     """
-    factory = _find(point, name)
-    given = dict(options or {})
-    known, takes_any = _options(factory)
-    unknown = sorted(given.keys() - known)
-    if unknown and not takes_any:
-        expected = ", ".join(sorted(known)) or "none"
-        raise ValueError(f"unknown option '{unknown[0]}' of {point} {name}, expected: {expected}")
-    if seed is not None and "seed" in known:
-        given.setdefault("seed", seed)
-    try:
-        part = factory(**given)
-    except (TypeError, AttributeError) as error:  # an option that must be given, or one of the wrong type
-        raise ValueError(f"{point} {name}: {error}") from error
-    missing = [what for what in ("name", "summary", _METHODS[point]) if not hasattr(part, what)]
-    if missing:
-        raise ValueError(f"{point} '{name}' has no {missing[0]}, expected name, summary and {_METHODS[point]}()")
-    return part
+    return _PARTS[point].create(name, options, seed)
 
 
 def manager(
@@ -116,30 +106,4 @@ def manager(
 
 def summary(point: Point, name: str) -> str:
     """Return what a part says of itself in one line, "" if it says nothing; ``ValueError`` if it cannot be loaded."""
-    return " ".join(str(getattr(_find(point, name), "summary", "")).split())
-
-
-def _find(point: Point, name: str) -> Callable[..., object]:
-    if name in _BUILT_IN[point]:
-        return _BUILT_IN[point][name]
-    for entry in entry_points(group=GROUPS[point], name=name):
-        return _loaded(point, name, entry.load)
-    raise ValueError(f"unknown {point} '{name}', expected one of: {', '.join(names(point))}")
-
-
-def _loaded(point: Point, name: str, load: Callable[[], object]) -> Callable[..., object]:
-    try:
-        factory = load()
-    except Exception as error:  # a foreign package may fail in any way; the user needs its name and reason
-        raise ValueError(f"{point} '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    if not callable(factory):
-        raise ValueError(f"{point} '{name}' is not a class or function but {type(factory).__name__}")
-    return factory
-
-
-def _options(factory: Callable[..., object]) -> tuple[set[str], bool]:
-    """The names of the options, and whether others are taken too (``**kwargs``)."""
-    parameters = inspect.signature(factory).parameters.values()
-    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = {parameter.name for parameter in parameters if parameter.kind in kinds}
-    return named, any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    return " ".join(str(getattr(_PARTS[point].find(name), "summary", "")).split())

@@ -13,6 +13,7 @@ import pytest
 from controller import registry
 from controller.decision import ClusterView, Decision, Event, StepStarted
 from testbed.cli.main import main
+from workloads import plugins
 
 
 class Plain:
@@ -58,7 +59,7 @@ PLUG_INS = {
 def plug_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(**globals()))
     points = EntryPoints(EntryPoint(name, value, registry.GROUP) for name, value in PLUG_INS.items())
-    monkeypatch.setattr(registry, "entry_points", lambda **wanted: points.select(**wanted))
+    monkeypatch.setattr(plugins, "entry_points", lambda **wanted: points.select(**wanted))
 
 
 def listed(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:

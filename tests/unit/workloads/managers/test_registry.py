@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from topologies.clos import clos96
+from workloads import plugins
 from workloads.managers import registry
 from workloads.managers.cluster import ClusterState, empty_cluster
 from workloads.managers.jobs import Placement, Waiting
@@ -39,7 +40,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
         return loaded[point.value.partition(":")[2]]
 
     monkeypatch.setattr(EntryPoint, "load", load)
-    monkeypatch.setattr(registry, "entry_points", lambda **chosen: EntryPoints(points).select(**chosen))
+    monkeypatch.setattr(plugins, "entry_points", lambda **chosen: EntryPoints(points).select(**chosen))
 
 
 def test_the_placers_of_the_trace_experiments_are_there() -> None:
@@ -81,7 +82,8 @@ def test_what_is_wrong_is_told_in_one_line(name: str, options: dict[str, object]
 @pytest.mark.parametrize(
     ("policy", "option"),
     [("time-slices", "suspend_s"), ("srtf", "restart_s"), ("lyra", "restart_s"), ("optimus", "restart_s"),
-     ("packing", "migrate_s"), ("grow-shrink", "restart_s"), ("muri-sharing", "restart_s"), ("philly", "wait_s")],
+     ("packing", "migrate_s"), ("packing", "trial_s"), ("grow-shrink", "restart_s"), ("muri-sharing", "restart_s"),
+     ("philly", "wait_s")],
 )  # fmt: skip
 @pytest.mark.parametrize("value", [-1, "soon", True])
 def test_a_time_that_is_none_is_named_with_its_policy_and_option(policy: str, option: str, value: object) -> None:
