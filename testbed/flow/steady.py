@@ -24,6 +24,10 @@ from testbed.flow.steady_kernel import run
 FIRST_PERIODS: Final = 8
 """Iterations of the slowest job, alone, in the first stretch."""
 MOST_DOUBLINGS: Final = 6
+FINEST: Final = 256
+"""Iterations of a stretch that are computed one by one; more only as :func:`_bundles` of them."""
+MUCH: Final = 8.0
+"""Iterations that are so many times as long are no longer like each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +88,56 @@ def settle(
     No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
     ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares with nobody.
     """
-    times = np.array([[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs])
+    pack = _packs(packs, len(jobs))
+    first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
+    if limit_s <= 0.0:
+        raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
     starts, links, shares, count = _shared_links(jobs)
+    bundles, doublings = np.ones(len(jobs)), 0
+    if horizon_s is None:
+        bundles, doublings = _bundles(jobs, starts, links, pack, min(first, limit_s)), MOST_DOUBLINGS
+    times = np.array([[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs])
+    times *= bundles[:, None]
     levels = np.array([job.level for job in jobs], np.int64)
     weights = np.array([job.weight for job in jobs], float)
-    first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
-    doublings = 0 if horizon_s is not None else MOST_DOUBLINGS
     rates = np.zeros(len(jobs))
+    left = _state(times, bundles, states)
+    reached = run(left, times, starts, links, shares, count, levels, weights, pack, first, limit_s, doublings, rates)
+    lasting = horizon_s is None and reached < limit_s - SLACK_S
+    left[:2] /= bundles
+    left[2] = np.divide(left[2], times[:, 2], out=np.zeros(len(jobs)), where=times[:, 2] > 0)
+    return Settled(tuple((rates * bundles).tolist()), reached, tuple(zip(*left.tolist(), strict=True)), lasting)
+
+
+def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Floats:
+    """What is left of each job's iteration [3, jobs]: as ``states`` have it, or the offset in ``times``."""
     left = state_at_start(times)
     for number, state in enumerate(states):
         if state is not None:
-            left[:, number] = np.minimum(np.array(state) * (1.0, 1.0, times[number, 2]), times[number, :3])
-    if limit_s <= 0.0:
-        raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
-    pack = _packs(packs, len(jobs))
-    reached = run(left, times, starts, links, shares, count, levels, weights, pack, first, limit_s, doublings, rates)
-    lasting = horizon_s is None and reached < limit_s - SLACK_S
-    left[2] = np.divide(left[2], times[:, 2], out=np.zeros(len(jobs)), where=times[:, 2] > 0)
-    return Settled(tuple(rates.tolist()), reached, tuple(zip(*left.tolist(), strict=True)), lasting)
+            whole = (bundles[number], bundles[number], times[number, 2])
+            left[:, number] = np.minimum(np.array(state) * whole, times[number, :3])
+    return left
+
+
+def _bundles(jobs: Sequence[Fluid], rows: Integers, links: Integers, pack: Integers, stretch_s: float) -> Floats:
+    """How many iterations of each job are taken as one, so many times as long; mostly 1. Links as in `_shared_links`.
+
+    What lies between iterations of milliseconds and of seconds does not depend on how short the short ones are, only on
+    their shares of compute and communication. Jobs that share links and have like iterations are taken alike. Those
+    that keep time shifts or take turns on GPUs are taken one by one: there it does matter which iteration meets which.
+    """
+    one_by_one = (pack >= 0) | np.array([job.pause_s > 0.0 for job in jobs])
+    uses = np.zeros((len(jobs), links.max(initial=0) + 1), np.float32)
+    uses[np.repeat(np.arange(len(jobs)), np.diff(rows)), links] = 1.0
+    periods = np.array([job.period_s for job in jobs])
+    ratios = periods[:, None] / periods
+    alike = (uses @ uses.T > 0.0) & (ratios < MUCH) & (ratios * MUCH > 1.0) | np.eye(len(jobs), dtype=np.bool_)
+    most = np.where(one_by_one, 0.0, stretch_s / FINEST / periods)
+    while True:  # over all whom like iterations join, directly or through others
+        least = np.where(alike, most, inf).min(axis=1)
+        if np.array_equal(least, most):
+            return np.maximum(1.0, np.floor(most))
+        most = least
 
 
 def _packs(packs: Sequence[int], jobs: int) -> Integers:

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.flow.periodic import PeriodicJob, simulate
-from testbed.flow.steady import Fluid, settle
+from testbed.flow.steady import Fluid, Settled, settle
 
 
 @st.composite
-def fluids(draw: st.DrawFn) -> list[Fluid]:
+def fluids(draw: st.DrawFn, fastest: float = 1.0) -> list[Fluid]:
+    """Up to twelve jobs; those that are drawn to be fast have iterations ``fastest`` times as long."""
     count = draw(st.integers(1, 12))
     made = []
     for _ in range(count):
@@ -19,10 +20,16 @@ def fluids(draw: st.DrawFn) -> list[Fluid]:
         lead = compute * draw(st.floats(0.0, 1.0))
         links = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True))
         seconds = draw(st.floats(0.05, 1.5))
-        loads = {link: seconds * draw(st.floats(0.2, 1.0)) for link in links}
         level, weight = draw(st.integers(0, 3)), draw(st.sampled_from([1.0, 8.0, 64.0]))
-        made.append(Fluid(compute, lead, loads, level, weight))
+        shorter = draw(st.sampled_from([1.0, fastest]))
+        loads = {link: shorter * seconds * draw(st.floats(0.2, 1.0)) for link in links}
+        made.append(Fluid(shorter * compute, shorter * lead, loads, level, weight))
     return made
+
+
+def utilization(jobs: list[Fluid], settled: Settled) -> float:
+    busy = sum(rate * job.compute_s * job.weight for rate, job in zip(settled.rates, jobs, strict=True))
+    return busy / sum(job.weight for job in jobs)
 
 
 def test_a_job_alone_runs_at_its_period_and_its_pause_lengthens_it() -> None:
@@ -78,14 +85,28 @@ def test_two_stretches_that_follow_each_other_are_one(jobs: list[Fluid]) -> None
 @given(fluids())
 @settings(max_examples=25, deadline=None)
 def test_long_run_utilisation_is_that_of_many_iterations(jobs: list[Fluid]) -> None:
-    weights = sum(job.weight for job in jobs)
     found = settle(jobs)
     long = settle(jobs, 16 * found.horizon_s)
-    used, expected = (
-        sum(rate * job.compute_s * job.weight for rate, job in zip(each.rates, jobs, strict=True)) / weights
-        for each in (found, long)
-    )
-    assert used == pytest.approx(expected, abs=0.01)
+    assert utilization(jobs, found) == pytest.approx(utilization(jobs, long), abs=0.01)
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.7])
+@pytest.mark.parametrize("levels", [(0, 1), (1, 0), (0, 0)])
+def test_iterations_of_milliseconds_are_computed_many_at_a_time_and_nobody_notices(
+    levels: tuple[int, int], pause_s: float
+) -> None:
+    jobs = [Fluid(0.004, 0.002, {0: 0.005}, levels[0], 8.0), Fluid(3.0, 1.0, {0: 2.5}, levels[1], 8.0, pause_s)]
+    found = settle(jobs)
+    one_by_one = settle(jobs, 4 * found.horizon_s)
+    assert found.rates == pytest.approx(one_by_one.rates, rel=0.01)
+
+
+@given(fluids(fastest=0.01))
+@settings(max_examples=25, deadline=None)
+def test_utilisation_beside_much_shorter_iterations_is_that_of_every_one_stepped_through(jobs: list[Fluid]) -> None:
+    found = settle(jobs)
+    long = settle(jobs, 2 * found.horizon_s)
+    assert utilization(jobs, found) == pytest.approx(utilization(jobs, long), abs=0.015)
 
 
 @given(fluids())
