@@ -4,6 +4,7 @@ Standard library and old syntax only: Python 2.7 must get as far as starting the
 """
 
 import os
+import signal
 import sys
 
 NEEDED = ("pydantic", "yaml", "numpy", "rich")
@@ -40,4 +41,6 @@ def _start():  # type: () -> int
 
 
 if __name__ == "__main__":
-    sys.exit(_start())
+    status = _start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: an interrupt now would only make Python complain
+    sys.exit(status)

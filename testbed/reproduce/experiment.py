@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, cast
 
 from testbed.errors import EXIT_OK, BadInputError
+from testbed.pool import started
 from testbed.progress import Progress
 
 _PACKAGE: Final = "testbed.reproduce.experiments"
@@ -107,8 +107,10 @@ def each_case(make: Callable[[int, int], Result], settings: Settings, progress: 
     progress.phase(f"{count} cases", count)
     if settings.processes == 1:
         return _counted(map(make, seeds, range(count)), progress)
-    with ProcessPoolExecutor(settings.processes) as pool:
-        return _counted(pool.map(make, seeds, range(count), chunksize=_CHUNK), progress)
+    with started(
+        settings.processes, lambda pool: pool.map(make, seeds, range(count), chunksize=_CHUNK)
+    ) as results:
+        return _counted(results, progress)
 
 
 def _counted(results: Iterable[Result], progress: Progress) -> list[Result]:

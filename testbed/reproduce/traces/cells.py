@@ -11,14 +11,14 @@ import json
 import resource
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 from controller.registry import create
+from testbed.pool import started
 from testbed.progress import Progress
 from testbed.replay.inputs import (
     builder,
@@ -144,13 +144,10 @@ def _made(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Result]
     if processes == 1 or len(cells) < 2:
         yield from ((each, result_of(each)) for each in cells)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn"), max_tasks_per_child=1) as pool:
-        tasks = {pool.submit(result_of, each): each for each in cells}
-        try:
-            yield from ((tasks[task], task.result()) for task in as_completed(tasks))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with started(
+        processes, lambda pool: {pool.submit(result_of, each): each for each in cells}, fresh=True
+    ) as tasks:
+        yield from ((tasks[task], task.result()) for task in as_completed(tasks))
 
 
 def _file(out: Path, cell: Cell) -> Path:
