@@ -8,6 +8,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from topologies.units import format_work
@@ -15,6 +16,7 @@ from topologies.units import format_work
 Summary = Mapping[str, Any]
 MISSING = "-"
 MIN_WIDTH = 100
+_WIDEST = 1000
 SPANS_SHOWN = 3
 
 
@@ -195,9 +197,11 @@ def tables(summary: Summary) -> list[Table]:
 
 
 def show(tables_to_show: Iterable[Table], console: Console | None = None) -> None:
-    """Print tables; on standard output unless a console is given."""
+    """Print tables; on standard output unless a console is given, and then as wide as they are."""
     out = console or _console()
     for table in tables_to_show:
+        if console is None:
+            out.width = max(out.width, Measurement.get(out, out.options.update(width=_WIDEST), table).maximum)
         out.print(table)
 
 
