@@ -30,12 +30,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """A running job gives its GPUs back and waits again."""
+    """A running job gives its GPUs back and waits again, from now on never beside ``apart_from``."""
 
     job: str
     time_s: float
     reason: str
     pause_s: float = 0.0
+    apart_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,11 @@ class ClusterState:
             case Requeue() | Promote():
                 return self
 
+    def measured(self, speeds: Mapping[str, float]) -> ClusterState:
+        """Return the state with the ``speeds`` of running jobs, as shares of those alone."""
+        running = {name: replace(self.running[name], speed=speed) for name, speed in speeds.items()}
+        return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
+
     def _packed(self, action: Pack) -> ClusterState:
         """Those that are on these GPUs already go on there; what a placer wrote down about them holds for all."""
         there = [self.running[name] for name in action.jobs if name in self.running]
@@ -131,7 +136,8 @@ class ClusterState:
             state = state.end(each.name)
         for each in members:
             others = tuple(name for name in action.jobs if name != each.name)
-            state = state._with(replace(each, packed_with=others), shared=each is not members[0])
+            packed = replace(each, packed_with=others, packed_s=self.time_s, speed=None)
+            state = state._with(packed, shared=each is not members[0])
         return state
 
     def _member(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...]) -> Running:

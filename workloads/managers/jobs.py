@@ -19,6 +19,8 @@ class Waiting:
 
     An ``opportunistic`` job has whatever is idle, and may have to leave for any other.
 
+    ``apart_from`` are jobs with which it is not to share GPUs again.
+
     ``started_s`` is when it first started, ``waiting_since_s`` when it last joined those that wait (None for
     both: it has not run yet). ``ran_s`` counts the seconds of earlier stretches; like ``attained_service_s`` it
     begins anew when the job is promoted. ``number`` counts the jobs as they came, for ties.
@@ -40,6 +42,7 @@ class Waiting:
     least_gpus: int | None = None
     most_gpus: int | None = None
     opportunistic: bool = False
+    apart_from: tuple[str, ...] = ()
     started_s: float | None = None
     waiting_since_s: float | None = None
     ran_s: float = 0.0
@@ -55,7 +58,8 @@ class Waiting:
 class Running:
     """A job on its ``gpus`` (node names) since ``since_s``; ``job`` is what it asked for.
 
-    ``bound`` is what its placer wrote down (:class:`Placement`), ``packed_with`` the jobs on the same GPUs.
+    ``bound`` is what its placer wrote down (:class:`Placement`), ``packed_with`` the jobs on the same GPUs since
+    ``packed_s``. ``speed`` is how fast it has been there, as a share of its speed alone; None where nobody measures.
     """
 
     job: Waiting
@@ -63,6 +67,8 @@ class Running:
     since_s: float
     bound: tuple[str, ...] = ()
     packed_with: tuple[str, ...] = ()
+    packed_s: float | None = None
+    speed: float | None = None
 
     @property
     def name(self) -> str:

@@ -42,6 +42,8 @@ class Ledger:
         self._changes = manager.capacity.changes(fabric)
         self._next_change = next(self._changes, None)
         self._always = bool(getattr(manager.policy, "changes_running", False))
+        self._measures = bool(getattr(manager.policy, "measures_packs", False))
+        self._left_when_packed: dict[str, tuple[float, float]] = {}
         self._wake_s = inf
         self._count = 0
         self.refused: dict[str, str] = {}
@@ -82,6 +84,7 @@ class Ledger:
     def decide(self, now_s: float, remaining: Remaining = lambda _name: None) -> list[Action]:
         """Ask about everything that has happened until ``now_s``; return what is to be carried out, in order."""
         self._count_waits(now_s)
+        self._measure_packs(now_s, remaining)
         self._collect(now_s)
         done: list[Action] = []
         for event in self._events:
@@ -97,6 +100,18 @@ class Ledger:
         self._wake_s = self._next_wake(now_s)
         self._why = self._causes(now_s)
         return done
+
+    def _measure_packs(self, now_s: float, remaining: Remaining) -> None:
+        """How fast packed jobs have been since they are: what has gone of them, per second."""
+        speeds: dict[str, float] = {}
+        for name, (since_s, left_s) in tuple(self._left_when_packed.items()):
+            running = self.state.running.get(name)
+            left = remaining(name) if running is not None and running.packed_with else None
+            if left is None:
+                del self._left_when_packed[name]
+            elif now_s > since_s:
+                speeds[name] = (left_s - left) / (now_s - since_s)
+        self.state = self.state.measured(speeds)
 
     def _count_waits(self, now_s: float) -> None:
         """Book what has passed under the causes that held."""
@@ -139,10 +154,14 @@ class Ledger:
                 del self._waiting[action.job]
             case Pack():
                 for name in action.jobs:
-                    self._waiting.pop(name, None)
+                    waited = self._waiting.pop(name, None)
+                    left = self._left_of(name, waited, state, remaining) if self._measures else None
+                    if left is not None:
+                        self._left_when_packed[name] = (now_s, left)
             case Preempt():
                 left = remaining(action.job)
                 job = state.running[action.job].until(now_s)
+                job = replace(job, apart_from=(*job.apart_from, *action.apart_from))
                 self._waiting[action.job] = job if left is None else replace(job, remaining_s=left)
                 self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
             case Requeue():
@@ -154,6 +173,14 @@ class Ledger:
                 self._waiting[action.job] = replace(job, attained_service_s=0.0, ran_s=0.0, waiting_since_s=now_s)
             case _:
                 pass  # the state says it all
+
+    @staticmethod
+    def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:
+        """Seconds that are left of a job that waits, has just started, or runs."""
+        if waited is not None:
+            return waited.left_s
+        running = state.running[name]
+        return running.job.left_s if running.since_s == state.time_s else remaining(name)
 
     def _next_wake(self, now_s: float) -> float:
         asking = self._asking()

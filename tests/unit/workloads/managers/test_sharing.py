@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from workloads.managers.actions import Action, Migrate, Pack, Preempt, Start
 from workloads.managers.cluster import ClusterState, empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
+from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
 from workloads.managers.points import Ended, Event, Submitted, Tick
 from workloads.managers.registry import manager
@@ -118,6 +120,42 @@ def test_one_of_a_pair_moves_to_gpus_that_become_free() -> None:
     assert isinstance(move, Migrate) and move.job == "a" and move.pause_s == 1.5
     assert partners(after) == {"a": {"a"}, "b": {"b"}}
     assert after.free_gpus == 0
+
+
+def packed(*speeds: float) -> ClusterState:
+    state = EMPTY.start(job("a"), HOST0).after(Pack((job("a"), job("b")), HOST0, 0.0, "overload"))
+    state = state.start(job("c"), HOST1).at(60.0)
+    return state.measured(dict(zip("ab", speeds, strict=True))) if speeds else state
+
+
+def test_a_pair_is_tried_and_undone_if_it_makes_less_progress_than_one_alone() -> None:
+    assert PACKING.policy.wakes_at(packed().at(10.0), []) == 60.0  # type: ignore[attr-defined]
+    assert decided(PACKING, packed(0.5, 0.3).at(59.0), [], Tick())[0] == ()
+    assert decided(PACKING, packed(0.6, 0.5), [], Tick())[0] == decided(PACKING, packed(), [], Tick())[0] == ()
+    (undo,), after = decided(PACKING, packed(0.5, 0.3), [job("d", 1)], Tick())
+    assert undo == Preempt("b", 60.0, "together 0.80 of one alone", apart_from=("a",))
+    assert partners(after)["a"] == {"a"}
+
+
+def test_a_pair_that_did_not_gain_is_not_made_again() -> None:
+    state = EMPTY.start(job("a"), HOST0).start(job("c"), HOST1)
+    for seed in range(8):
+        again = replace(job("b"), apart_from=("a",))
+        (pack,), _ = decided(manager(policy="packing", seed=seed), state, [again], Ended("x"))
+        assert isinstance(pack, Pack) and pack.jobs == ("c", "b")
+
+
+def test_what_a_pair_makes_is_measured_while_it_runs() -> None:
+    ledger = Ledger(PACKING, FABRIC)
+    for name in "abc":
+        ledger.submit(job(name, left_s=1000.0))
+    ledger.decide(0.0, lambda name: 1000.0)
+    assert partners(ledger.state)["c"] == {"c", "a"} or partners(ledger.state)["c"] == {"c", "b"}
+    assert ledger.next_s() == 60.0
+    actions = ledger.decide(60.0, lambda name: 980.0)  # a third of a second per second, each
+    assert [type(each) for each in actions] == [Preempt]
+    (waiting,) = ledger.waiting
+    assert waiting.remaining_s == 980.0 and len(waiting.apart_from) == 1
 
 
 @st.composite
