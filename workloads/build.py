@@ -6,16 +6,17 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from topologies.fabric import Fabric
-from workloads.collectives import COLLECTIVES, Channel, Message, expand
+from workloads.collectives import COLLECTIVES, Channel, Message, expand, returned
 from workloads.connections import PortBook
 from workloads.errors import JobError
+from workloads.experts import Experts, forward_pass
 from workloads.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
 from workloads.inside import LinkBytes, inside_bytes
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
-from workloads.layout import layout_of
+from workloads.layout import Layout, layout_of
 from workloads.model import Model, PhaseTemplate
 from workloads.models import CATALOGUE, LAYERS
 from workloads.placement import Request, place
@@ -36,7 +37,8 @@ class JobSpec:
     the model's FLOP/s. ``communication_bytes`` is S per GPU, all collectives of an iteration added
     up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
-    iteration of the job. A job that is ``packed_with`` another has that one's GPUs.
+    iteration of the job. ``experts``: how those of a mixture lie and what is asked of them; None for all alike.
+    A job that is ``packed_with`` another has that one's GPUs.
     """
 
     name: str
@@ -53,6 +55,7 @@ class JobSpec:
     jitter: float = 0.0
     stragglers: tuple[Straggler, ...] = ()
     gradients: Gradients = AS_IN_THE_CATALOGUE
+    experts: Experts | None = None
     packed_with: str | None = None
 
 
@@ -82,6 +85,7 @@ def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBoo
 
 def check_job(spec: JobSpec) -> None:
     """Raise :class:`JobError` if the job cannot be built, wherever it is placed."""
+    of_experts = None if spec.experts is None else spec.experts.problem()
     rules = (
         (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
         (spec.model in CATALOGUE, f"unknown model '{spec.model}'{_suggestion(spec.model)}"),
@@ -100,6 +104,9 @@ def check_job(spec: JobSpec) -> None:
          f"gradients.background needs all-to-alls to go on beside, model '{spec.model}' has none"),
         (not spec.gradients.ralp or spec.model not in CATALOGUE or spec.model in LAYERS,
          f"gradients.ralp needs a convolutional network, model '{spec.model}' is none"),
+        (spec.experts is None or spec.model not in CATALOGUE or CATALOGUE[spec.model].expert_share > 0,
+         f"experts needs a mixture of experts, model '{spec.model}' is none"),
+        (of_experts is None, str(of_experts)),
     )  # fmt: skip
     for holds, message in rules:
         if not holds:
@@ -153,11 +160,14 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
     model = CATALOGUE[spec.model]
+    if spec.experts is not None and spec.experts.inference:
+        model = forward_pass(model)
     every = spec.gradients.every
     compute, flops = (every * amount for amount in _work(spec, model))
-    layout = layout_of(gpus, fabric)
+    tokens = () if spec.experts is None else spec.experts.tokens(len(gpus))
+    layout = layout_of(gpus, fabric, tokens)
     templates = exchanged(_templates(spec, model), spec.gradients)
-    expanded = [(template, expand(template.collective, layout, template.bytes)) for template in templates]
+    expanded = [(template, _messages(template, layout)) for template in templates]
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
         name=spec.name,
@@ -172,8 +182,25 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         iterations=math.ceil(spec.iterations / every),
         start_s=spec.start_s,
         jitter=spec.jitter,
-        stragglers=spec.stragglers,
+        stragglers=_stragglers(spec, model, gpus, tokens),
     )
+
+
+def _messages(template: PhaseTemplate, layout: Layout) -> tuple[Message, ...]:
+    messages = expand(template.collective, layout, template.bytes)
+    return returned(messages) if template.returning else messages
+
+
+def _stragglers(
+    spec: JobSpec, model: Model, gpus: Sequence[str], tokens: Sequence[float]
+) -> tuple[Straggler, ...]:
+    """The job's own, and GPUs whose experts get more or fewer tokens than the mean."""
+    factors = {
+        gpu: 1.0 + model.expert_share * (len(gpus) * share - 1.0) for gpu, share in zip(gpus, tokens, strict=False)
+    }
+    for straggler in spec.stragglers:
+        factors[straggler.gpu] = factors.get(straggler.gpu, 1.0) * straggler.factor
+    return tuple(Straggler(gpu, factor) for gpu, factor in factors.items() if abs(factor - 1.0) > 1e-9)
 
 
 def _work(spec: JobSpec, model: Model) -> tuple[float, float]:
@@ -191,12 +218,12 @@ def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
         scale *= exchanged_share(LAYERS[spec.model], model.batch)
     only_alltoall = all(phase.collective == "alltoall" for phase in model.phases)
     return tuple(
-        PhaseTemplate(
-            phase.share,
-            spec.collective if spec.collective and (only_alltoall or phase.collective != "alltoall")
+        replace(
+            phase,
+            collective=spec.collective if spec.collective and (only_alltoall or phase.collective != "alltoall")
             else phase.collective,
-            phase.bytes * scale,
-            phase.overlap if spec.overlap is None else spec.overlap,
+            bytes=phase.bytes * scale,
+            overlap=phase.overlap if spec.overlap is None else spec.overlap,
         )
         for phase in model.phases
     )  # fmt: skip

@@ -15,7 +15,8 @@ share included. n counts hosts unless said otherwise. What happens inside a host
 ``scattered-ring``        allreduce: one ring of all G GPUs that goes from host to host at every step, as ranks
                           that were dealt out host by host form it. A GPU sends 2(G-1)/G S by its NIC
 ``alltoall``              every host pair exchanges S g g'/G bytes each way (g, g' GPUs on the two
-                          hosts, G in the job) spread over the rails, the k-th NIC to the k-th
+                          hosts, G in the job) spread over the rails, the k-th NIC to the k-th. Where experts
+                          are not equally popular, a host whose GPUs get the share w of the tokens is sent S g w
 ``parameter-server``      a shard of the model at each of G GPUs: gradients to it, parameters from it. Every host
                           pair exchanges 2 S g g'/G bytes each way, spread over the rails
 ``point-to-point``        pipeline stages: every host sends S per GPU to the next, the last to none
@@ -29,7 +30,7 @@ halving-doubling are left out: their messages wait for two others, which a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -155,19 +156,23 @@ def _send(layout: Layout, role: str, source: HostShare, target: HostShare, size:
             yield Message(Channel(role, source_port, target_port), size / layout.rails / len(pairs))
 
 
-def _alltoall(layout: Layout, size: float) -> Iterator[Message]:
+def _pairs(layout: Layout) -> Iterator[tuple[HostShare, HostShare]]:
     """Hosts start with their successor, so that the first messages of all do not meet at one host."""
     shares, hosts = layout.shares, len(layout.shares)
     for step in range(1, hosts):
         for index, source in enumerate(shares):
-            target = shares[(index + step) % hosts]
-            yield from _send(layout, "alltoall", source, target, size * source.gpus * target.gpus / layout.gpus)
+            yield source, shares[(index + step) % hosts]
+
+
+def _alltoall(layout: Layout, size: float) -> Iterator[Message]:
+    for source, target in _pairs(layout):
+        yield from _send(layout, "alltoall", source, target, size * source.gpus * sum(target.tokens))
 
 
 def _parameter_server(layout: Layout, size: float) -> Iterator[Message]:
     """Both directions at once: the next iteration's parameters are taken while gradients are pushed."""
-    for message in _alltoall(layout, 2 * size):
-        yield replace(message, channel=replace(message.channel, role="server"))
+    for source, target in _pairs(layout):
+        yield from _send(layout, "server", source, target, 2 * size * source.gpus * target.gpus / layout.gpus)
 
 
 def _point_to_point(layout: Layout, size: float) -> Iterator[Message]:
@@ -203,6 +208,13 @@ def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
     if size == 0 or len(layout.shares) < 2:
         return ()
     return tuple(COLLECTIVES[collective](layout, size))
+
+
+def returned(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages that wait for nothing, each the other way round."""
+    return tuple(
+        replace(each, channel=Channel(each.channel.role, each.channel.target, each.channel.source)) for each in messages
+    )
 
 
 def bus_factor(collective: str, participants: int) -> float:

@@ -16,7 +16,8 @@ N NICs, G GPUs in all; the way NCCL does it: rings inside a host, rings or pairs
 ``ring``                  the host's part of the flat ring: each but the last sends 2(N-1)/N S to the
                           next; in a job of one host a closed ring of its g GPUs, 2(g-1)/g S each
 ``alltoall``              each GPU sends S/G to every other on its host, and what came in for another
-                          rail, (G-g)/G (R-1)/R S, on to the others evenly
+                          rail, (G-g)/G (R-1)/R S, on to the others evenly; with w in place of 1/G to a GPU
+                          whose experts get the share w of the tokens
 ``scattered-ring``        2(G-1)/G S from each GPU to the next where that is on the same host: nowhere, if all
                           hosts have as many GPUs
 ``parameter-server``      each GPU sends 2 S/G to every other on its host
@@ -49,7 +50,8 @@ def inside_bytes(layout: Layout, phase: PhaseTemplate, messages: Iterable[Messag
     if fabric.intra_host != "instant":
         for share in layout.shares:
             for source, target, moved in _between_gpus(phase.collective, layout, share, phase.bytes):
-                _add(total, _gpu_to_gpu(fabric, source, target), moved)
+                way = (target, source) if phase.returning else (source, target)
+                _add(total, _gpu_to_gpu(fabric, *way), moved)
     if fabric.inside == "emulated" or fabric.intra_host == "pcie":
         for message in messages:
             _add_way_to_network(total, layout, message)
@@ -69,9 +71,11 @@ def _between_gpus(collective: str, layout: Layout, share: HostShare, size: float
     if collective == "parameter-server":
         yield from ((source, target, 2 * size / layout.gpus) for source, target in permutations(names, 2))
     elif collective == "alltoall":
-        elsewhere = (layout.gpus - gpus) / layout.gpus * (layout.rails - 1) / layout.rails
-        each = size / layout.gpus + size * elsewhere / (gpus - 1)
-        yield from ((source, target, each) for source, target in permutations(names, 2))
+        passed_on = (layout.gpus - gpus) * (layout.rails - 1) / layout.rails / (gpus - 1)
+        wanted = dict(zip(names, share.tokens, strict=True))
+        yield from (
+            (source, target, size * wanted[target] * (1 + passed_on)) for source, target in permutations(names, 2)
+        )
     elif collective == "scattered-ring" and len(layout.shares) > 1:
         moved, own = 2 * (layout.gpus - 1) / layout.gpus * size, set(names)
         yield from ((*pair, moved) for pair in scattered_pairs(layout) if own.issuperset(pair))

@@ -5,7 +5,7 @@ The unit that takes part in a collective over the network is a NIC with the GPUs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from topologies.fabric import Fabric
@@ -13,12 +13,16 @@ from topologies.fabric import Fabric
 
 @dataclass(frozen=True, slots=True)
 class HostShare:
-    """A job's ``gpus`` on one host, and the NICs of the fabric nearest to them, in order; ``names`` are the GPUs'."""
+    """A job's ``gpus`` on one host, and the NICs of the fabric nearest to them, in order; ``names`` are the GPUs'.
+
+    ``tokens``: the share of all tokens that the experts of each of these GPUs get.
+    """
 
     host: str
     gpus: int
     nics: tuple[str, ...]
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    tokens: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -52,15 +56,18 @@ class Layout:
         return tuple(zip(self.fabric.nics[source].ports, self.fabric.nics[target].ports, strict=False))
 
 
-def layout_of(gpus: Sequence[str], fabric: Fabric) -> Layout:
-    """Return the layout of ``gpus`` (node names); ``KeyError`` for a GPU the fabric lacks."""
-    by_host: dict[str, list[str]] = {}
-    for gpu in gpus:
-        by_host.setdefault(fabric.host_of_gpu[gpu], []).append(gpu)
+def layout_of(gpus: Sequence[str], fabric: Fabric, tokens: Sequence[float] = ()) -> Layout:
+    """Return the layout of ``gpus`` (node names), which get ``tokens`` (shares; equal ones if not given).
+
+    ``KeyError`` for a GPU the fabric lacks.
+    """
+    by_host: dict[str, dict[str, float]] = {}
+    for gpu, share in zip(gpus, tokens or [1 / len(gpus)] * len(gpus), strict=True):
+        by_host.setdefault(fabric.host_of_gpu[gpu], {})[gpu] = share
     return Layout(tuple(_share(fabric, host, members) for host, members in by_host.items()), fabric)
 
 
-def _share(fabric: Fabric, host: str, gpus: Sequence[str]) -> HostShare:
-    used = {fabric.nic_of_gpu[gpu] for gpu in gpus}
+def _share(fabric: Fabric, host: str, tokens: Mapping[str, float]) -> HostShare:
+    used = {fabric.nic_of_gpu[gpu] for gpu in tokens}
     nics = tuple(nic for nic in fabric.hosts[host].nics if nic in used)
-    return HostShare(host, len(gpus), nics, tuple(gpus))
+    return HostShare(host, len(tokens), nics, tuple(tokens), tuple(tokens.values()))

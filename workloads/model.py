@@ -17,6 +17,7 @@ class PhaseTemplate:
     """A stretch of an iteration: ``share`` of its compute, then ``collective`` over ``bytes`` per GPU.
 
     ``bytes`` is S of :mod:`workloads.collectives`. ``overlap`` and ``background`` as in :class:`workloads.job.Phase`.
+    ``returning``: its messages go the other way round, from the experts that tokens were sent to.
     """
 
     share: float
@@ -24,6 +25,7 @@ class PhaseTemplate:
     bytes: float
     overlap: float
     background: bool = False
+    returning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Model:
     ``parameters`` of the whole model; ``flops_per_gpu`` of one iteration, forward and backward;
     ``gradient_bytes`` is what the gradient allreduce exchanges per model replica;
     ``achieved_flops`` the FLOP/s assumed on one A100; ``batch`` the samples per GPU and iteration.
+    ``expert_share`` of the compute is that of experts.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Model:
     layout: str
     phases: tuple[PhaseTemplate, ...]
     sources: tuple[str, ...]
+    expert_share: float = 0.0
 
     def __post_init__(self) -> None:
         total = sum(phase.share for phase in self.phases)

@@ -101,16 +101,17 @@ def _moe(name: str, title: str, shape: SwitchTransformer, batch: int, length: in
     forward, backward = 1 / 6, 2 / 6
     phases = (
         PhaseTemplate(forward, "alltoall", exchange, 0.0),
-        PhaseTemplate(forward, "alltoall", exchange, 0.0),
+        PhaseTemplate(forward, "alltoall", exchange, 0.0, returning=True),
         PhaseTemplate(backward / 2, "alltoall", exchange, 0.0),
-        PhaseTemplate(backward, "alltoall", exchange, 0.0),
+        PhaseTemplate(backward, "alltoall", exchange, 0.0, returning=True),
         PhaseTemplate(backward / 2, "hierarchical", gradient, OVERLAP),
     )
     flops = BACKWARD_AND_FORWARD * shape.forward_flops(batch, length, capacity)
+    experts = shape.expert_flops(batch, length, capacity) / shape.forward_flops(batch, length, capacity)
     sources = (_SWITCH, f"batch: {batch} sequences of {length} tokens per GPU, capacity factor {capacity:g}")
     return Model(
         name, title, shape.parameters, flops, gradient, EXPERT_FLOPS, batch,
-        "expert parallel over all GPUs, the rest data parallel", phases, sources,
+        "expert parallel over all GPUs, the rest data parallel", phases, sources, experts,
     )  # fmt: skip
 
 

@@ -114,8 +114,13 @@ class SwitchTransformer:
         tokens, h = sequences * length, self.hidden
         attention = self.layers * (2 * 12 * h * h + 3 * 4 * length * h)
         plain = (2 * self.layers - self.expert_layers) * 2 * self._block
-        routed = self.expert_layers * (capacity * 2 * self._block + 2 * h * self.experts)
-        return tokens * (attention + plain + routed + 2 * h * self.vocabulary)
+        routers = self.expert_layers * 2 * h * self.experts
+        outside = tokens * (attention + plain + routers + 2 * h * self.vocabulary)
+        return outside + self.expert_flops(sequences, length, capacity)
+
+    def expert_flops(self, sequences: float, length: int, capacity: float) -> float:
+        """What of :meth:`forward_flops` the experts do."""
+        return sequences * length * self.expert_layers * capacity * 2 * self._block
 
     def exchange_bytes(self, sequences: float, length: int, capacity: float, element: int = 2) -> float:
         """Bytes a GPU hands to one all-to-all: its tokens of one expert layer, padded by ``capacity``.

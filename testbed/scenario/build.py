@@ -71,6 +71,7 @@ def _specs(job: JobSpec, fabric: Fabric) -> list[workloads_build.JobSpec]:
             jitter=job.jitter,
             stragglers=tuple(Straggler(entry.gpu, entry.factor) for entry in job.stragglers),
             gradients=Gradients() if job.gradients is None else job.gradients.value(),
+            experts=None if job.experts is None else job.experts.value(),
         )
         for name in job_names(job)
     ]

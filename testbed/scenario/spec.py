@@ -38,6 +38,7 @@ from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.collectives import COLLECTIVES
+from workloads.experts import Experts
 from workloads.gradients import CATALOGUE_BITS, Gradients
 
 JOB_NAME: Final = r"^[A-Za-z]\w*(-\w+)*$"
@@ -139,6 +140,22 @@ class GradientsSpec(_Spec):
         )
 
 
+class ExpertsSpec(_Spec):
+    """Where the experts of a job lie and what is asked of them; see :class:`workloads.experts.Experts`."""
+
+    popularity: tuple[Number, ...] = Field(min_length=1, description="tokens that each expert is expected to get")
+    routed: tuple[Number, ...] | None = Field(None, description="tokens that each expert gets, if not as expected")
+    placement: Literal["even", "popular"] = Field(
+        "even", description="even: as many GPUs for each; popular: GPUs in proportion to popularity"
+    )
+    corrected: Flag = Field(False, description="whether GPUs follow what is routed, once that is known")
+    inference: Flag = Field(False, description="whether iterations are forward passes, without gradients")
+
+    def value(self) -> Experts:
+        """Return them as jobs take them."""
+        return Experts(self.popularity, self.routed, self.placement, self.corrected, self.inference)
+
+
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
@@ -188,6 +205,7 @@ class JobSpec(_Spec):
     )
     stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
     gradients: GradientsSpec | None = Field(None, description="their exchange: fewer bytes, less often, earlier")
+    experts: ExpertsSpec | None = Field(None, description="the GPUs and tokens of each expert of a mixture")
     virtual_cluster: str = Field("", description="the virtual cluster it belongs to; with a manager")
     least_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
     most_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")

@@ -1,37 +1,18 @@
-"""What systems inside a job decide: Lina's devices for experts, RALP's cut, what becomes of jobs."""
+"""What systems inside a job decide: RALP's cut, what becomes of jobs."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topologies.clos import clos
 from workloads.build import JobError, JobSpec, build_jobs
 from workloads.convnets import vgg
 from workloads.gradients import Gradients
-from workloads.lina import devices_of, hosts_of_packed
 from workloads.parameter_server import server_egress
 from workloads.ralp import VGG16, best_cut, exchanged_share, traffic
 from workloads.traces.fates import SHARES, ended_early, fate_of, with_prerun, without_repeats
-
-
-def test_linas_devices_for_experts() -> None:
-    assert devices_of([8, 4, 2, 2], 8) == [4, 2, 1, 1]
-    assert devices_of([50, 30, 12, 8], 4) == [2, 1, 1, 0]
-    assert hosts_of_packed([2, 1, 1, 0], [50, 30, 12, 8]) == {3: 2}
-
-
-@given(st.lists(st.integers(0, 100), min_size=1, max_size=16).filter(any), st.integers(1, 64))
-def test_devices_add_up_and_follow_popularity(popularity: list[int], devices: int) -> None:
-    counts = devices_of(popularity, devices)
-    assert sum(counts) == devices
-    for one in range(len(counts)):
-        assert abs(counts[one] - devices * popularity[one] / sum(popularity)) < 1
-        assert all(counts[one] >= counts[other] for other in range(len(counts)) if popularity[one] > popularity[other])
-    assert set(hosts_of_packed(counts, popularity)) == {place for place, count in enumerate(counts) if count == 0}
 
 
 def test_ralp_on_vgg16_moves_nine_times_less() -> None:
