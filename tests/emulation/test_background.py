@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from emulation_runs import Finished, run_text
 
@@ -13,13 +11,14 @@ from workloads.analysis import isolated
 pytestmark = pytest.mark.emulation
 
 SCENARIO = """
-fabric: {kind: clos, hosts: 4, gpus_per_host: 1, nics_per_host: 1, tors: 1, aggregations: 1,
+fabric: {kind: clos, hosts: 8, gpus_per_host: 1, nics_per_host: 1, tors: 1, aggregations: 1,
          port_rate: 100Gbps, fabric_rate: 100Gbps}
 jobs:
   - {name: moe, model: moe, placement: [h0, h1, h2, h3], compute: 0.4s, communication: 15GB, overlap: 0,
      gradients: {background: true}}
+  - {name: last, model: moe, placement: [h4, h5, h6, h7], compute: 0.4s, communication: 15GB, overlap: 0}
 schedulers: [ecmp, lina]
-measure: {iterations: 8, warmup: 2, limit: 60s}
+measure: {iterations: 6, warmup: 1, limit: 60s}
 scale: {bandwidth: 2500, time: 1}
 """
 
@@ -35,10 +34,13 @@ def test_all_to_alls_have_a_level_of_their_own_under_lina_only(background: Finis
     assert not background.decisions("ecmp")[-1]["levels"]
 
 
-def test_a_step_with_all_to_alls_first_takes_what_the_analysis_says(background: Finished, tmp_path: Path) -> None:
+def test_gradients_behind_all_to_alls_save_what_the_analysis_says(background: Finished) -> None:
     background.skip_if_disturbed()
     (experiment, *_) = prepare(str(background.directory / "scenario.yaml"), engine="flow").experiments
-    expected = isolated(experiment.jobs[0], experiment.fabric).iteration_s
-    steps = {name: background.job(name, "moe")["iteration_s"]["mean"] for name in ("ecmp", "lina")}
-    assert steps["lina"] == pytest.approx(expected, rel=0.03)
-    assert steps["lina"] <= steps["ecmp"] * 1.01
+    expected = {job.name: isolated(job, experiment.fabric).iteration_s for job in experiment.jobs}
+    assert expected["moe"] < 0.85 * expected["last"]
+    for scheduler in ("ecmp", "lina"):
+        # An all-to-all takes some packets longer than links shared evenly, in both jobs: one is measured by the other.
+        steps = {name: background.job(scheduler, name)["iteration_s"]["mean"] for name in expected}
+        assert steps["moe"] / steps["last"] == pytest.approx(expected["moe"] / expected["last"], rel=0.05)
+        assert expected["last"] < steps["last"] < 1.06 * expected["last"]
