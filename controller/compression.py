@@ -13,11 +13,12 @@ by itself; one whose longest chain has no more than K jobs loses nothing and nee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress as where
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
+
+from controller.link_users import LinkUsers
 
 Edges = Mapping[tuple[str, str], float]
 """(higher job, lower job) -> intensity of the higher."""
@@ -35,20 +36,22 @@ def contention_edges(
 ) -> dict[tuple[str, str], float]:
     """Return the contention DAG of the jobs in ``order`` (highest priority first); ``links`` are what each uses."""
     number: dict[str, int] = {}
-    used = {job: sum(1 << number.setdefault(link, len(number)) for link in links[job]) for job in order}
-    return contention_edges_of_bits(order, used, intensity)
+    users = LinkUsers()
+    for job in order:
+        users.put(job, {number.setdefault(link, len(number)) for link in links[job]})
+    return contention_edges_among(order, users, intensity)
 
 
-def contention_edges_of_bits(
-    order: Sequence[str], used: Mapping[str, int], intensity: Mapping[str, float]
+def contention_edges_among(
+    order: Sequence[str], users: LinkUsers, intensity: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
-    """As :func:`contention_edges`, with the links that a job uses as the bits of a whole number."""
+    """As :func:`contention_edges`, for jobs of which ``users`` knows who shares a link."""
+    rank = {job: place for place, job in enumerate(order)}
     edges: dict[tuple[str, str], float] = {}
-    sets = [used[job] for job in order]
-    for rank, higher in enumerate(order):
-        own, weight = sets[rank], intensity[higher]
-        shared = map(own.__and__, sets[rank + 1 :])
-        edges.update(((higher, lower), weight) for lower in where(order[rank + 1 :], shared))
+    for place, higher in enumerate(order):
+        weight = intensity[higher]
+        below = sorted(other for job in users.beside(higher) if (other := rank.get(job, -1)) > place)
+        edges.update(((higher, order[other]), weight) for other in below)
     return edges
 
 

@@ -8,9 +8,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from controller.compression import compress, contending, contention_edges_of_bits, first_levels_own
+from controller.compression import compress, contending, contention_edges_among, first_levels_own
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
 from controller.intensity import Profile, measured_profile, shared_nic_links
+from controller.link_users import LinkUsers
 from controller.path_selection import PlacedJob, Placement
 from controller.placement_index import FabricIndex, JobIndex
 from controller.port_probing import Wanted, source_ports
@@ -76,6 +77,7 @@ class Crux:
         if self._measured or self._profiles_first:
             self.events = JOB_EVENTS | {JobProfiled}
         self._kept: _Kept | None = None
+        self._users = LinkUsers()
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return paths for all flows, and levels for all jobs that share a link with another."""
@@ -102,7 +104,7 @@ class Crux:
     def _placed_jobs(self, view: ClusterView) -> dict[str, PlacedJob]:
         """The running jobs as arrays, those of the last call as they are."""
         if self._kept is None or self._kept.index.fabric is not view.fabric:
-            self._kept = _Kept(FabricIndex(view.fabric), {})
+            self._kept, self._users = _Kept(FabricIndex(view.fabric), {}), LinkUsers()
         index, held = self._kept.index, self._kept.jobs
         jobs = {
             name: held[name] if name in held and held[name].index.job is job else PlacedJob(JobIndex(job, index))
@@ -136,8 +138,8 @@ class Crux:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
         order = [name for name in priority_order(priorities) if name not in profiling]
-        used = {name: placements[name].used for name in order}
-        edges = contention_edges_of_bits(order, used, {name: found.intensity for name, found in senders.items()})
+        self._users.follow({name: placed.used for name, placed in placements.items()})
+        edges = contention_edges_among(order, self._users, {name: found.intensity for name, found in senders.items()})
         jobs = contending(order, edges)
         first = 1 if profiling and view.levels > 1 else HIGHEST
         levels = self._levels_of(jobs, edges, view.levels - first, view.seed)

@@ -25,8 +25,9 @@ class Placement:
         links = job.links_of(choice)
         self.paths: dict[str, Path] = job.paths(choice)
         self.profile: Profile = job.profile(links)
-        self.used = job.index.bits(np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie)))
-        """The links the job sends over, as bits: those of its paths, and PCIe switch to NIC at both ends."""
+        used = np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie))
+        self.used = frozenset(used[used < job.index.absent].tolist())
+        """The links the job sends over, by number: those of its paths, and PCIe switch to NIC at both ends."""
 
 
 class PlacedJob:

@@ -102,13 +102,6 @@ class FabricIndex:
             self._bundles[key] = Bundle(paths, numbers, hash_tree(self.fabric, paths))
         return self._bundles[key]
 
-    def bits(self, links: Numbers) -> int:
-        """The set ``links`` as the bits of one whole number."""
-        member = np.zeros(self.closed + 1, np.uint8)
-        member[links] = 1
-        member[self.absent :] = 0
-        return int.from_bytes(np.packbits(member).tobytes(), "big")
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:

@@ -37,6 +37,9 @@ LEAST_CHUNK_PACKETS: Final = 1
 LEAST_ALLTOALL_PACKETS: Final = 20
 """Fewer full packets than these, at the largest dilation, are no picture of the collective: ``auto`` refuses."""
 
+STEERED_SHARE: Final = 0.5
+"""Share of the budget up to which packets are steered: it takes 3 to 4 % of two CPUs where a run asks for all of it."""
+
 LONGEST_RUN_S: Final = 3600.0
 """Seconds of wall clock that ``auto`` lets one scheduler's run be planned for."""
 
@@ -88,6 +91,11 @@ def peak_load(fabric: Fabric, jobs: Sequence[Job], scale: Scale, budget: Budget 
     hops = _hops(fabric, jobs)
     load = _bit_hops_per_s(fabric, hops) / scale.bandwidth / _packet_bits(scale.mtu)
     return Load(load, budget.at(scale.mtu, len(hops)))
+
+
+def room_to_steer(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> bool:
+    """Whether one CPU may take in all packets of an interface; not where nobody knows yet which jobs will come."""
+    return bool(jobs) and peak_load(fabric, jobs, scale).share <= STEERED_SHARE
 
 
 def grain(jobs: Sequence[Job], scale: Scale) -> Grain:

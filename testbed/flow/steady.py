@@ -10,8 +10,10 @@ so that iterations cut at its ends do not matter. Any number of jobs; the loop o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -152,15 +154,18 @@ def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, in
 
     Of links with the same users only those matter that are not less loaded by everyone than another.
     """
+    uses = Counter(chain.from_iterable(job.loads for job in jobs))
+    several = {link for link, count in uses.items() if count > 1}
     users: dict[int, list[int]] = {}
     for number, job in enumerate(jobs):
-        for link, load in job.loads.items():
-            if load > 0:
+        for link in [link for link in job.loads if link in several]:
+            if job.loads[link] > 0:
                 users.setdefault(link, []).append(number)
     groups: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
+    full_s = [job.communication_s for job in jobs]
     for link, who in users.items():
         if len(who) > 1:
-            shares = tuple(jobs[number].loads[link] / jobs[number].communication_s for number in who)
+            shares = tuple(jobs[number].loads[link] / full_s[number] for number in who)
             groups.setdefault(tuple(who), set()).add(shares)
     rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
     count = 0

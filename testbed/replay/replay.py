@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final
@@ -29,11 +29,11 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
+from controller.link_users import LinkUsers
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
 from testbed.flow.steady import Settled, settle
 from testbed.managed.outcome import JobOutcome
-from testbed.replay.groups import groups
 from testbed.replay.outcome import Replayed, Series, Totals
 from testbed.replay.placing import ManagedPlacing
 from testbed.replay.running import COLUMNS, Builder, Request, RunningJob
@@ -83,6 +83,7 @@ class Replay:
         self._preempted: dict[str, RunningJob] = {}
         self._ends: list[tuple[float, int, str]] = []
         self._version = 0
+        self._users = LinkUsers()
         self._next = next(self._coming, None)
         self._decision = Decision()
         self._outcomes: list[JobOutcome] = []
@@ -274,18 +275,18 @@ class Replay:
             for name, running in self._running.items():
                 if running.traffic.sends and self._carry_out(running):
                     touched[name] = None
-        left = 0
-        for running in gone:
-            left |= self._links(running)
-        if left:
-            touched.update((n, None) for n, r in self._running.items() if self._links(r) & left)
-        if last or left:
+        self._users.follow({name: self._uses(running) for name, running in self._running.items()})
+        beside = {name for running in gone for name in self._users.using(self._uses(running))}
+        touched.update((name, None) for name in self._running if name in beside)
+        if last or beside:
             touched.update((n, None) for n in self._old_partners(touched))
         self._settle(touched)
 
-    def _links(self, running: RunningJob) -> int:
-        """What the job may share with others: its links and, if it is packed, its GPUs, as bits."""
-        return running.traffic.links | (1 << self._index.absent + running.pack if running.pack >= 0 else 0)
+    def _uses(self, running: RunningJob) -> Collection[int]:
+        """What the job may share with others: its links and, if it is packed, its GPUs."""
+        if running.pack < 0:
+            return running.traffic.loads
+        return {*running.traffic.loads, self._index.absent + running.pack}
 
     def _old_partners(self, touched: Mapping[str, None]) -> list[str]:
         """Jobs that were in a group with one of ``touched``."""
@@ -317,9 +318,9 @@ class Replay:
 
     def _settle(self, touched: Iterable[str]) -> None:
         """Find the rates of the groups of ``touched``, and of those whose rates held until now only."""
-        links = {name: self._links(running) for name, running in self._running.items()}
         over = [name for name, running in self._running.items() if running.rate_until_s <= self.now_s]
-        for members in groups(links, [*touched, *over]):
+        for joined in self._users.joined([*touched, *over]):
+            members = tuple(name for name in self._running if name in joined)
             self._count_sharers(members)
             if len(members) == 1:
                 self._take_rate(members, 0, 1.0 / self._running[members[0]].fluid.period_s, inf)

@@ -33,8 +33,6 @@ class Traffic:
         self._names = frozenset(flow.id for flow in job.flows)
         self._paths: Sequence[Path] = ()
         self.loads: Mapping[int, float] = {}
-        self.links = 0
-        """The links that carry bytes of the job, as bits of one whole number."""
         self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
 
@@ -51,7 +49,6 @@ class Traffic:
         self._paths = wanted
         self.loads = self._loads(wanted)
         used: Numbers = np.array(list(self.loads), np.intp)
-        self.links = self._index.bits(used)
         sums = np.bincount(self._classes[used], list(self.loads.values()), minlength=len(LINK_CLASSES) + 1)
         self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
         return True
@@ -63,12 +60,11 @@ class Traffic:
         links: Numbers = np.array([numbers[link] for path in paths for link in path], np.intp)
         sizes: Floats = np.repeat(self._flows.bytes, counts)
         pcie, moved = self._flows.pcie_bytes()
-        total = np.bincount(
-            np.concatenate((links, pcie)), np.concatenate((sizes, moved)), minlength=self._index.absent
-        )[: self._index.absent]
-        used = np.flatnonzero(total)
-        seconds = 8 * total[used] / self._index.capacity[used]
-        return dict(zip(used.tolist(), seconds.tolist(), strict=True))
+        used, place = np.unique(np.concatenate((links, pcie)), return_inverse=True)
+        total = np.bincount(place, np.concatenate((sizes, moved)))
+        loaded = (total > 0) & (used < self._index.absent)
+        seconds = 8 * total[loaded] / self._index.capacity[used[loaded]]
+        return dict(zip(used[loaded].tolist(), seconds.tolist(), strict=True))
 
     def fluid(self, decision: Decision, levels: int) -> Fluid:
         """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.

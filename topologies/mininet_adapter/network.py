@@ -27,7 +27,10 @@ QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.d
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """How to carry a fabric out: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue."""
+    """How to carry a fabric out: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
+
+    ``steered``: one CPU takes in all packets of an interface (:mod:`topologies.mininet_adapter.steering`).
+    """
 
     bandwidth_scale: float
     mtu: int
@@ -36,6 +39,7 @@ class NetworkSettings:
     kernel_datapath: bool = False
     discipline: Discipline = "htb"
     shaped: bool = True
+    steered: bool = False
 
 
 @dataclass
@@ -65,7 +69,8 @@ class EmulatedNetwork:
         self._timed("nodes", self._make_nodes)
         self._timed("links", self._make_links)
         self._timed("hosts", self._configure_hosts)
-        self._timed("steering", self._steer)
+        if self.settings.steered:
+            self._timed("steering", self._steer)
 
     def start_switches(self, controller: str | None) -> None:
         """Bring up bridges and queues; ``controller`` is an OpenFlow target such as ``tcp:127.0.0.1:6653``.

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from controller.registry import create
 from testbed.errors import RunFailedError
-from testbed.replay.groups import groups
 from testbed.replay.inputs import builder, stage_times
 from testbed.replay.outcome import Replayed, Series
 from testbed.replay.placing import ManagedPlacing
@@ -105,12 +104,6 @@ def test_a_job_that_could_never_start_is_refused_and_the_others_go_on() -> None:
     done = Replay(FABRIC, create("ecmp"), placing, requests, builder(FABRIC)).run()
     assert placing.refused == {"huge": "job 'huge' asks for 17 GPUs, the fabric has 16"}
     assert [job.name for job in done.jobs] == ["one"]
-
-
-def test_groups_are_jobs_that_share_links_directly_or_through_others() -> None:
-    links = {"a": 0b0001, "b": 0b0011, "c": 0b0110, "d": 0b1000, "e": 0}
-    assert groups(links, ["c", "d"]) == [("a", "b", "c"), ("d",)]
-    assert groups(links, ["e"]) == [("e",)]
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 500.0), st.floats(0.0, 10.0)), min_size=1, max_size=20))

@@ -1,0 +1,71 @@
+"""Who shares a link with whom, kept up to date: a change costs as much as the links of whoever changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Set
+
+
+class LinkUsers:
+    """Jobs and the links they use, by number."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, Collection[int]] = {}
+        self._users: dict[int, set[str]] = {}
+        self._beside: dict[str, set[str]] = {}
+
+    def follow(self, links: Mapping[str, Collection[int]]) -> None:
+        """Let ``links`` be the jobs and what each uses; a collection that is the same object has not changed."""
+        for job in [job for job in self._links if job not in links]:
+            self.remove(job)
+        for job, used in links.items():
+            if self._links.get(job) is not used:
+                self.put(job, used)
+
+    def put(self, job: str, links: Collection[int]) -> None:
+        """Let ``job``, new or known, use ``links``."""
+        self.remove(job)
+        self._links[job] = links
+        beside: set[str] = set()
+        for link in links:
+            users = self._users.setdefault(link, set())
+            beside |= users
+            users.add(job)
+        self._beside[job] = beside
+        for other in beside:
+            self._beside[other].add(job)
+
+    def remove(self, job: str) -> None:
+        """Forget ``job``, if it is known."""
+        for link in self._links.pop(job, ()):
+            self._users[link].discard(job)
+            if not self._users[link]:
+                del self._users[link]
+        for other in self._beside.pop(job, ()):
+            self._beside[other].discard(job)
+
+    def beside(self, job: str) -> Set[str]:
+        """The other jobs that use a link of ``job``."""
+        return self._beside[job]
+
+    def using(self, links: Iterable[int]) -> set[str]:
+        """The jobs that use one of ``links``."""
+        return {job for link in links for job in self._users.get(link, ())}
+
+    def joined(self, around: Iterable[str]) -> list[set[str]]:
+        """The groups that hold a job of ``around``: those who share a link, and those who share one with these."""
+        left = dict.fromkeys(around)
+        found: list[set[str]] = []
+        while left:
+            members = self._reached(next(iter(left)))
+            for job in members:
+                left.pop(job, None)
+            found.append(members)
+        return found
+
+    def _reached(self, first: str) -> set[str]:
+        members, edge = {first}, [first]
+        while edge:
+            new = self._beside[edge.pop()] - members
+            members |= new
+            edge += new
+        return members
