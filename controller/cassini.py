@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
 from controller.affinity_graph import time_shifts, without_loops
-from controller.cassini_links import Meeting, Solved, meetings, parts, solve
+from controller.cassini_links import Meeting, Solved, meetings, parts, rounded, solve
 from controller.common_periods import common_periods
 from controller.decision import ClusterView, Decision, Event
 from controller.ecmp import ecmp_path
 from controller.link_demand import Demand, demand_of
+from topologies.fabric import Fabric
+from workloads.job import Job
 
 
 class Cassini:
@@ -30,6 +33,7 @@ class Cassini:
     def __init__(self, *, step: float = 5.0, grid: float = 0.01) -> None:
         self._bins = ceil(360.0 / _checked("step", step, 0.5, 90.0) - 1e-9)
         self._grid = _checked("grid", grid, 0.001, 0.1)
+        self._known: dict[str, _Known] = {}
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a shift, and the period to keep, for every job on a link where shifting helps.
@@ -37,7 +41,7 @@ class Cassini:
         Shifts count from time 0 of the run, like ``start_s`` of jobs. Of the jobs that links join, the
         one that arrived first is not moved.
         """
-        demands = {job.name: _demand(view, job.name) for job in view.jobs.values()}
+        demands = self._demands(view)
         starts_s = {job.name: job.start_s for job in view.jobs.values()}
         solved, periods_s, left_out = self._settle(meetings(demands), demands, starts_s)
         shifts = time_shifts(list(view.jobs), [one.edges for one in solved], periods_s, starts_s)
@@ -47,6 +51,16 @@ class Cassini:
             "links": [one.note("used") for one in solved] + left_out,
         }
         return Decision(shifts=shifts, periods={job: periods_s[job] for job in shifts}, notes=notes)
+
+    def _demands(self, view: ClusterView) -> dict[str, Demand]:
+        """Job -> what it asks; what was found for the very same job and fabric still holds."""
+        known, self._known = self._known, {}
+        for name, job in view.jobs.items():
+            found = known.get(name)
+            if found is None or found.job is not job or found.fabric is not view.fabric or found.seed != view.seed:
+                found = _Known(job, view.fabric, view.seed, _demand(view, job))
+            self._known[name] = found
+        return {name: found.demand for name, found in self._known.items()}
 
     def _settle(
         self, found: Sequence[Meeting], demands: Mapping[str, Demand], starts_s: Mapping[str, float]
@@ -86,9 +100,19 @@ class Cassini:
         return solved, periods_s
 
 
-def _demand(view: ClusterView, job: str) -> Demand:
-    flows = view.jobs[job].flows
-    return demand_of(view.jobs[job], view.fabric, {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in flows})
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A job's demand, and what it was found for."""
+
+    job: Job
+    fabric: Fabric
+    seed: int
+    demand: Demand
+
+
+def _demand(view: ClusterView, job: Job) -> Demand:
+    paths = {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in job.flows}
+    return rounded(demand_of(job, view.fabric, paths))
 
 
 def _checked(option: str, value: object, least: float, most: float) -> float:

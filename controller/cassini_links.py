@@ -11,7 +11,7 @@ from typing import Final
 from controller.affinity_graph import SharedLink
 from controller.common_periods import CommonPeriods
 from controller.link_demand import Arc, Demand
-from controller.unified_circle import OnCircle, Turned, UnifiedCircle, best_turns
+from controller.unified_circle import OnCircle, Turned, turned
 
 LEAST_GAIN: Final = 0.001
 """What shifting must add to a link's score: less than that is lost among the bins, while keeping a period costs."""
@@ -68,12 +68,21 @@ class Solved:
         }
 
 
+def rounded(demand: Demand) -> Demand:
+    """Return ``demand`` with shares that are equal but for the last bits made equal."""
+    arcs = {
+        link: tuple(Arc(arc.begin_s, arc.end_s, round(arc.share, 9)) for arc in found)
+        for link, found in demand.arcs.items()
+    }
+    return Demand(demand.iteration_s, arcs)
+
+
 def meetings(demands: Mapping[str, Demand]) -> tuple[Meeting, ...]:
-    """Return where jobs (job -> its demand, in order of arrival) can ask more of a link than it carries."""
+    """Return where jobs (job -> its :func:`rounded` demand, in order of arrival) can ask more than a link carries."""
     asked: dict[str, dict[str, tuple[Arc, ...]]] = {}
     for job, demand in demands.items():
         for link, arcs in demand.arcs.items():
-            asked.setdefault(link, {})[job] = tuple(Arc(a.begin_s, a.end_s, round(a.share, 9)) for a in arcs)
+            asked.setdefault(link, {})[job] = arcs
     links: dict[tuple[tuple[str, tuple[Arc, ...]], ...], list[str]] = {}
     for link, jobs in asked.items():
         if sum(max(arc.share for arc in arcs) for arcs in jobs.values()) > 1 + 1e-6:
@@ -106,5 +115,4 @@ def solve(meeting: Meeting, common: CommonPeriods, starts_s: Mapping[str, float]
         period_s = common.period_s(job)
         arcs = tuple((arc.begin_s / period_s, arc.end_s / period_s, arc.share) for arc in meeting.asked[job])
         jobs.append(OnCircle(count, arcs, starts_s.get(job, 0.0) / period_s % 1.0))
-    turned = best_turns(UnifiedCircle(tuple(jobs), bins))
-    return Solved(meeting, copies, common.perimeter_s / repeats, turned)
+    return Solved(meeting, copies, common.perimeter_s / repeats, turned(tuple(jobs), bins))

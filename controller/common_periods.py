@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 
 CANDIDATES: Final = 512
 """Perimeters that are compared; those beyond are longer than all of these."""
+
+REMEMBERED: Final = 4096
+"""Answers that are kept: the same jobs are asked about again at every decision while nothing else changes."""
 
 _EXACT: Final = 1e-9
 """Periods that differ by no more than this share are the same."""
@@ -41,7 +45,14 @@ def common_periods(alone_s: Mapping[str, float], links: Sequence[Sequence[str]],
     that allow this, the one is taken whose unified circles, over all ``links``, are the shortest in
     sum; it is never longer than (1 + 2 / grid) times the longest period.
     """
-    merged = _merged(alone_s, grid / 2)
+    return _remembered(tuple(alone_s.items()), tuple(map(tuple, links)), grid)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered(
+    alone_s: tuple[tuple[str, float], ...], links: tuple[tuple[str, ...], ...], grid: float
+) -> CommonPeriods:
+    merged = _merged(dict(alone_s), grid / 2)
     periods = np.array(sorted(set(merged.values()), reverse=True))
     perimeters = _perimeters(periods, grid / 2)
     copies = _copies(perimeters[:, None], periods[None, :])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd, lcm
 from typing import Final
 
@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 SAME: Final = 1e-9
 """Scores that differ by no more than this are equal."""
+REMEMBERED: Final = 16_384
+"""Circles whose best turns are kept: a few hundred bytes each."""
 MOST_BINS: Final = 10_000
 PASSES: Final = 20
 """Rounds of coordinate descent at most; it ends as soon as a round gains nothing, mostly after two."""
@@ -103,6 +105,12 @@ class UnifiedCircle:
         """The turns that ``job`` can make against ``others``, and the score of each."""
         candidates = self.candidates(job, others)
         return candidates, _scores(self.demand(job, candidates) + self.total(turns, others)[None, :])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def turned(jobs: tuple[OnCircle, ...], bins: int) -> Turned:
+    """Return :func:`best_turns` of ``jobs``; the same jobs meet again at every decision while nothing else changes."""
+    return best_turns(UnifiedCircle(jobs, bins))
 
 
 def best_turns(circle: UnifiedCircle) -> Turned:
