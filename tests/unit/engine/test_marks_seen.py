@@ -16,9 +16,11 @@ FLOW = Flow("a", "job", "h0n0p0", "h1n0p0", 1e6, 20000, 5000)
 HIGH, LOW = 224, 32
 
 
-def taken(source: str, target: str, source_port: int, target_port: int, tos: int = HIGH) -> TakenPacket:
+def taken(
+    source: str, target: str, source_port: int, target_port: int, tos: int = HIGH, flags: str = "A"
+) -> TakenPacket:
     head = IP(src=address_of(FABRIC, source), dst=address_of(FABRIC, target), tos=tos)
-    return TakenPacket(1.0, "h0", True, bytes(head / TCP(sport=source_port, dport=target_port)))
+    return TakenPacket(1.0, "h0", True, bytes(head / TCP(sport=source_port, dport=target_port, flags=flags)))
 
 
 def seen(time_s: float, tos: int) -> SeenPacket:
@@ -37,6 +39,14 @@ def test_data_and_acknowledgements_are_told_apart_and_strangers_left_out() -> No
         ("a", False, HIGH),
         ("a", True, LOW),
     ]
+
+
+def test_packets_that_open_a_connection_are_left_out() -> None:
+    opening = [
+        taken("h0n0p0", "h1n0p0", 20000, 5000, flags="S"),
+        taken("h1n0p0", "h0n0p0", 5000, 20000, tos=0, flags="SA"),
+    ]
+    assert read_packets(opening, FABRIC, [FLOW], {}) == []
 
 
 def test_a_source_port_of_the_decision_stands_for_the_flows_own() -> None:

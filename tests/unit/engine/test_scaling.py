@@ -148,3 +148,4 @@ def test_packets_are_steered_where_half_of_the_budget_is_left() -> None:
     assert not room_to_steer(experiment.fabric, experiment.jobs, full)
     assert room_to_steer(experiment.fabric, experiment.jobs, replace(full, bandwidth=3 * full.bandwidth))
     assert not room_to_steer(experiment.fabric, (), full)
+    assert room_to_steer(experiment.fabric, (), replace(full, bandwidth=5 * full.bandwidth))
