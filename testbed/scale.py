@@ -37,9 +37,6 @@ LEAST_CHUNK_PACKETS: Final = 1
 LEAST_ALLTOALL_PACKETS: Final = 20
 """Fewer full packets than these, at the largest dilation, are no picture of the collective: ``auto`` refuses."""
 
-STEERED_SHARE: Final = 0.5
-"""Share of the budget up to which packets are steered: it takes 3 to 4 % of two CPUs where a run asks for all of it."""
-
 LONGEST_RUN_S: Final = 3600.0
 """Seconds of wall clock that ``auto`` lets one scheduler's run be planned for."""
 
@@ -88,18 +85,9 @@ class Grain:
 
 def peak_load(fabric: Fabric, jobs: Sequence[Job], scale: Scale, budget: Budget = DEFAULT) -> Load:
     """The forwarding load when all sending ports of ``jobs`` send at their full rate."""
-    return _load(fabric, _hops(fabric, jobs), scale, budget)
-
-
-def _load(fabric: Fabric, hops: Mapping[str, int], scale: Scale, budget: Budget) -> Load:
+    hops = _hops(fabric, jobs)
     load = _bit_hops_per_s(fabric, hops) / scale.bandwidth / _packet_bits(scale.mtu)
     return Load(load, budget.at(scale.mtu, len(hops)))
-
-
-def room_to_steer(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> bool:
-    """Whether one CPU may take in all packets of an interface; without ``jobs``, whoever may come."""
-    hops = _hops(fabric, jobs) or _most_hops(fabric)
-    return _load(fabric, hops, scale, DEFAULT).share <= STEERED_SHARE
 
 
 def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
@@ -185,13 +173,6 @@ def _hops(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, int]:
             switches = len(fabric.candidate_paths(flow.source, flow.target)[0]) - 1
             hops[flow.source] = max(switches, hops.get(flow.source, 0))
     return hops
-
-
-def _most_hops(fabric: Fabric) -> dict[str, int]:
-    """Every port, with as many switches as lie between the first one and the farthest."""
-    first, *others = fabric.ports
-    most = max((len(fabric.candidate_paths(first, other)[0]) - 1 for other in others), default=0)
-    return dict.fromkeys(fabric.ports, most)
 
 
 def _bit_hops_per_s(fabric: Fabric, hops: Mapping[str, int]) -> float:

@@ -25,7 +25,6 @@ from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
 from testbed.managed.jobs import ManagedJobs
 from testbed.record import DecisionRow
-from testbed.scale import room_to_steer
 from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
@@ -73,7 +72,6 @@ class Cluster:
             buffer=QUEUE_BYTES,
             kernel_datapath=kernel_datapath_loaded(),
             discipline=best_discipline(),
-            steered=room_to_steer(experiment.fabric, experiment.jobs, experiment.scale),
         )
         log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")

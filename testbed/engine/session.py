@@ -273,7 +273,6 @@ class Session:
             "confirm_s": self._cluster.confirmations,
             "datapath": "kernel" if network.settings.kernel_datapath else "userspace",
             "priority_queues": network.settings.discipline,
-            "steered_queues": network.steered_queues,
             "workers": "real-time" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
             "run_delay": self._run_delay_rows(),

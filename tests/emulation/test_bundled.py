@@ -12,7 +12,7 @@ SHORT = ("--set", "measure.iterations=2", "--set", "measure.warmup=1", "--set", 
 
 @pytest.fixture(scope="module", params=["clos96.yaml", "clos96-ports.yaml", "double-sided.yaml", "moe-alltoall.yaml"])
 def bundled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return run_until_believable(request.param, tmp_path_factory.mktemp("bundled"), *SHORT, attempts=2)
+    return run_until_believable(request.param, tmp_path_factory.mktemp("bundled"), *SHORT)
 
 
 def test_every_job_has_its_iterations_under_every_scheduler(bundled: Finished) -> None:

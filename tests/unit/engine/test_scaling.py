@@ -23,7 +23,6 @@ from testbed.scale import (
     peak_load,
     pipeline_fill,
     refuse_long_run,
-    room_to_steer,
 )
 from testbed.scenario import bundled
 
@@ -140,12 +139,3 @@ def test_every_port_of_clos96_counts_once_for_each_switch_on_its_way() -> None:
 def test_sizes_come_back_as_they_were(bandwidth: float, time: float, size: float) -> None:
     scale = Scale(bandwidth, time)
     assert scale.unscale_size(scale.size(size)) == pytest.approx(size)
-
-
-def test_packets_are_steered_where_half_of_the_budget_is_left() -> None:
-    experiment = PREPARED["clos96.yaml"]
-    full = choose_scale(experiment.fabric, experiment.jobs)
-    assert not room_to_steer(experiment.fabric, experiment.jobs, full)
-    assert room_to_steer(experiment.fabric, experiment.jobs, replace(full, bandwidth=3 * full.bandwidth))
-    assert not room_to_steer(experiment.fabric, (), full)
-    assert room_to_steer(experiment.fabric, (), replace(full, bandwidth=5 * full.bandwidth))
