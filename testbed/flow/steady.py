@@ -125,10 +125,10 @@ def _bundles(jobs: Sequence[Fluid], rows: Integers, links: Integers, pack: Integ
     """How many iterations of each job are taken as one, so many times as long; mostly 1. Links as in `_shared_links`.
 
     What lies between iterations of milliseconds and of seconds does not depend on how short the short ones are, only on
-    their shares of compute and communication. Jobs that share links and have like iterations are taken alike. Those
-    that keep time shifts or take turns on GPUs are taken one by one: there it does matter which iteration meets which.
+    their shares of compute and communication. Jobs that share links and have like iterations are taken alike, so that
+    time shifts between them stay what they are. Those that take turns on GPUs are taken one by one.
     """
-    one_by_one = (pack >= 0) | np.array([job.pause_s > 0.0 for job in jobs])
+    one_by_one = pack >= 0
     uses = np.zeros((len(jobs), links.max(initial=0) + 1), np.float32)
     uses[np.repeat(np.arange(len(jobs)), np.diff(rows)), links] = 1.0
     periods = np.array([job.period_s for job in jobs])

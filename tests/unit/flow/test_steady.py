@@ -90,6 +90,13 @@ def test_long_run_utilisation_is_that_of_many_iterations(jobs: list[Fluid]) -> N
     assert utilization(jobs, found) == pytest.approx(utilization(jobs, long), abs=0.01)
 
 
+def test_short_jobs_that_send_in_turns_still_do_beside_a_long_one() -> None:
+    """Two jobs of 10 ms that a time shift keeps apart; had it been lost, both would send at once, for 15 ms."""
+    turns = [Fluid(0.005, 0.005, {0: 0.005, 1: 0.001}, 0, 8.0, 1e-4, offset_s) for offset_s in (0.0, 0.005)]
+    rates = settle([*turns, Fluid(3.0, 1.0, {1: 2.5}, 1, 8.0)]).rates
+    assert rates[:2] == pytest.approx([1 / 0.0101] * 2, rel=0.01)
+
+
 @pytest.mark.parametrize("pause_s", [0.0, 0.7])
 @pytest.mark.parametrize("levels", [(0, 1), (1, 0), (0, 0)])
 def test_iterations_of_milliseconds_are_computed_many_at_a_time_and_nobody_notices(
