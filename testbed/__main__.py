@@ -41,6 +41,10 @@ def _start():  # type: () -> int
 
 
 if __name__ == "__main__":
-    status = _start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: an interrupt now would only make Python complain
+    status = 1
+    try:
+        status = _start()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:  # pressed once more while it was ending: all is said
+        pass
     sys.exit(status)
