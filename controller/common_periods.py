@@ -45,11 +45,11 @@ def common_periods(alone_s: Mapping[str, float], links: Sequence[Sequence[str]],
     that allow this, the one is taken whose unified circles, over all ``links``, are the shortest in
     sum; it is never longer than (1 + 2 / grid) times the longest period.
     """
-    return _remembered(tuple(alone_s.items()), tuple(map(tuple, links)), grid)
+    return _found(tuple(alone_s.items()), tuple(map(tuple, links)), grid)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _remembered(
+def _found(
     alone_s: tuple[tuple[str, float], ...], links: tuple[tuple[str, ...], ...], grid: float
 ) -> CommonPeriods:
     merged = _merged(dict(alone_s), grid / 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from controller.path_selection import PlacedJob, Placement
 from controller.placement_index import FabricIndex, JobIndex
 from controller.port_probing import Wanted, source_ports
 from controller.priority import blended_with_loss, correction_factors, priority_order, reference_of
-from topologies.fabric import Path
+from topologies.fabric import Fabric, Path
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "profile": ("declared", "measured"),
@@ -77,7 +77,6 @@ class Crux:
         if self._measured or self._profiles_first:
             self.events = JOB_EVENTS | {JobProfiled}
         self._kept: _Kept | None = None
-        self._users = LinkUsers()
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return paths for all flows, and levels for all jobs that share a link with another."""
@@ -103,15 +102,18 @@ class Crux:
 
     def _placed_jobs(self, view: ClusterView) -> dict[str, PlacedJob]:
         """The running jobs as arrays, those of the last call as they are."""
-        if self._kept is None or self._kept.index.fabric is not view.fabric:
-            self._kept, self._users = _Kept(FabricIndex(view.fabric), {}), LinkUsers()
-        index, held = self._kept.index, self._kept.jobs
-        jobs = {
-            name: held[name] if name in held and held[name].index.job is job else PlacedJob(JobIndex(job, index))
+        kept = self._kept_for(view.fabric)
+        kept.jobs = {
+            name: kept.jobs[name] if name in kept.jobs and kept.jobs[name].index.job is job
+            else PlacedJob(JobIndex(job, kept.index))
             for name, job in view.jobs.items()
-        }
-        self._kept = _Kept(index, jobs)
-        return jobs
+        }  # fmt: skip
+        return kept.jobs
+
+    def _kept_for(self, fabric: Fabric) -> _Kept:
+        if self._kept is None or self._kept.index.fabric is not fabric:
+            self._kept = _Kept(FabricIndex(fabric))
+        return self._kept
 
     def _profile_of(self, view: ClusterView, job: PlacedJob, declared: Profile) -> Profile:
         measured = view.measured.get(declared.job) if self._measured else None
@@ -138,8 +140,9 @@ class Crux:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
         order = [name for name in priority_order(priorities) if name not in profiling]
-        self._users.follow({name: placed.used for name, placed in placements.items()})
-        edges = contention_edges_among(order, self._users, {name: found.intensity for name, found in senders.items()})
+        users = self._kept_for(view.fabric).users
+        users.follow({name: placed.used for name, placed in placements.items()})
+        edges = contention_edges_among(order, users, {name: found.intensity for name, found in senders.items()})
         jobs = contending(order, edges)
         first = 1 if profiling and view.levels > 1 else HIGHEST
         levels = self._levels_of(jobs, edges, view.levels - first, view.seed)
@@ -181,12 +184,13 @@ class Crux:
         }
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Kept:
-    """What later calls need not work out again: the fabric and the jobs as arrays."""
+    """What later calls need not work out again: the fabric and the jobs as arrays, and who shares links with whom."""
 
     index: FabricIndex
-    jobs: dict[str, PlacedJob]
+    jobs: dict[str, PlacedJob] = field(default_factory=dict)
+    users: LinkUsers = field(default_factory=LinkUsers)
 
 
 class CruxPa(Crux):

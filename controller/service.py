@@ -124,8 +124,7 @@ class Service:
             shares = decode(dict[str, float], body, "throughput")
         except ValueError as error:
             raise RequestError(400, str(error)) from error
-        state.throughput = {name: share for name, share in shares.items() if name in state.jobs}
-        return {"throughput": state.throughput}
+        return {"throughput": dict(state.take_throughput(shares))}
 
     def post_commit(self, body: object) -> Answer:
         """Bring the named flows to their decided path and level."""

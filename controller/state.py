@@ -7,8 +7,9 @@ raises leaves everything as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from controller.cluster_views import with_answer, with_job, with_profile, without_job
 from controller.decision import (
     ClusterView,
     Decision,
@@ -19,7 +20,6 @@ from controller.decision import (
     Measured,
     Scheduler,
 )
-from controller.ecmp import with_default_paths
 from controller.network import Batch
 from controller.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
 from topologies.fabric import Fabric, Path
@@ -60,15 +60,8 @@ class ControllerState:
     """
 
     def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:
-        self.fabric = fabric
-        self.scheduler = scheduler
-        self.levels = levels
-        self.seed = seed
-        self.jobs: dict[str, Job] = {}
-        self.decision = Decision()
-        self.measured: dict[str, Measured] = {}
-        self.throughput: dict[str, float] = {}
-        self.profiling: frozenset[str] = frozenset()
+        self._scheduler = scheduler
+        self._view = ClusterView(fabric, {}, levels, seed)
         self._builder = RuleBuilder(fabric)
         self._target: dict[str, FlowPlan] = {}
         self._wanted: dict[str, _InForce] = {}
@@ -77,9 +70,24 @@ class ControllerState:
         self._groups: dict[GroupRule, None] = {}
 
     @property
+    def fabric(self) -> Fabric:
+        """The fabric that carries the jobs."""
+        return self._view.fabric
+
+    @property
+    def jobs(self) -> Mapping[str, Job]:
+        """The running jobs by name, in order of arrival."""
+        return self._view.jobs
+
+    @property
+    def decision(self) -> Decision:
+        """The last decision."""
+        return self._view.decision
+
+    @property
     def flows(self) -> dict[str, Flow]:
         """Flow id -> flow of all running jobs."""
-        return {flow.id: flow for job in self.jobs.values() for flow in job.flows}
+        return {flow.id: flow for flow in self._view.flows}
 
     @property
     def pending(self) -> tuple[str, ...]:
@@ -89,32 +97,23 @@ class ControllerState:
     def arrive(self, job: Job, move: bool = True) -> Change:
         """Add ``job`` and return the change. ``ValueError`` for a name or five-tuple in use, or an unknown port."""
         self._check(job)
-        before = self.profiling
-        if JobProfiled in getattr(self.scheduler, "events", ()):
-            self.profiling |= {job.name}
-        try:
-            return self._change({**self.jobs, job.name: job}, JobArrived(job.name), move)
-        except SchedulerFailedError:
-            self.profiling = before
-            raise
+        return self._change(with_job(self._view, job, self._scheduler), JobArrived(job.name), move)
 
     def depart(self, name: str, move: bool = True) -> Change:
         """Remove the job ``name`` and return the change; ``KeyError`` if no such job runs."""
-        if name not in self.jobs:
-            raise KeyError(f"no job named '{name}'")
-        change = self._change({key: job for key, job in self.jobs.items() if key != name}, JobDeparted(name), move)
-        self.profiling -= {name}
-        self.measured.pop(name, None)
-        self.throughput.pop(name, None)
-        return change
+        self._check_runs(name)
+        return self._change(without_job(self._view, name), JobDeparted(name), move)
 
     def profiled(self, name: str, measured: Measured, move: bool = True) -> Change:
         """Take in the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
-        if name not in self.jobs:
-            raise KeyError(f"no job named '{name}'")
-        self.measured[name] = measured
-        self.profiling -= {name}
-        return self._change(self.jobs, JobProfiled(name), move)
+        self._check_runs(name)
+        return self._change(with_profile(self._view, name, measured), JobProfiled(name), move)
+
+    def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
+        """Take in recent iterations per second over those alone; return what is kept: those of running jobs."""
+        known = {name: share for name, share in shares.items() if name in self.jobs}
+        self._view = replace(self._view, throughput=known)
+        return known
 
     def commit(self, flows: Sequence[str]) -> tuple[Batch, ...]:
         """Return the batches that bring ``flows`` to their decided path and level; ``ValueError`` if one is unknown."""
@@ -138,6 +137,10 @@ class ControllerState:
         plans = {flow: plan.rules for flow, plan in self._target.items() if flow not in open_paths}
         return {flow: rules[: len(rules) // 2] for flow, rules in plans.items()}  # acknowledgements come after
 
+    def _check_runs(self, name: str) -> None:
+        if name not in self.jobs:
+            raise KeyError(f"no job named '{name}'")
+
     def _check(self, job: Job) -> None:
         if job.name in self.jobs:
             raise ValueError(f"a job named '{job.name}' is running")
@@ -155,37 +158,34 @@ class ControllerState:
                 raise ValueError(f"flow '{flow.id}' has the five-tuple of flow '{other}'")
             known[flow.id], tuples[match] = flow, flow.id
 
-    def _change(self, jobs: Mapping[str, Job], event: Event, move: bool) -> Change:
-        decision, plans = self._decide(jobs, event)
-        flows = {flow.id: flow for job in jobs.values() for flow in job.flows}
-        self.jobs, self.decision = dict(jobs), decision
+    def _change(self, view: ClusterView, event: Event, move: bool) -> Change:
+        decided, plans = self._decide(view, event)
+        flows, decision = {flow.id: flow for flow in decided.flows}, decided.decision
+        self._view = decided
         gone = [rule for flow in self._target if flow not in flows for rule in self._forget(flow)]
         self._target = plans
         self._wanted = {flow.id: self._wanted_of(flow, decision) for flow in flows.values()}
         groups = tuple(
-            group for group in _unique(group for plan in plans.values() for group in plan.groups)
+            group
+            for group in _unique(group for plan in plans.values() for group in plan.groups)
             if group not in self._groups
         )
         self._groups.update(dict.fromkeys(groups))
         moved = tuple(self._moves())
         return Change(decision, moved, self._steps(groups, gone, move))
 
-    def _decide(self, jobs: Mapping[str, Job], event: Event) -> tuple[Decision, dict[str, FlowPlan]]:
-        view = ClusterView(
-            self.fabric, jobs, self.levels, self.seed, self.decision, measured=self.measured,
-            profiling=self.profiling & jobs.keys(), throughput=self.throughput,
-        )  # fmt: skip
+    def _decide(self, view: ClusterView, event: Event) -> tuple[ClusterView, dict[str, FlowPlan]]:
         try:
-            decision = with_default_paths(view, self.scheduler.decide(view, event))
-            return decision, plans_of(self._builder, self.fabric, view.flows, decision, self.levels)
+            decided = with_answer(view, self._scheduler, event)
+            return decided, plans_of(self._builder, view.fabric, view.flows, decided.decision, view.levels)
         except Exception as error:  # a user's scheduler may raise anything
             text = " ".join(str(error).split())
             raise SchedulerFailedError(
-                f"scheduler {self.scheduler.name} raised {type(error).__name__}: {text}"
+                f"scheduler {self._scheduler.name} raised {type(error).__name__}: {text}"
             ) from error
 
     def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
-        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self.levels - 1)
+        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._view.levels - 1)
         return decision.paths.get(flow.id), level
 
     def _forget(self, flow: str) -> Iterable[FlowRule]:
