@@ -33,6 +33,7 @@ _PROBES: Final[Mapping[str, str]] = {
     "ets": "tc qdisc replace dev v1 root handle 3: ets bands 8 strict 8",
     "netem": "tc qdisc replace dev v1 root handle 4: netem delay 1ms",
     "tcp_rto_min_us": "test -e /proc/sys/net/ipv4/tcp_rto_min_us",
+    "rps": "test -e /sys/class/net/lo/queues/rx-0/rps_cpus",
 }
 _PREPARE: Final = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up"
 
@@ -142,6 +143,7 @@ def _kernel() -> Iterable[Finding]:
     yield _probed(
         probed, "tcp_rto_min_us", "" if probed.get("tcp_rto_min_us") else "starved flows may retransmit and count"
     )
+    yield _probed(probed, "rps", "" if probed.get("rps") else "packets may overtake each other where CPUs are busy")
     yield _kernel_datapath()
     borrowed = _has_pidfd_getfd()
     yield Finding(

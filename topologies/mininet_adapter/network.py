@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from topologies.fabric import Fabric, Link
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
+from topologies.mininet_adapter.steering import spread, steer
 from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
 from topologies.shaping import Discipline, Shaping, tc_commands
 
@@ -39,13 +42,15 @@ class NetworkSettings:
 class EmulatedNetwork:
     """A fabric brought up in the namespaces of this process, which must be the run's own.
 
-    ``timings`` holds the seconds each step of :meth:`start` took.
+    ``timings`` holds the seconds each step of :meth:`start` took; ``steered_queues`` of its interfaces' receive queues
+    are served by one CPU each.
     """
 
     fabric: Fabric
     settings: NetworkSettings
     directory: Path
     timings: dict[str, float] = field(default_factory=dict)
+    steered_queues: int = 0
 
     def __post_init__(self) -> None:
         self.openvswitch = OpenVSwitch(self.directory)
@@ -60,6 +65,7 @@ class EmulatedNetwork:
         self._timed("nodes", self._make_nodes)
         self._timed("links", self._make_links)
         self._timed("hosts", self._configure_hosts)
+        self._timed("steering", self._steer)
 
     def start_switches(self, controller: str | None) -> None:
         """Bring up bridges and queues; ``controller`` is an OpenFlow target such as ``tcp:127.0.0.1:6653``.
@@ -180,6 +186,14 @@ class EmulatedNetwork:
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
                 configure_host(addresses, self.settings.mtu)
+
+    def _steer(self) -> None:
+        """Interfaces of the hosts and of the switches take turns with the CPUs."""
+        cpus = os.sched_getaffinity(0)
+        for host, pid in self.namespaces():
+            interfaces = [interface_name(self.fabric, link) for link in self.links_of_namespace(host)]
+            with nullcontext() if pid is None else network_namespace_of(pid):
+                self.steered_queues += steer(spread(interfaces, cpus))
 
     def _make_bridges(self, controller: str | None) -> None:
         """One transaction; the no-op QoS keeps Open vSwitch from wiping queues that it did not make."""
