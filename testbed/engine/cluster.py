@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from controller.decision import Decision, JobProfiled
+from controller.cluster_views import wants_profiles
+from controller.decision import Decision
 from controller.registry import create
 from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes, phase_errors
@@ -18,7 +19,7 @@ from testbed.engine.controller_process import ControllerProcess, decision_of
 from testbed.engine.managed_run import ManagedRun
 from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, rhythm_of, tos_of_flows, window_packets
-from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
+from testbed.engine.profiling import disturbed_iterations, measure_profile, profile_window, recent_throughput
 from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
@@ -85,6 +86,7 @@ class Cluster:
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
+        self._enlarged = 0
         self.late_workers: list[tuple[str, float, float]] = []
         self.marks = MarkLog()
         self.origin = 0.0
@@ -128,7 +130,6 @@ class Cluster:
         self.timings["programmed"] = time.monotonic() - began
         for job in initial:
             await self._open(job)
-        self.network.openvswitch.enlarge_buffers()
         mismatches = await self.queue_mismatches()
         if mismatches:
             raise RunFailedError(f"the network is not as set: {mismatches[0]}")
@@ -182,18 +183,26 @@ class Cluster:
             await self._open(job)
             self._start(job, time.monotonic() + START_DELAY_S)
 
-    def unprofiled(self) -> list[RunningJob]:
-        """Jobs with iterations enough for a profile, where the scheduler wants one; each is named once."""
-        if JobProfiled not in getattr(self._scheduler, "events", ()):
+    def profiles_due(self, disturbed: Callable[[], Sequence[tuple[float, float]]]) -> list[tuple[RunningJob, int]]:
+        """Jobs a profile can be taken of now, where the scheduler wants one, and from which iteration; each once.
+
+        ``disturbed`` returns when something disturbed the run, on the machine's clock.
+        """
+        if not wants_profiles(self._scheduler):
             return []
-        found = [r for r in self.jobs.values() if not r.ended and not r.profiled and ready_for_profile(r.completed)]
-        for running in found:
-            running.profiled = True
+        waiting = [each for each in self.jobs.values() if not each.ended and not each.profiled]
+        spans = disturbed() if waiting else ()
+        found = []
+        for running in waiting:
+            first = profile_window(running.completed, disturbed_iterations(running.job, self.reports, spans))
+            if first is not None:
+                running.profiled = True
+                found.append((running, first))
         return found
 
-    async def profile(self, running: RunningJob) -> None:
-        """Hand in the measured profile of a job and carry out what follows."""
-        measured = measure_profile(running.job, self.reports, self._experiment.scale.time)
+    async def profile(self, running: RunningJob, first: int) -> None:
+        """Hand in the profile of a job, measured from its iteration ``first`` on, and carry out what follows."""
+        measured = measure_profile(running.job, self.reports, self._experiment.scale.time, first)
         async with self._changing:
             began, before = time.monotonic(), self._decision
             answer = await self._controller.profiled(running.job.name, measured)
@@ -273,6 +282,8 @@ class Cluster:
         for host in hosts:
             self.workers.tell(host, {"op": "connect", "job": job.name})
         await self.workers.expect("connected", job.name, hosts)
+        if job.flows and not self._enlarged:
+            self._enlarged = self.network.openvswitch.enlarge_buffers()
         self._changes.tell_rates(Decision(), self._decision, [job])
         present = [running.job for running in self.jobs.values() if not running.ended]
         self._changes.tell_turns(Decision(), self._decision, present)

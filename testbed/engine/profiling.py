@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 import numpy as np
@@ -21,24 +21,45 @@ from workloads.analysis import isolated
 from workloads.job import Job
 
 ITERATIONS: Final = 6
-"""Iterations a profile is taken over, the first left out: its hosts did not start from the same state."""
+"""Successive iterations a profile is taken over, never the first: its hosts did not start from the same state."""
+PATIENCE: Final = 2
+"""After so many times these, the last ones are taken although something disturbed them."""
 BINS_PER_ITERATION: Final = 32
 RECENT: Final = 4
 """Iterations that recent throughput looks back on."""
 
 
-def ready_for_profile(completed: int) -> bool:
-    """Whether a job that has made ``completed`` iterations has enough for a profile."""
-    return completed > ITERATIONS
+def profile_window(completed: int, disturbed: Set[int]) -> int | None:
+    """Return the first of the iterations to take a profile over, of a job that has made ``completed``; None to wait.
+
+    They are the first in a row without any of ``disturbed``.
+    """
+    last = completed - ITERATIONS
+    for first in range(1, last + 1):
+        if disturbed.isdisjoint(range(first, first + ITERATIONS)):
+            return first
+    return last if completed > PATIENCE * ITERATIONS else None
 
 
-def measure_profile(job: Job, reports: Sequence[HostIteration], dilation: float) -> Measured:
-    """Return W_j, t_j and the iteration of ``job`` from its hosts' reports of whole iterations after the first.
+def disturbed_iterations(
+    job: Job, reports: Sequence[HostIteration], spans: Sequence[tuple[float, float]]
+) -> frozenset[int]:
+    """Return the iterations of ``job`` into which one of ``spans`` falls on some host."""
+    return frozenset(
+        report.iteration
+        for report in reports
+        if report.job == job.name
+        and any(report.phases[0].start < end and start < report.phases[-1].end for start, end in spans)
+    )
+
+
+def measure_profile(job: Job, reports: Sequence[HostIteration], dilation: float, first: int = 1) -> Measured:
+    """Return W_j, t_j and the iteration of ``job`` from its hosts' reports of whole iterations from ``first`` on.
 
     GPU load becomes FLOPs by the rate at which the job's GPUs work while busy. Where the communication has
     no period (it never pauses), the iteration is the mean of those reported.
     """
-    used = [report for report in reports if report.job == job.name and 1 <= report.iteration <= ITERATIONS]
+    used = [report for report in reports if report.job == job.name and 0 <= report.iteration - first < ITERATIONS]
     reported = [item for report in used for item in _reported(report, dilation)]
     busy_flops = job.flops / (len(job.gpus) * job.compute_s) if job.compute_s > 0 else 0.0
     mean = _mean_iteration(used, dilation)

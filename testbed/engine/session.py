@@ -142,7 +142,8 @@ class Session:
             self._processes.sample(now - cluster.origin)
             gone = () if self._goal.managed else cluster.finished()
             changes += [asyncio.create_task(cluster.depart(running)) for running in gone]
-            changes += [asyncio.create_task(cluster.profile(running)) for running in cluster.unprofiled()]
+            due = cluster.profiles_due(lambda: self._disturbed(sampler))
+            changes += [asyncio.create_task(cluster.profile(running, first)) for running, first in due]
             if self._goal.left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
                 enough = self._goal.undisturbed(self._rows(sampler))
@@ -153,11 +154,15 @@ class Session:
                 return self._goal.undisturbed(self._rows(sampler))
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
-        reports = self._cluster.reports
-        spans = self._neighbours(sampler) + late_spans(reports, MAX_TIMER_LATENESS_S)
+        spans = self._disturbed(sampler)
+        return iteration_rows(self._cluster.reports, self._goal.experiment(), self._cluster.origin, spans)
+
+    def _disturbed(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When something disturbed the run whose iterations are replaced, on the machine's clock."""
+        spans = self._neighbours(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
         if self._experiment.measure.discard_disturbed:
             spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
-        return iteration_rows(reports, self._goal.experiment(), self._cluster.origin, spans)
+        return spans
 
     def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When neighbours took the CPU, on the machine's clock."""
@@ -273,6 +278,7 @@ class Session:
             "confirm_s": self._cluster.confirmations,
             "datapath": "kernel" if network.settings.kernel_datapath else "userspace",
             "priority_queues": network.settings.discipline,
+            "steered_queues": network.steered_queues,
             "workers": "real-time" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
             "run_delay": self._run_delay_rows(),

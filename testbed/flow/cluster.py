@@ -19,7 +19,7 @@ from controller.registry import create
 from testbed.engine.collect import HostIteration, PhaseTimes
 from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import hosts_of, job_plans, rhythm_of, turns_of
-from testbed.engine.profiling import measure_profile, ready_for_profile, recent_throughput
+from testbed.engine.profiling import measure_profile, profile_window, recent_throughput
 from testbed.engine.steps import StepCoordinator
 from testbed.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.flow.deciding import Decider
@@ -280,7 +280,7 @@ class FluidCluster:
         )
         if running.completed >= running.job.iterations:
             self.at(self.now, lambda _late: self._end(running))
-        elif self._decider.wants_profiles and not running.profiled and ready_for_profile(running.completed):
+        elif self._decider.wants_profiles and not running.profiled and profile_window(running.completed, frozenset()):
             self._profile(running)
 
     # Decisions

@@ -24,9 +24,6 @@ class Repeats:
     left_s = 180.0
 
 
-_repeats = Repeats()
-
-
 class Finished:
     """A run that has ended: exit status, what it printed, its directory and summary."""
 
@@ -104,7 +101,7 @@ def run_until_believable(scenario: str | Path, out: Path, *arguments: str) -> Fi
             break
         print(f"inconclusive: {[entry['fidelity']['reasons'] for entry in done.summary['runs']]}")
         taken_s = time.monotonic() - began
-        if taken_s > _repeats.left_s:
+        if taken_s > Repeats.left_s:
             break
-        _repeats.left_s -= taken_s
+        Repeats.left_s -= taken_s
     return done

@@ -52,6 +52,11 @@ def test_the_controller_followed_every_stint(managed: Finished) -> None:
     )
 
 
+def test_no_packet_is_lost_although_no_job_runs_when_the_network_is_brought_up(managed: Finished) -> None:
+    fidelity = managed.run("crux")["fidelity"]
+    assert (fidelity["retransmits"], [each for each in fidelity["findings"] if each["kind"] == "loss"]) == (0, [])
+
+
 def test_no_work_is_lost_but_the_iteration_that_a_stop_cuts_off(managed: Finished) -> None:
     record = RunDirectory.open(managed.directory).read_record("crux")
     assert record.managed is not None

@@ -72,7 +72,7 @@ def by_step(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 @pytest.mark.parametrize("scheduler", ["sincronia", "varys", "pfabric", "pias"])
 def test_packets_carry_what_was_decided_and_none_is_lost(by_step: Finished, scheduler: str) -> None:
     fidelity = by_step.run(scheduler)["fidelity"]
-    assert not any("DSCP" in reason or "switch" in reason for reason in fidelity["reasons"]), fidelity["reasons"]
+    assert {each["kind"] for each in fidelity["findings"]}.isdisjoint({"mark", "path"}), fidelity["reasons"]
     assert (fidelity["retransmits"], fidelity["unintended_drops"]) == (0, 0)
     assert by_step.environment(scheduler)["sampled_packets"] > 100
 
@@ -108,4 +108,4 @@ def test_a_measured_profile_is_near_what_the_job_declares(profiled: Finished) ->
     (experiment,) = prepare(str(profiled.directory / "scenario.yaml")).experiments
     jobs = {job.name: job for job in experiment.jobs}
     fill = {name: pipeline_fill(job, experiment.fabric, experiment.scale, last["paths"]) for name, job in jobs.items()}
-    assert min(measured[job] / (declared[job] + fill[job]) for job in declared) < 1.1
+    assert min(measured[job] / (declared[job] + fill[job]) for job in declared) < 1.05
