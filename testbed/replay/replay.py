@@ -32,6 +32,7 @@ from controller.decision import (
 from controller.link_users import LinkUsers
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
+from testbed.flow.fluids import Contention
 from testbed.flow.steady import Settled, settle
 from testbed.managed.outcome import JobOutcome
 from testbed.replay.outcome import Replayed, Series, Totals
@@ -157,7 +158,7 @@ class Replay:
         """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
         packs = [each.pack for each in running]
-        return settle([each.fluid for each in running], seconds, [each.state for each in running], limit_s, packs)
+        return settle(_contention(running), seconds, [each.state for each in running], limit_s, packs)
 
     # Jobs go and come
 
@@ -311,7 +312,7 @@ class Replay:
         known = decided if flows[0].id in decided else running.traffic.default
         running.traffic.follow(known)
         fluid = running.traffic.fluid(self._decision, self._levels)
-        if fluid == running.fluid:
+        if fluid is running.fluid or fluid == running.fluid:
             return False
         running.fluid = fluid
         return True
@@ -365,6 +366,15 @@ class Replay:
             self._scheduler.name, len(self._fabric.gpus), self.now_s, self._totals,
             outcomes, self._series, self._placing.waiting, len(on_gpus),
         )  # fmt: skip
+
+
+def _contention(running: Sequence[RunningJob]) -> Contention:
+    """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
+    fluids = tuple(each.fluid for each in running)
+    kept = running[0].contention
+    if kept is None or kept.jobs != fluids:
+        kept = running[0].contention = Contention.of(fluids)
+    return kept
 
 
 def _event(job: str, arrived: bool, by_steps: bool) -> Event:

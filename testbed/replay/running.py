@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from controller.decision import Step
+from testbed.flow.fluids import Contention, Fluid
 from testbed.flow.maxmin import Floats
-from testbed.flow.steady import Fluid, State
+from testbed.flow.steady import State
 from testbed.managed.outcome import JobOutcome
 from testbed.replay.traffic import LINK_CLASSES, Traffic
 from workloads.job import Job
@@ -48,6 +49,7 @@ class RunningJob:
 
     Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
     that have to do with each other over links or shared GPUs, itself included; ``rate`` holds until ``rate_until_s``.
+    ``contention``: the group as arrays, as its first job was settled last.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
 
@@ -71,6 +73,8 @@ class RunningJob:
     sharers: int = 1
     state: State | None = None
     step: Step | None = field(default=None, repr=False)
+    contention: Contention | None = field(default=None, repr=False)
+    _columns: tuple[tuple[float, Fluid, int, bool], Floats] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -112,7 +116,13 @@ class RunningJob:
         )  # fmt: skip
 
     def columns(self, rate: float) -> Floats:
-        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
+        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second; kept while nothing changes it."""
+        decided_by = (rate, self.fluid, self.sharers, len(self.group) > 1)
+        if self._columns is None or self._columns[0] != decided_by:
+            self._columns = decided_by, self._columns_at(rate)
+        return self._columns[1]
+
+    def _columns_at(self, rate: float) -> Floats:
         gpus, traffic = self.fluid.weight, self.traffic
         shares = float(len(self.group) > 1)
         held = gpus / self.sharers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from controller.decision import Decision
 from controller.placement_index import FabricIndex, Floats, JobIndex, Numbers
-from testbed.flow.steady import Fluid
+from testbed.flow.fluids import Fluid
 from topologies.fabric import Path
 from workloads.job import Job
 
@@ -30,8 +31,10 @@ class Traffic:
         """Seconds of an iteration where only the job's own host links bound its communication."""
         self._lead_s = self._flows.lead_s
         self._phase = Random(f"{seed}|{job.name}").random()
-        self._names = frozenset(flow.id for flow in job.flows)
-        self._paths: Sequence[Path] = ()
+        self._flow_names = [flow.id for flow in job.flows]
+        self._names = frozenset(self._flow_names)
+        self._paths: tuple[Path, ...] = ()
+        self._fluid: tuple[tuple[int, float, float], Fluid] | None = None
         self.loads: Mapping[int, float] = {}
         self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
@@ -43,10 +46,10 @@ class Traffic:
 
     def follow(self, paths: Mapping[str, Path]) -> bool:
         """Take the paths of the job's flows from ``paths``; return whether one is new."""
-        wanted = [paths[flow.id] for flow in self.job.flows]
-        if len(wanted) == len(self._paths) and all(a is b or a == b for a, b in zip(wanted, self._paths, strict=True)):
+        wanted = tuple(map(paths.__getitem__, self._flow_names))
+        if wanted == self._paths:
             return False
-        self._paths = wanted
+        self._paths, self._fluid = wanted, None
         self.loads = self._loads(wanted)
         used: Numbers = np.array(list(self.loads), np.intp)
         sums = np.bincount(self._classes[used], list(self.loads.values()), minlength=len(LINK_CLASSES) + 1)
@@ -75,16 +78,18 @@ class Traffic:
         level = decision.levels.get(job.name, levels - 1)
         if not self._names.isdisjoint(decision.levels):
             level = min(decision.level_of(flow, levels - 1) for flow in job.flows)
+        decided_by = (level, decision.periods.get(job.name, 0.0), decision.shifts.get(job.name, 0.0))
+        if self._fluid is None or self._fluid[0] != decided_by:
+            self._fluid = decided_by, self._fluid_at(*decided_by)
+        return self._fluid[1]
+
+    def _fluid_at(self, level: int, period_s: float, shift_s: float) -> Fluid:
+        job = self.job
         plain = Fluid(job.compute_s, self._lead_s, self.loads, level, float(len(job.gpus)))
-        period_s = decision.periods.get(job.name, 0.0)
         if period_s <= 0.0:
-            return _with(plain, 0.0, self._phase * plain.period_s)
+            return replace(plain, offset_s=self._phase * plain.period_s)
         pause_s = max(0.0, period_s - plain.period_s)
-        return _with(plain, pause_s, (pause_s - decision.shifts.get(job.name, 0.0)) % (plain.period_s + pause_s))
-
-
-def _with(plain: Fluid, pause_s: float, offset_s: float) -> Fluid:
-    return Fluid(plain.compute_s, plain.lead_s, plain.loads, plain.level, plain.weight, pause_s, offset_s)
+        return replace(plain, pause_s=pause_s, offset_s=(pause_s - shift_s) % (plain.period_s + pause_s))
 
 
 def link_classes(index: FabricIndex) -> Numbers:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.flow.fluids import Fluid
 from testbed.flow.periodic import PeriodicJob, simulate
-from testbed.flow.steady import Fluid, Settled, settle
+from testbed.flow.steady import Settled, settle
 
 
 @st.composite

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from controller.registry import create
 from testbed.errors import RunFailedError
+from testbed.flow.fluids import Contention
 from testbed.replay.inputs import builder, stage_times
 from testbed.replay.outcome import Replayed, Series
 from testbed.replay.placing import ManagedPlacing
@@ -54,6 +55,11 @@ def test_jobs_that_meet_take_longer_and_their_gpus_wait() -> None:
     met = min(replay(requests, seed=seed).gpu_utilization for seed in range(1, 9))
     assert met <= min(alone) + 1e-9
     assert all(job.end_s - job.start_s >= 1000.0 - 1e-6 for job in replay(requests).jobs)
+
+
+def seed_at_which_they_meet(requests: Sequence[Request]) -> int:
+    (seed, *_others) = [seed for seed in range(1, 9) if replay(requests, seed=seed).totals.settled]
+    return seed
 
 
 def test_busy_and_allocated_time_add_up_over_the_jobs() -> None:
@@ -114,3 +120,14 @@ def test_bins_hold_what_was_added_wherever_steps_begin_and_end(steps: list[tuple
         series.add(now, now + length, [value])
         now, total = now + length, total + length * value
     assert float(series.means().sum()) * 60.0 == pytest.approx(total, rel=1e-9, abs=1e-9)
+
+
+def test_a_group_is_made_into_arrays_once_while_nobody_in_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [request("one", 0.0, 1000.0, 6), request("two", 0.0, 1000.0, 6)]
+    passers_by = [request(f"short {start}", start, 0.3, 1, "crux-resnet") for start in (0.5, 1.5, 2.5)]
+    seed = seed_at_which_they_meet(pair)
+    made: list[int] = []
+    arrays_of = Contention.of
+    monkeypatch.setattr(Contention, "of", lambda jobs: (made.append(len(jobs)), arrays_of(jobs))[1])
+    replay([*pair, *passers_by], jump=False, seed=seed)
+    assert made.count(2) == 1
