@@ -14,15 +14,21 @@ Started = TypeVar("Started")
 
 @contextmanager
 def started(
-    processes: int, start: Callable[[ProcessPoolExecutor], Started], *, fresh: bool = False
+    processes: int,
+    start: Callable[[ProcessPoolExecutor], Started],
+    *,
+    fresh: bool = False,
+    prepare: Callable[[], None] | None = None,
 ) -> Iterator[Started]:
     """Yield what ``start`` returns, which hands all work to a pool of ``processes``; ``fresh`` ones for each task.
+
+    Each process calls ``prepare`` before its first task.
 
     Whatever ends the block early ends the processes, in the middle of their work.
     """
     others = set(active_children())
     context, tasks = (get_context("spawn"), 1) if fresh else (None, None)
-    with ProcessPoolExecutor(processes, context, max_tasks_per_child=tasks) as executor:
+    with ProcessPoolExecutor(processes, context, prepare, max_tasks_per_child=tasks) as executor:
         try:
             # Threads and processes inherit the mask, so that the pool's never hear of an interrupt.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

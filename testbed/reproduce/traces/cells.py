@@ -10,9 +10,11 @@ import hashlib
 import json
 import resource
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -42,9 +44,13 @@ from workloads.traces.trace import Trace, window
 
 DAY_S: Final = 86400.0
 DAYS: Final = 14.0
+LOOK_EVERY_S: Final = 1.0
+_SHARES: Final[list[MutableSequence[float]]] = []
+"""In a process that makes replays: the share of each that is through, for the parent to see."""
 FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the_paper}
 
 Result = Mapping[str, Any]
+Tell = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,7 @@ class Cell:
 
     ``manager`` is one of :data:`workloads.managers.named.MANAGERS`. ``reference``: recorded times are made of
     iterations on GPUs that lie together, so that a worse placement takes longer; otherwise of those on the first one.
+    ``crowded``: every job of the synthetic trace has GPUs and comes when it comes, about twice the load.
     """
 
     fabric: str
@@ -63,6 +70,7 @@ class Cell:
     days: float = DAYS
     jump: bool = True
     reference: bool = False
+    crowded: bool = False
 
     @property
     def label(self) -> str:
@@ -78,12 +86,16 @@ def cell(settings: Settings, fabric: str, scheduler: str, manager: str = "none")
 
 def trace_of(cell: Cell) -> Trace:
     """Return the trace of a cell, cut to its days."""
-    whole = read_trace(Path(cell.trace)) if cell.trace else lingjun_like(cell.seed)
+    whole = read_trace(Path(cell.trace)) if cell.trace else _synthetic(cell)
     return window(whole, 0.0, cell.days * DAY_S)
 
 
-def replayed(cell: Cell) -> Replayed:
-    """Make the replay of ``cell``."""
+def _synthetic(cell: Cell) -> Trace:
+    return lingjun_like(cell.seed, gpu_share=1.0, keep_peaks=False) if cell.crowded else lingjun_like(cell.seed)
+
+
+def replayed(cell: Cell, tell: Tell | None = None) -> Replayed:
+    """Make the replay of ``cell``; ``tell`` hears which share of its time is through."""
     fabric: Fabric = FABRICS[cell.fabric]()
     trace, until_s = trace_of(cell), cell.days * DAY_S
     placing = ManagedPlacing(named_manager(cell.manager, cell.seed), fabric, stage_times(fabric))
@@ -92,13 +104,13 @@ def replayed(cell: Cell) -> Replayed:
         fabric, create(cell.scheduler, {}, cell.seed), placing, requests, builder(fabric), seed=cell.seed,
         until_s=until_s, jump=cell.jump, reference_s=reference_times(fabric) if cell.reference else None,
     )  # fmt: skip
-    return replay.run()
+    return replay.run(None if tell is None else lambda now_s: tell(now_s / until_s))
 
 
-def result_of(cell: Cell) -> Result:
+def result_of(cell: Cell, tell: Tell | None = None) -> Result:
     """Make the replay of ``cell`` and return its numbers, JSON-ready; runs in a process of its own."""
     began = time.process_time()
-    done = replayed(cell)
+    done = replayed(cell, tell)
     ended = [job for job in done.jobs if job.jct_s is not None]
     means = done.series.means()
     jobs, allocated = means[:, 0], means[:, 1]
@@ -131,23 +143,46 @@ def results(cells: Sequence[Cell], settings: Settings, progress: Progress) -> di
     """Return what each cell found, from before or made now by ``settings.processes`` processes."""
     found = {each: kept for each in cells if (kept := _kept(settings.out, each)) is not None}
     missing = [each for each in dict.fromkeys(cells) if each not in found]
-    progress.phase(f"{len(cells)} replays, {len(found)} kept from before", len(cells))
-    progress.advance_to(len(found))
-    for each, result in _made(missing, settings.processes):
+    through = len(found)
+    progress.phase(f"{len(cells)} replays, {through} kept from before", len(cells))
+    progress.advance_to(through)
+    for each, result in _made(missing, settings.processes, _counted_from(through, progress.advance_to)):
         _keep(settings.out, each, result)
         found[each] = result
-        progress.advance_to(len(found), each.label)
     return {each: found[each] for each in cells}
 
 
-def _made(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Result]]:
+def _made(cells: Sequence[Cell], processes: int, tell: Tell) -> Iterator[tuple[Cell, Result]]:
+    """Each cell with its result as it is made; ``tell`` hears how many are through, parts of them included."""
     if processes == 1 or len(cells) < 2:
-        yield from ((each, result_of(each)) for each in cells)
+        for place, each in enumerate(cells):
+            yield each, result_of(each, _counted_from(place, tell))
         return
+    shares = get_context("spawn").Array("d", len(cells), lock=False)
     with started(
-        processes, lambda pool: {pool.submit(result_of, each): each for each in cells}, fresh=True
-    ) as tasks:
-        yield from ((tasks[task], task.result()) for task in as_completed(tasks))
+        processes,
+        lambda pool: {pool.submit(_made_in_process, each, place): each for place, each in enumerate(cells)},
+        fresh=True, prepare=partial(_take_shares, shares),
+    ) as tasks:  # fmt: skip
+        left = set(tasks)
+        while left:
+            done, left = wait(left, LOOK_EVERY_S, FIRST_COMPLETED)
+            tell(sum(shares))
+            yield from ((tasks[task], task.result()) for task in done)
+
+
+def _counted_from(before: int, tell: Tell) -> Tell:
+    return lambda share: tell(before + share)
+
+
+def _take_shares(shares: MutableSequence[float]) -> None:
+    _SHARES.append(shares)
+
+
+def _made_in_process(cell: Cell, place: int) -> Result:
+    found = result_of(cell, lambda share: _SHARES[0].__setitem__(place, share))
+    _SHARES[0][place] = 1.0
+    return found
 
 
 def _file(out: Path, cell: Cell) -> Path:

@@ -23,9 +23,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     found: list[Cell] = []
     original = cells.result_of
 
-    def result_of(asked: Cell) -> cells.Result:
+    def result_of(asked: Cell, tell: cells.Tell | None = None) -> cells.Result:
         found.append(asked)
-        return original(asked)
+        return original(asked, tell)
 
     monkeypatch.setattr(cells, "result_of", result_of)
     return found
@@ -46,15 +46,35 @@ def test_a_finished_replay_is_kept_and_another_cut_is_another_replay(tmp_path: P
     assert len(made) == 2
 
 
+class Heard(Progress):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.values: list[float] = []
+
+    def advance_to(self, value: float, note: str = "") -> None:
+        self.values.append(value)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_progress_goes_on_while_replays_are_made(tmp_path: Path, processes: int) -> None:
+    settings, heard = Settings(**{**SETTINGS, "processes": processes}, out=tmp_path), Heard()
+    results([cell(settings, "clos", "crux"), cell(settings, "clos", "ecmp")], settings, heard)
+    assert heard.values == sorted(heard.values)
+    assert (heard.values[0], heard.values[-1]) == (0, pytest.approx(2.0, abs=0.2))
+    assert any(value % 1 for value in heard.values) or processes > 1  # in processes they may be done at the first look
+
+
 def test_an_interrupted_replay_leaves_those_that_were_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original = cells.result_of
 
-    def result_of(asked: Cell) -> cells.Result:
+    def result_of(asked: Cell, tell: cells.Tell | None = None) -> cells.Result:
         if asked.scheduler == "cassini":
             raise KeyboardInterrupt
-        return original(asked)
+        return original(asked, tell)
 
     monkeypatch.setattr(cells, "result_of", result_of)
     command = ["reproduce", "crux-fig24", "--days", str(HOURS), "--jobs", "1", "--out", str(tmp_path)]
