@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.common import Line, Scenario, bundled, main, run
 from testbed.budget_cache import current_budget
-from testbed.fidelity import MIN_IDLE_CPU
+from testbed.neighbours import MIN_IDLE_CPU
 from testbed.scale import peak_load
 
 TITLE: Final = "48 NICs sending at once over three switches, MTU 9000"

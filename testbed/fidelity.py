@@ -1,7 +1,7 @@
 """The fidelity verdict: evidence in, ``ok``, ``degraded`` or ``invalid`` out. Pure.
 
-Thresholds and their reasons stand here and nowhere else. Evidence is in seconds of the machine's clock
-since the run began; findings are undilated.
+Thresholds and their reasons stand here, and in :mod:`testbed.neighbours` those of what neighbours took.
+Evidence is in seconds of the machine's clock since the run began; findings are undilated.
 """
 
 from __future__ import annotations
@@ -10,11 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from testbed.neighbours import (
+    MAX_RUN_DELAY,
+    MAX_STANDSTILL_S,
+    MIN_IDLE_CPU,
+    Second,
+    disturbed_spans,
+    starved_spans,
+    still_explained,
+    stood_still,
+    wait_explained,
+)
 from testbed.observations import Change, Order, Standstill, Wait, merged, milliseconds, touches, wait_findings
 from testbed.record import Fidelity, Finding, Verdict
-
-MIN_IDLE_CPU: Final = 0.35
-"""Mininet-HiFi's rule: below this share of idle CPU in a second, packets and timers are no longer served in time."""
 
 MAX_TIMER_LATENESS_S: Final = 0.020
 """Seconds of the machine's clock: a compute pause that ends this late moves an iteration of one second by 2 %.
@@ -23,9 +31,6 @@ The iterations that a late pause touches are disturbed: listed, replaced by othe
 
 MAX_LATE_SHARE: Final = 0.02
 """More than one iteration, and more than this share, with a late pause: the run's own overload, no passing hitch."""
-
-MAX_STANDSTILL_S: Final = 0.1
-"""Five times the lateness allowed: a process stood still, and even its listed iterations do not say what that did."""
 
 MAX_LINK_RATE_ERROR: Final = 0.02
 """A busy link that reaches less, or more, than its set rate by this share is not the link of the scenario."""
@@ -36,16 +41,9 @@ MIN_BUSY_S: Final = 2.0
 INVALID_SHARE: Final = 0.2
 """More than this share of seconds without idle CPU: the run as a whole shows the machine, not the fabric."""
 
-MAX_RUN_DELAY: Final = 0.25
-"""Share of a second that a thread may be ready and wait for a CPU. Runs that keep 35 % idle stay under 0.1,
-with half of the CPU taken by others under 0.2: more serves packets late although CPU is left over."""
-
 MAX_QUOTA_S: Final = 0.020
 """Seconds in a second for which a quota of CPU time may hold Open vSwitch back: as long as a timer may be late. Held
 back it forwards nothing at all."""
-
-EXPLAINED_BY_MACHINE: Final = 0.5
-"""A standstill is the neighbours' doing if they took at least this share of its length from some core meanwhile."""
 
 MAX_LOWER_LEVEL: Final = 0.02
 """Share of a link's capacity that lower levels may get while a higher one provably waits: strict priority gives them
@@ -56,36 +54,6 @@ MIN_ORDER_S: Final = 0.1
 
 MIN_LOWER_PACKETS: Final = 4
 """Packets of lower levels among these are grain: those that had begun at the ends of stretches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Second:
-    """One sampling interval of CPU time; shares of all cores. ``time_s`` is its end, on the run's clock.
-
-    ``pressure`` is the share of it in which something on the machine waited for a CPU (PSI, ``some``).
-    """
-
-    time_s: float
-    duration_s: float
-    idle: float
-    stolen: float
-    foreign: float
-    pressure: float = 0.0
-
-    @property
-    def starved(self) -> bool:
-        """Whether too little CPU was idle."""
-        return self.idle < MIN_IDLE_CPU
-
-    @property
-    def machine_caused(self) -> bool:
-        """Whether there would have been enough without neighbours: other guests' and other processes' time."""
-        return self.starved and self.idle + self.stolen + self.foreign >= MIN_IDLE_CPU
-
-    @property
-    def start_s(self) -> float:
-        """Its begin, on the run's clock."""
-        return self.time_s - self.duration_s
 
 
 @dataclass(frozen=True)
@@ -136,31 +104,12 @@ class _Charge:
     machine_caused: bool = False
 
 
-def disturbed_spans(
-    seconds: Sequence[Second], standstills: Sequence[Standstill] = (), cores: int = 1
-) -> list[tuple[float, float]]:
-    """The intervals, on the run's clock, in which neighbours left the run too little CPU or made it stand still."""
-    spans = [(second.start_s, second.time_s) for second in seconds if second.machine_caused]
-    still = [s for s in standstills if _too_long(s) and explained(s, seconds, cores)]
-    return spans + [(s.from_s, s.to_s) for s in still]
-
-
 def discarded_spans(evidence: Evidence) -> list[tuple[float, float]]:
     """The intervals, on the run's clock, that ``discard`` leaves out beside those that neighbours disturbed."""
     spans = [(second.start_s, second.time_s) for second in evidence.seconds if second.starved]
-    spans += [(s.from_s, s.to_s) for s in evidence.standstills if _too_long(s)]
+    spans += [(s.from_s, s.to_s) for s in evidence.standstills if stood_still(s)]
     spans += [(w.start_s, w.time_s) for w in evidence.waits if w.quota_s > MAX_QUOTA_S or w.share > MAX_RUN_DELAY]
     return spans + [(change.from_s, change.to_s) for change in evidence.changes]
-
-
-def explained(still: Standstill, seconds: Sequence[Second], cores: int) -> bool:
-    """Whether other guests, or other processes where no CPU was left, took enough of it to be the reason."""
-    taken = sum(
-        (second.stolen + (second.foreign if second.starved else 0.0)) * second.duration_s * cores
-        for second in seconds
-        if second.start_s < still.to_s and still.from_s < second.time_s
-    )
-    return not still.stopped and taken >= EXPLAINED_BY_MACHINE * (still.to_s - still.from_s)
 
 
 def judge(evidence: Evidence) -> Fidelity:
@@ -223,7 +172,8 @@ def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
         yield _Charge("ok", "", taken)
     elif short and not own:
         reason = "fewer iterations were made than asked for: measure.limit came first"
-        yield _Charge("degraded", reason, (Finding("short", 0.0, evidence.end_s, reason),))
+        machine = bool(disturbed_spans(evidence.seconds, evidence.standstills, evidence.waits, evidence.cores))
+        yield _Charge("degraded", reason, (Finding("short", 0.0, evidence.end_s, reason),), machine_caused=machine)
 
 
 def _judge_timers(evidence: Evidence) -> Iterable[_Charge]:
@@ -245,9 +195,9 @@ def _judge_timers(evidence: Evidence) -> Iterable[_Charge]:
 
 def _judge_standstills(evidence: Evidence) -> Iterable[_Charge]:
     """Processes that did nothing although something was due; the machine's doing if it took the CPU meanwhile."""
-    still = [each for each in evidence.standstills if _too_long(each)]
+    still = [each for each in evidence.standstills if stood_still(each)]
     for machine in (True, False):
-        found = [each for each in still if explained(each, evidence.seconds, evidence.cores) is machine]
+        found = [each for each in still if still_explained(each, evidence.seconds, evidence.cores) is machine]
         if not found:
             continue
         longest = max(found, key=lambda each: each.to_s - each.from_s)
@@ -266,10 +216,8 @@ def _judge_standstills(evidence: Evidence) -> Iterable[_Charge]:
 
 
 def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
-    """Processes held back by a quota, and such as wait for a CPU too much; not while neighbours had it."""
-    taken = disturbed_spans(evidence.seconds)
+    """Processes held back by a quota, and such as wait for a CPU too much; not in seconds that neighbours starved."""
     held = [wait for wait in evidence.waits if wait.quota_s > MAX_QUOTA_S]
-    slow = [w for w in evidence.waits if w.share > MAX_RUN_DELAY and w not in held and not touches(w, taken)]
     if held:
         worst = max(held, key=lambda wait: wait.quota_s)
         yield _Charge(
@@ -279,15 +227,26 @@ def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
             wait_findings("quota", held, "a CPU quota held {} back"),
             limited=True,
         )
-    if slow:
-        worst = max(slow, key=lambda wait: wait.share)
-        yield _Charge(
-            "degraded",
-            f"{worst.process} was ready and waited for a CPU for {worst.share:.0%} of the second before "
-            f"{worst.time_s:.0f} s, {MAX_RUN_DELAY:.0%} allowed ({len({w.time_s for w in slow})} s in all)",
-            wait_findings("wait", slow, "{} waited for a CPU"),
-            limited=True,
-        )
+    taken = starved_spans(evidence.seconds)
+    slow = [w for w in evidence.waits if w.share > MAX_RUN_DELAY and w not in held and not touches(w, taken)]
+    for machine in (True, False):
+        found = [wait for wait in slow if wait_explained(wait, evidence.seconds, evidence.cores) is machine]
+        if found:
+            yield _slow(found, machine, evidence.enough_undisturbed)
+
+
+def _slow(waits: Sequence[Wait], machine: bool, enough_undisturbed: bool) -> _Charge:
+    """The charge for ``waits`` that are too long, by neighbours (``machine``) or not."""
+    worst = max(waits, key=lambda wait: wait.share)
+    by = ", CPU taken by neighbours meanwhile" if machine else ""
+    return _Charge(
+        "degraded" if not machine or not enough_undisturbed else "ok",
+        f"{worst.process} was ready and waited for a CPU for {worst.share:.0%} of the second before "
+        f"{worst.time_s:.0f} s, {MAX_RUN_DELAY:.0%} allowed ({len({w.time_s for w in waits})} s in all){by}",
+        wait_findings("wait", waits, "{} waited for a CPU" + by),
+        limited=True,
+        machine_caused=machine,
+    )
 
 
 def _judge_rates(evidence: Evidence) -> Iterable[_Charge]:
@@ -380,10 +339,6 @@ def _neighbours(span: Sequence[Second]) -> Finding:
 def _starved(span: Sequence[Second]) -> Finding:
     idle = min(second.idle for second in span)
     return Finding("cpu", span[0].start_s, span[-1].time_s, f"{idle:.0%} of the CPU idle by the run's own load")
-
-
-def _too_long(still: Standstill) -> bool:
-    return still.to_s - still.from_s > MAX_STANDSTILL_S
 
 
 def _lower_share(order: Order) -> float:

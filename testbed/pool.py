@@ -37,7 +37,9 @@ def started(
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
             yield work
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends now: pressed again, nothing is cut short
             executor.shutdown(wait=False, cancel_futures=True)
             for child in set(active_children()) - others:
                 child.kill()

@@ -17,7 +17,7 @@ from testbed.budget import Budget
 from testbed.budget_cache import current_budget, store
 from testbed.capabilities import Finding, findings
 from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
-from testbed.fidelity import MIN_IDLE_CPU
+from testbed.neighbours import MIN_IDLE_CPU
 from testbed.report.tables import new_table
 from topologies.shaping import TCP_IP_HEADER
 from topologies.units import format_rate

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from testbed.engine.managed_run import ManagedRun
 from testbed.engine.marks_seen import MarkLog
 from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, rhythm_of, tos_of_flows, window_packets
 from testbed.engine.profiling import disturbed_iterations, measure_profile, profile_window, recent_throughput
+from testbed.engine.running_job import RunningJob
 from testbed.engine.steps import StepCoordinator
 from testbed.engine.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
@@ -36,23 +37,6 @@ QUEUE_BYTES: Final = 32 << 20
 START_DELAY_S: Final = 0.1
 
 Tell = Callable[..., None]
-
-
-@dataclass
-class RunningJob:
-    """What is known of a job that has arrived."""
-
-    job: Job
-    iterations: dict[str, int] = field(default_factory=dict)
-    ended: bool = False
-    began: float = 0.0
-    profiled: bool = False
-    shifted_at: float = 0.0
-
-    @property
-    def completed(self) -> int:
-        """Iterations that all hosts have ended."""
-        return min(self.iterations.values(), default=0)
 
 
 class Cluster:

@@ -18,7 +18,7 @@ from testbed.budget import PACKET_HOPS_PER_S, Budget, Point, Sample, affordable
 from testbed.engine.registry import Engine
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment import Experiment, Measure, Scale
-from testbed.fidelity import MIN_IDLE_CPU
+from testbed.neighbours import MIN_IDLE_CPU
 from testbed.record import RunRecord
 from topologies.clos import clos
 from topologies.fabric import Fabric

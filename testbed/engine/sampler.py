@@ -13,7 +13,7 @@ from testbed.engine.order_probe import OrderedLink, OrderProbe
 from testbed.engine.queue_watch import QueueWatch, WatchedLink
 from testbed.engine.rate_probe import ProbedLink, RateProbe
 from testbed.experiment import Scale
-from testbed.fidelity import Second
+from testbed.neighbours import Second
 from testbed.record import LinkRow
 from topologies.addressing import interface_name
 from topologies.fabric import Link

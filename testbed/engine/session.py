@@ -20,15 +20,10 @@ from testbed.engine.plan import window_packets
 from testbed.engine.process_watch import ProcessWatch
 from testbed.engine.sampler import Sampler
 from testbed.experiment import Experiment
-from testbed.fidelity import (
-    MAX_TIMER_LATENESS_S,
-    Evidence,
-    discarded_spans,
-    disturbed_spans,
-    judge,
-)
+from testbed.fidelity import MAX_TIMER_LATENESS_S, Evidence, discarded_spans, judge
 from testbed.goal import goal_of
 from testbed.managed.recording import record_of
+from testbed.neighbours import disturbed_spans
 from testbed.observations import Change, Standstill, joined_standstills
 from testbed.record import IterationRow, RunRecord, Window
 
@@ -166,7 +161,8 @@ class Session:
 
     def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When neighbours took the CPU, on the machine's clock."""
-        return self._on_the_machines_clock(disturbed_spans(sampler.seconds, self._standstills(), _CORES))
+        spans = disturbed_spans(sampler.seconds, self._standstills(), self._processes.waits, _CORES)
+        return self._on_the_machines_clock(spans)
 
     def _on_the_machines_clock(self, spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         origin = self._cluster.origin

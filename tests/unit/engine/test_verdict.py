@@ -9,17 +9,13 @@ import pytest
 from testbed.fidelity import (
     MAX_LINK_RATE_ERROR,
     MAX_QUOTA_S,
-    MAX_RUN_DELAY,
-    MAX_STANDSTILL_S,
     MAX_TIMER_LATENESS_S,
     MIN_BUSY_S,
-    MIN_IDLE_CPU,
     Evidence,
-    Second,
     discarded_spans,
-    disturbed_spans,
     judge,
 )
+from testbed.neighbours import MAX_RUN_DELAY, MAX_STANDSTILL_S, MIN_IDLE_CPU, Second, disturbed_spans
 from testbed.observations import Change, Order, Standstill, Wait, joined_standstills
 
 QUIET = [Second(float(end), 1.0, 0.5, 0.0, 0.0) for end in range(1, 21)]
@@ -191,6 +187,25 @@ def test_a_process_that_waits_for_a_cpu_too_long_degrades(share: float, verdict:
 def test_waiting_for_a_cpu_that_neighbours_had_is_theirs() -> None:
     seconds = [*QUIET[:3], second(4.0, 0.1, foreign=0.6), *QUIET[4:]]
     assert judge(Evidence(seconds=seconds, waits=[Wait("ovs-vswitchd", 4.0, 1.0, 0.9)])).verdict == "ok"
+
+
+def test_waiting_while_other_guests_had_the_cpu_is_theirs_although_cpu_was_left() -> None:
+    wait = Wait("ovs-vswitchd", 4.0, 1.0, 0.5)
+    seconds = [*QUIET[:3], second(4.0, 0.6, stolen=0.13), *QUIET[4:]]
+    assert judge(Evidence(seconds=seconds, waits=[wait], cores=2)).verdict == "ok"
+    assert disturbed_spans(seconds, waits=[wait], cores=2) == [(3.0, 4.0)]
+    few = judge(Evidence(seconds=seconds, waits=[wait], cores=2, enough_undisturbed=False))
+    assert (few.verdict, few.machine_caused) == ("degraded", True)
+    assert few.reasons[-1].endswith("CPU taken by neighbours meanwhile")
+
+
+def test_waiting_for_longer_than_other_guests_had_the_cpu_or_while_only_processes_did_degrades() -> None:
+    wait = Wait("ovs-vswitchd", 4.0, 1.0, 0.5)
+    for other in (second(4.0, 0.6, stolen=0.12), second(4.0, 0.5, foreign=0.4)):
+        seconds = [*QUIET[:3], other, *QUIET[4:]]
+        found = judge(Evidence(seconds=seconds, waits=[wait], cores=2))
+        assert (found.verdict, found.machine_caused) == ("degraded", False)
+        assert disturbed_spans(seconds, waits=[wait], cores=2) == []
 
 
 def order(lower_packets: int, waited_s: float = 1.0) -> Order:
