@@ -171,8 +171,10 @@ def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
     elif taken:
         yield _Charge("ok", "", taken)
     elif short and not own:
-        reason = "fewer iterations were made than asked for: measure.limit came first"
         machine = bool(disturbed_spans(evidence.seconds, evidence.standstills, evidence.waits, evidence.cores))
+        reason = "too few iterations were undisturbed by neighbours"
+        if not machine:
+            reason = "fewer iterations were made than asked for: measure.limit came first"
         yield _Charge("degraded", reason, (Finding("short", 0.0, evidence.end_s, reason),), machine_caused=machine)
 
 

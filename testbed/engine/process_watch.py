@@ -1,7 +1,9 @@
 """What kept the processes of a run from running: waiting for a CPU, a quota, being stopped.
 
 ``/proc/PID/task/*/schedstat`` counts the nanoseconds that a thread was ready and waited; ``cpu.stat`` of a
-control group, and of those around it, the time that a quota held its processes back.
+control group, and of those around it, the time that a quota held its processes back. Linux since 6.12 can count a
+whole sleep as waiting (a thread that another CPU takes over while it is about to sleep), so what is counted is held
+against the states in which the thread was seen.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ class ProcessWatch:
         self._delays: dict[tuple[int, int], int] = {}
         self._held: dict[Path, float] = {}
         self._stopped: dict[str, float] = {}
+        self._looks = 0
+        self._ready: set[tuple[int, int]] = set()
         self.waits: list[Wait] = []
         self.standstills: list[Standstill] = []
         self.sample(now)
@@ -40,16 +44,21 @@ class ProcessWatch:
         duration = max(now - self._time, 1e-6)
         quota = self._quota_times()
         for name, pid in self._processes.items():
-            delay = max((self._delay_of(pid, thread) for thread in _threads(pid)), default=0.0)
+            delay = max((self._delay_of(pid, thread, duration) for thread in _threads(pid)), default=0.0)
             self.waits.append(Wait(name, now, duration, min(delay, duration), min(quota.get(name, 0.0), duration)))
-        self._time = now
+        self._time, self._looks = now, 0
+        self._ready.clear()
 
-    def _delay_of(self, pid: int, thread: int) -> float:
-        """Seconds that a thread waited for a CPU since the last call; 0 at its first."""
+    def _delay_of(self, pid: int, thread: int, duration: float) -> float:
+        """Seconds that a thread waited for a CPU since the last call; 0 at its first.
+
+        One that was not ready at any look waited no longer than from one to the next.
+        """
         total = run_delay_ns(pid, thread)
         before = self._delays.get((pid, thread), total)
         self._delays[pid, thread] = total
-        return (total - before) / 1e9
+        longest = duration if (pid, thread) in self._ready else duration / (self._looks + 1)
+        return min((total - before) / 1e9, longest)
 
     def _quota_times(self) -> dict[str, float]:
         """Process -> seconds that quotas held it back since the last call."""
@@ -63,9 +72,12 @@ class ProcessWatch:
         return found
 
     def look(self, now: float) -> None:
-        """Note which processes are stopped at ``now``, on the run's clock."""
+        """Note which processes are stopped at ``now``, on the run's clock, and which threads are ready."""
+        self._looks += 1
         for name, pid in self._processes.items():
-            if state_of(pid) in _STOPPED:
+            states = {thread: state_of(pid, thread) for thread in _threads(pid)}
+            self._ready.update((pid, thread) for thread, state in states.items() if state == "R")
+            if states.get(pid, "X") in _STOPPED:
                 self._stopped.setdefault(name, now)
             elif name in self._stopped:
                 self.standstills.append(Standstill(name, self._stopped.pop(name), now, True))
@@ -84,10 +96,11 @@ def run_delay_ns(pid: int, thread: int) -> int:
         return 0
 
 
-def state_of(pid: int) -> str:
-    """``R``, ``S``, ``T`` ... as in ``/proc/PID/stat``; ``X`` if the process is gone."""
+def state_of(pid: int, thread: int) -> str:
+    """``R`` (it runs or is ready), ``S``, ``T`` ... of a thread, as in its ``stat``; ``X`` if it is gone."""
     try:
-        return (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+        text = (_PROC / str(pid) / "task" / str(thread) / "stat").read_text("utf-8", "replace")
+        return text.rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return "X"
 

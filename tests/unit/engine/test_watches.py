@@ -19,6 +19,7 @@ from testbed.engine.queue_watch import QueueWatch, WatchedLink, differences
 from testbed.observations import Order
 from workloads.worker.heartbeat import WORTH_TELLING_S, Heartbeat
 
+WATCH = "testbed.engine.process_watch"
 RATE = 8e6
 """A megabyte a second."""
 
@@ -183,7 +184,7 @@ def test_nothing_is_held_against_a_decision_that_is_being_carried_out(versions: 
 
 
 def test_this_process_is_running_and_its_waits_are_counted() -> None:
-    assert state_of(os.getpid()) in "RS"
+    assert state_of(os.getpid(), os.getpid()) in "RS"
     assert run_delay_ns(os.getpid(), os.getpid()) > 0
     watch = ProcessWatch({"this": os.getpid()}, 0.0)
     watch.sample(1.0)
@@ -194,13 +195,28 @@ def test_this_process_is_running_and_its_waits_are_counted() -> None:
 
 def test_a_process_seen_stopped_stood_still_until_it_is_seen_going(monkeypatch: pytest.MonkeyPatch) -> None:
     states = iter("STTS" + "T")
-    monkeypatch.setattr("testbed.engine.process_watch.state_of", lambda pid: next(states))
+    monkeypatch.setattr(f"{WATCH}.state_of", lambda pid, thread: next(states) if thread == pid else "S")
     watch = ProcessWatch({"w": os.getpid()}, 0.0)
     for look in range(5):
         watch.look(0.1 * look)
     watch.finish(1.0)
     spans = [(round(s.from_s, 3), round(s.to_s, 3)) for s in watch.standstills]
     assert spans == [(0.1, 0.3), (0.4, 1.0)]
+
+
+@pytest.mark.parametrize(("states", "share"), [("SSSSSSSSS", 0.1), ("SSRSSSSSS", 0.5), ("", 0.5)])
+def test_a_thread_that_was_never_seen_ready_waited_no_longer_than_between_two_looks(
+    states: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = iter([0, 500_000_000])
+    monkeypatch.setattr(f"{WATCH}._threads", lambda pid: [pid])
+    monkeypatch.setattr(f"{WATCH}.run_delay_ns", lambda pid, thread: next(counted))
+    watch = ProcessWatch({"w": 1}, 0.0)
+    for number, state in enumerate(states, start=1):
+        monkeypatch.setattr(f"{WATCH}.state_of", lambda pid, thread, state=state: state)
+        watch.look(0.1 * number)
+    watch.sample(1.0)
+    assert [wait.share for wait in watch.waits] == [pytest.approx(share)]
 
 
 @pytest.mark.parametrize(
