@@ -21,6 +21,8 @@ MIN_RETRANSMISSION_TIMEOUT_S = 100
 # until it sends again; so the minimum is a setting here too, where the kernel has it (6.11).
 # The fabric loses nothing, so a segment that comes late was overtaken by one of a higher level, not lost. Without
 # selective acknowledgements the kernel counts duplicate ones, and windows hold fewer packets than this maximum.
+# An answer to a request to open carries the request's mark: without one it would wait below all levels, and whoever
+# asks again after a second has no measured round trip and so, for its first bytes, no minimum of the timeout.
 HOST_SYSCTLS: Mapping[str, str] = {
     "net.ipv6.conf.all.disable_ipv6": "1",
     "net.ipv4.conf.all.rp_filter": "0",
@@ -31,6 +33,7 @@ HOST_SYSCTLS: Mapping[str, str] = {
     "net.ipv4.tcp_ecn": "0",
     "net.ipv4.tcp_moderate_rcvbuf": "0",
     "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_reflect_tos": "1",
     "net.ipv4.tcp_reordering": "300",
     "net.ipv4.tcp_rto_min_us": str(MIN_RETRANSMISSION_TIMEOUT_S * 1_000_000),
     "net.ipv4.tcp_sack": "0",

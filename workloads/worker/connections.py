@@ -85,10 +85,11 @@ class Connections:
         self._tell_if_connected(job)
 
     def _opened(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
-        job.program.out[flow] = OutStream(
+        stream = job.program.out[flow] = OutStream(
             flow, connection, job.first_tos(flow), job.byte_marks(flow),
             confirmed=True, link_rate=job.plan["link_rate"],
         )  # fmt: skip
+        stream.opened()
         self._flows[flow] = job
         job.connecting.discard(flow)
         self._tell_if_connected(job)
@@ -101,6 +102,7 @@ class Connections:
         def opened(connection: socket.socket) -> None:
             self._loop.forget(stream.connection.fileno())
             stream.move_to(connection)
+            stream.opened()
             self._tell({"event": "reconnected", "flow": flow})
 
         self._connect(job, flow, ends, stream.tos, opened)

@@ -133,10 +133,20 @@ class OutStream:
         self.connection = connection
         pace(connection, self.rate)
 
+    def opened(self) -> None:
+        """Take note that the connection stands: that its opening had to be repeated does not count.
+
+        A request to open that waits for a second behind bursts of higher levels is repeated, and nothing was lost.
+        """
+        self._sent_again -= self._sent_again_on_connection()
+
     def retransmits(self) -> int:
         """Segments this flow has sent again since it was opened."""
+        return self._sent_again + self._sent_again_on_connection()
+
+    def _sent_again_on_connection(self) -> int:
         info = self.connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
-        return self._sent_again + int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
+        return int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
 
 
 class InStream:
