@@ -9,39 +9,46 @@ class LinkUsers:
     """Jobs and the links they use, by number."""
 
     def __init__(self) -> None:
-        self._links: dict[str, Collection[int]] = {}
+        self._given: dict[str, Collection[int]] = {}
+        self._links: dict[str, frozenset[int]] = {}
         self._users: dict[int, set[str]] = {}
         self._beside: dict[str, set[str]] = {}
 
     def follow(self, links: Mapping[str, Collection[int]]) -> None:
         """Let ``links`` be the jobs and what each uses; a collection that is the same object has not changed."""
-        for job in [job for job in self._links if job not in links]:
+        for job in [job for job in self._given if job not in links]:
             self.remove(job)
         for job, used in links.items():
-            if self._links.get(job) is not used:
+            if self._given.get(job) is not used:
                 self.put(job, used)
 
     def put(self, job: str, links: Collection[int]) -> None:
         """Let ``job``, new or known, use ``links``."""
-        self.remove(job)
-        self._links[job] = links
-        beside: set[str] = set()
-        for link in links:
-            users = self._users.setdefault(link, set())
-            beside |= users
-            users.add(job)
-        self._beside[job] = beside
-        for other in beside:
+        before, after = self._links.get(job, frozenset()), frozenset(links)
+        self._given[job], self._links[job] = links, after
+        self._leave(job, before - after)
+        for link in after - before:
+            self._users.setdefault(link, set()).add(job)
+        beside = set[str]().union(*map(self._users.__getitem__, after)) - {job}
+        known = self._beside.get(job, set())
+        for other in known - beside:
+            self._beside[other].discard(job)
+        for other in beside - known:
             self._beside[other].add(job)
+        self._beside[job] = beside
 
     def remove(self, job: str) -> None:
         """Forget ``job``, if it is known."""
-        for link in self._links.pop(job, ()):
+        self._given.pop(job, None)
+        self._leave(job, self._links.pop(job, ()))
+        for other in self._beside.pop(job, ()):
+            self._beside[other].discard(job)
+
+    def _leave(self, job: str, links: Iterable[int]) -> None:
+        for link in links:
             self._users[link].discard(job)
             if not self._users[link]:
                 del self._users[link]
-        for other in self._beside.pop(job, ()):
-            self._beside[other].discard(job)
 
     def beside(self, job: str) -> Set[str]:
         """The other jobs that use a link of ``job``."""

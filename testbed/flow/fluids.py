@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -108,29 +107,36 @@ def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, in
 
     Of links with the same users only those matter that are not less loaded by everyone than another.
     """
-    uses = Counter(chain.from_iterable(job.loads for job in jobs))
-    several = {link for link, count in uses.items() if count > 1}
-    users: dict[int, list[int]] = {}
-    for number, job in enumerate(jobs):
-        for link, load in job.loads.items():
-            if link in several and load > 0:
-                users.setdefault(link, []).append(number)
     groups: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
-    full_s = [job.communication_s for job in jobs]
-    for link, who in users.items():
-        if len(who) > 1:
-            shares = tuple(jobs[number].loads[link] / full_s[number] for number in who)
-            groups.setdefault(tuple(who), set()).add(shares)
+    for users, shares in _users_of_links(jobs):
+        groups.setdefault(tuple(users), set()).add(tuple(shares))
     rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
     count = 0
     for members, kinds in groups.items():
-        for shares in _largest(kinds):
-            for number, share in zip(members, shares, strict=True):
+        for largest in _largest(kinds):
+            for number, share in zip(members, largest, strict=True):
                 rows[number].append((count, share))
             count += 1
     starts = np.cumsum([0, *(len(row) for row in rows)])
     flat = [pair for row in rows for pair in row]
     return starts, np.array([link for link, _ in flat], np.int64), np.array([share for _, share in flat]), count
+
+
+def _users_of_links(jobs: Sequence[Fluid]) -> Iterable[tuple[list[int], list[float]]]:
+    """Of each link that several jobs load: who, and their shares of it at full speed; in order of first users."""
+    counts = [len(job.loads) for job in jobs]
+    links = np.fromiter(chain.from_iterable(job.loads for job in jobs), np.int64, sum(counts))
+    loads = np.fromiter(chain.from_iterable(job.loads.values() for job in jobs), float, sum(counts))
+    numbers = np.repeat(np.arange(len(jobs)), counts)
+    loaded = loads > 0
+    several = loaded & (np.bincount(links[loaded], minlength=links.max(initial=0) + 1) > 1)[links]
+    shares = loads[several] / np.array([job.communication_s for job in jobs])[numbers[several]]
+    found: dict[int, tuple[list[int], list[float]]] = {}
+    for link, number, share in zip(links[several].tolist(), numbers[several].tolist(), shares.tolist(), strict=True):
+        users = found.setdefault(link, ([], []))
+        users[0].append(number)
+        users[1].append(share)
+    return found.values()
 
 
 def _largest(kinds: set[tuple[float, ...]]) -> list[tuple[float, ...]]:
