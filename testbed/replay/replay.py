@@ -34,6 +34,7 @@ from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
 from testbed.flow.fluids import Contention
 from testbed.flow.steady import Settled, settle
+from testbed.garbage import seldom_collected
 from testbed.managed.outcome import JobOutcome
 from testbed.replay.outcome import Replayed, Series, Totals
 from testbed.replay.placing import ManagedPlacing
@@ -94,6 +95,11 @@ class Replay:
 
     def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
         """Replay to the end or to ``until_s``; ``progress`` hears the seconds replayed at each event."""
+        with seldom_collected():
+            self._go_on(progress)
+        return self._result()
+
+    def _go_on(self, progress: Callable[[float], None] | None) -> None:
         while (then := self._next_event()) < min(self._until_s, inf):
             self._pass(then)
             gone = self._end_jobs()
@@ -106,7 +112,6 @@ class Replay:
                 progress(self.now_s)
         if self._until_s < inf:
             self._pass(self._until_s)
-        return self._result()
 
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
