@@ -124,6 +124,11 @@ def test_a_run_cut_short_by_its_limit_says_so() -> None:
     assert not verdict.machine_caused
 
 
+def test_a_run_whose_iterations_late_pauses_disturbed_is_not_said_to_be_cut_short_by_its_limit() -> None:
+    late = judge(Evidence(timer_lateness_s=[0.05, 0.0], late=[(1.0, 1.05)], enough_undisturbed=False))
+    assert late.reasons[0] == "too few iterations were undisturbed"
+
+
 def test_every_complaint_has_a_finding_with_its_undilated_seconds() -> None:
     starved = [*QUIET[:4], second(5.0, 0.1), second(6.0, 0.2), *QUIET[6:]]
     found = judge(Evidence(seconds=starved, dilation=2.0))
