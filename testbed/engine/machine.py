@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.neighbours import Second
+
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PRESSURE = Path("/proc/pressure/cpu")
 
@@ -23,18 +25,6 @@ class CpuTimes:
     interrupt: int
     own: int
     waiting_us: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CpuShare:
-    """Shares of all CPU time between two readings, each 0 to 1."""
-
-    time_s: float
-    duration_s: float
-    idle: float
-    stolen: float
-    foreign: float
-    pressure: float = 0.0
 
 
 def read_cpu_times() -> CpuTimes:
@@ -67,15 +57,15 @@ def _own_ticks() -> int:
     return total
 
 
-def cpu_share(before: CpuTimes, after: CpuTimes, time_s: float, duration_s: float) -> CpuShare:
+def cpu_share(before: CpuTimes, after: CpuTimes, time_s: float, duration_s: float) -> Second:
     """What happened between two readings; ``foreign`` is busy time that neither the run nor interrupts explain."""
     total = after.total - before.total
     pressure = min(1.0, (after.waiting_us - before.waiting_us) / 1e6 / duration_s) if duration_s > 0 else 0.0
     if total <= 0:  # less than a tick has passed: nothing was seen, nothing is blamed
-        return CpuShare(time_s, duration_s, 1.0, 0.0, 0.0, pressure)
+        return Second(time_s, duration_s, 1.0, 0.0, 0.0, pressure)
     idle = after.idle - before.idle
     stolen = after.stolen - before.stolen
     interrupt = after.interrupt - before.interrupt
     own = after.own - before.own
     foreign = max(0, total - idle - stolen - interrupt - own)
-    return CpuShare(time_s, duration_s, idle / total, stolen / total, foreign / total, pressure)
+    return Second(time_s, duration_s, idle / total, stolen / total, foreign / total, pressure)

@@ -137,9 +137,8 @@ class Sampler:
 
     def _account_cpu(self, now: float, duration: float) -> Second:
         cpu = read_cpu_times()
-        share = cpu_share(self._cpu, cpu, now, duration)
+        second = cpu_share(self._cpu, cpu, now - self._origin, duration)
         self._cpu, self._time = cpu, now
-        second = Second(now - self._origin, duration, share.idle, share.stolen, share.foreign, share.pressure)
         self.seconds.append(second)
         return second
 

@@ -34,8 +34,8 @@ from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
 from testbed.flow.fluids import Contention
 from testbed.flow.steady import Settled, settle
-from testbed.garbage import seldom_collected
 from testbed.managed.outcome import JobOutcome
+from testbed.replay.garbage import seldom_collected
 from testbed.replay.outcome import Replayed, Series, Totals
 from testbed.replay.placing import ManagedPlacing
 from testbed.replay.running import COLUMNS, Builder, Request, RunningJob

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from testbed.garbage import MANY, seldom_collected
+from testbed.replay.garbage import MANY, seldom_collected
 
 
 def test_the_collector_looks_seldom_and_is_put_back_whatever_happens() -> None:
