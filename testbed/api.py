@@ -22,7 +22,7 @@ from testbed.progress import Progress
 from testbed.record import RunRecord
 from testbed.report import html
 from testbed.rundir import RunDirectory
-from testbed.scale import choose_scale, refuse_long_run
+from testbed.scale import MANAGED_SHARE, choose_scale, refuse_long_run
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed, load
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -80,7 +80,7 @@ def prepare(
     if engine == "flow":
         scale = UNSCALED
     elif loaded.scale is None:
-        scale = choose_scale(fabric, jobs, budget)
+        scale = choose_scale(fabric, jobs, budget if managed is None else budget.part(MANAGED_SHARE))
         refuse_long_run(fabric, jobs, measure, scale)
     else:
         scale = loaded.scale.value()

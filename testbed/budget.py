@@ -7,7 +7,7 @@ taken as linear, in packet size and in the number of ports that send; beyond the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -61,6 +61,11 @@ class Budget:
         costs = [(float(count), _between(cost, mtu)) for count, cost in by_ports.items()]
         share = 1.0 if self.source == BUILT_IN else SHARE_PLANNED
         return share / _between(costs, ports)
+
+    def part(self, share: float) -> Budget:
+        """The budget of a run that is to leave more of the CPU idle: ``share`` of every rate, above 0."""
+        points = (replace(point, packet_hops_per_s=share * point.packet_hops_per_s) for point in self.points)
+        return replace(self, points=tuple(points))
 
     def document(self) -> dict[str, Any]:
         """The budget as JSON."""

@@ -17,6 +17,7 @@ from testbed.scale import (
     LEAST_ALLTOALL_PACKETS,
     LEAST_CHUNK_PACKETS,
     LONGEST_RUN_S,
+    MANAGED_SHARE,
     MAX_LINK_RATE,
     choose_scale,
     grain,
@@ -80,6 +81,14 @@ def test_a_machine_too_slow_for_any_picture_is_refused_with_the_dilation_that_wo
 def test_the_built_in_budget_scales_clos96_as_ever() -> None:
     prepared = PREPARED["clos96.yaml"]
     assert choose_scale(prepared.fabric, prepared.jobs) == Scale(32_000.0, 2.0, 9000)
+
+
+def test_jobs_under_a_manager_are_planned_with_half_of_the_budget() -> None:
+    prepared = PREPARED["arrivals.yaml"]
+    scale = prepared.experiments[0].scale
+    share = peak_load(prepared.fabric, prepared.jobs, scale, prepared.budget).share
+    assert MANAGED_SHARE / 1.1 <= share <= MANAGED_SHARE
+    assert grain(prepared.jobs, scale).share >= 1
 
 
 def test_small_packets_are_taken_only_where_they_save_dilation() -> None:
