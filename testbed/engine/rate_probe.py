@@ -2,7 +2,9 @@
 
 A link is busy from one look to the next if enough waited in its queue at the first to keep it
 sending until the second; the looks are a few packet times apart. What it sent over a stretch of
-such looks says its rate, to within one packet; so only long stretches count. A few links at a time
+such looks says its rate, to within one packet; so only long stretches count. A stretch is counted
+from the first to the last look that found something gone: a host's queue sends what TCP gave it at
+once, up to four packets, and makes up for it by the time it waits afterwards. A few links at a time
 are watched closely: those with most in their queues, and of those the least watched so far.
 """
 
@@ -36,8 +38,8 @@ class Stretch:
 class ProbedLink:
     """A link's interface, the rate in bit/s it is set to, and what was seen while it was busy.
 
-    ``begin`` and ``last`` are (time, bytes sent) at the ends of the stretch under way; ``waiting`` are
-    the bytes in the queue at its end.
+    Of the stretch under way, as (time, bytes sent): ``begin`` and ``gone``, the first and the last look that found
+    packets gone, and ``last``, the last of all; ``waiting`` are the bytes in the queue then.
     """
 
     socket: CounterSocket
@@ -46,7 +48,8 @@ class ProbedLink:
     busy_s: float = 0.0
     stretches: list[Stretch] = field(default_factory=list, repr=False)
     begin: tuple[float, int] | None = field(default=None, repr=False)
-    last: tuple[float, int] = field(default=(0.0, 0), repr=False)
+    gone: tuple[float, int] = field(default=(0.0, 0), repr=False)
+    last: tuple[float, int] | None = field(default=None, repr=False)
     waiting: int = field(default=0, repr=False)
 
     def reached(self, stretches: Sequence[Stretch], packet: int) -> tuple[float, float, float]:
@@ -56,21 +59,25 @@ class ProbedLink:
 
     def look(self, now: float, sent: int, waiting: int, packet: int) -> None:
         """Take note of the counters at ``now``: bytes sent so far and waiting; ``packet`` is a full one's size."""
-        if self.begin is not None and self.waiting * 8 < (now - self.last[0]) * self.wire_rate:
+        if self.last is not None and self.waiting * 8 < (now - self.last[0]) * self.wire_rate:
             self.end_stretch(packet)
         if waiting < PACKETS_PER_LOOK * packet:
             self.end_stretch(packet)
             return
-        if self.begin is None:
-            self.begin = (now, sent)
+        if self.last is not None and sent > self.last[1]:
+            self.begin, self.gone = self.begin or (now, sent), (now, sent)
         self.last, self.waiting = (now, sent), waiting
 
     def end_stretch(self, packet: int) -> None:
         """Count the stretch under way if it was long enough."""
-        if self.begin is not None and self.last[1] - self.begin[1] >= MIN_STRETCH_PACKETS * packet:
-            self.busy_s += self.last[0] - self.begin[0]
-            self.stretches.append(Stretch(self.begin[0], self.last[0], self.last[1] - self.begin[1]))
-        self.begin = None
+        if self.begin is not None and self.gone[1] - self.begin[1] >= MIN_STRETCH_PACKETS * packet:
+            self.busy_s += self.gone[0] - self.begin[0]
+            self.stretches.append(Stretch(self.begin[0], self.gone[0], self.gone[1] - self.begin[1]))
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the stretch under way."""
+        self.begin = self.last = None
 
 
 class RateProbe:
@@ -99,7 +106,7 @@ class RateProbe:
             try:
                 counters = link.socket.root_queue(link.interface)
             except OSError:  # somebody took the queue away: that is found when settings are read back
-                link.begin = None
+                link.forget()
                 continue
             link.look(time.monotonic(), counters.bytes, counters.backlog, self._packet)
 

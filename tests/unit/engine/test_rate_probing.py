@@ -46,11 +46,41 @@ def poll(probe: RateProbe, clock: list[float], times: int) -> None:
 def test_a_busy_link_shows_its_rate(share: float, clock: list[float]) -> None:
     probe = probe_of(a=Counters(share * RATE))
     probe.focus({"a": 10 * PACKET})
-    poll(probe, clock, 101)
+    poll(probe, clock, 102)
     busy_s, reached, grain = probe.results()["a"]
-    assert busy_s == pytest.approx(100 * STEP)
+    assert busy_s == pytest.approx(100 * STEP)  # from the first look that finds something gone
     assert reached == pytest.approx(share, rel=1e-3)
     assert 0 < grain < 0.01
+
+
+class Burst:
+    """A queue that sends ``unit`` packets at once and then waits as long as ``rate`` asks for, looked at by a clock."""
+
+    def __init__(self, clock: list[float], unit: int, rate: float = RATE, packets: int = 56) -> None:
+        self.clock, self.unit, self.rate, self.packets = clock, unit, rate, packets
+
+    def root_queue(self, interface: int) -> QueueCounters:
+        units = int(self.clock[0] * self.rate / 8 / PACKET / self.unit) + 1
+        sent = min(units * self.unit, self.packets)
+        return QueueCounters(interface, 1, sent * PACKET, 0, (self.packets - sent) * PACKET, 0)
+
+
+@pytest.mark.parametrize("unit", [1, 2, 4])
+@pytest.mark.parametrize("share", [1.0, 0.9])
+def test_packets_that_leave_together_do_not_make_a_link_seem_slow(unit: int, share: float) -> None:
+    found = []
+    for phase in range(20):
+        clock = [phase / 20 * 1.2 * PACKET * 8 / RATE]
+        link = ProbedLink(Burst(clock, unit, share * RATE), 1, RATE)  # type: ignore[arg-type]
+        while clock[0] < 56 * PACKET * 8 / RATE:
+            counters = link.socket.root_queue(1)
+            link.look(clock[0], counters.bytes, counters.backlog, PACKET)
+            clock[0] += 1.2 * PACKET * 8 / RATE
+        link.end_stretch(PACKET)
+        found += link.stretches
+    _, reached, _ = link.reached(found, PACKET)
+    assert len(found) == 20
+    assert reached == pytest.approx(share, rel=0.005)
 
 
 def test_a_link_whose_queue_runs_empty_says_nothing_about_its_rate(clock: list[float]) -> None:
