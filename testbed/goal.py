@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from testbed.engine.collect import undisturbed_iterations
+from testbed.engine.collect import HostIteration, late_shares, undisturbed_iterations
 from testbed.errors import RunFailedError
 from testbed.experiment import Experiment
 from testbed.managed.jobs import ManagedJobs
@@ -15,7 +15,8 @@ from testbed.record import IterationRow
 from workloads.job import Job
 
 MAX_DISTURBED: Final = 0.02
-"""Share of the iterations of managed jobs that may be disturbed: completion times are moved by no more than that."""
+"""Share of the iterations of managed jobs that neighbours of the machine may disturb, and of a job's time that late
+pauses may add: completion times are moved by no more than that."""
 
 
 class Running(Protocol):
@@ -50,8 +51,8 @@ class Goal(Protocol):
         """How much is still to be done; 0 when the goal is reached."""
         ...
 
-    def undisturbed(self, rows: Sequence[IterationRow]) -> bool:
-        """Whether enough of what was measured was undisturbed."""
+    def undisturbed(self, rows: Sequence[IterationRow], reports: Sequence[HostIteration]) -> bool:
+        """Whether enough of what was measured, in ``rows`` made of ``reports``, was undisturbed."""
         ...
 
     def refuse_if_short(self) -> None:
@@ -90,7 +91,7 @@ class EachJobsIterations:
         lacking = (min(self._wanted, r.job.iterations) - r.completed for r in self._jobs.values() if not r.ended)
         return max(0, max(lacking, default=0))
 
-    def undisturbed(self, rows: Sequence[IterationRow]) -> bool:
+    def undisturbed(self, rows: Sequence[IterationRow], reports: Sequence[HostIteration]) -> bool:
         """Whether every job has the iterations asked for, those in disturbed seconds not counted."""
         measure = self._experiment.measure
         counts = undisturbed_iterations(rows, measure.warmup)
@@ -133,9 +134,10 @@ class AllManagedJobs:
         """Jobs that have not ended."""
         return self._managed.unfinished
 
-    def undisturbed(self, rows: Sequence[IterationRow]) -> bool:
-        """Whether nearly all iterations were."""
-        return sum(row.disturbed for row in rows) <= MAX_DISTURBED * len(rows)
+    def undisturbed(self, rows: Sequence[IterationRow], reports: Sequence[HostIteration]) -> bool:
+        """Whether nearly all iterations were, and late pauses added next to nothing to any job."""
+        few = sum(row.disturbed for row in rows) <= MAX_DISTURBED * len(rows)
+        return few and all(share <= MAX_DISTURBED for share in late_shares(reports).values())
 
     def refuse_if_short(self) -> None:
         """Jobs that wait for ever are a result."""

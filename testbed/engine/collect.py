@@ -98,6 +98,17 @@ def late_spans(reports: Iterable[HostIteration], allowed_s: float) -> list[tuple
     return [(report.phases[0].start, report.phases[-1].end) for report in reports if report.late > allowed_s]
 
 
+def late_shares(reports: Iterable[HostIteration]) -> dict[str, float]:
+    """Job -> share of its time that late pauses added: of each iteration the longest, on the latest host."""
+    late: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    took: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for report in reports:
+        job, number = report.job, report.iteration
+        late[job][number] = max(late[job][number], report.late)
+        took[job][number] = max(took[job][number], report.phases[-1].end - report.phases[0].start)
+    return {job: sum(late[job].values()) / sum(took[job].values()) for job in took}
+
+
 def overlaps(report: HostIteration, spans: Sequence[tuple[float, float]]) -> bool:
     """Whether any of ``spans`` touches the iteration."""
     begin, finish = report.phases[0].start, report.phases[-1].end

@@ -141,20 +141,27 @@ class Session:
             changes += [asyncio.create_task(cluster.profile(running, first)) for running, first in due]
             if self._goal.left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
-                enough = self._goal.undisturbed(self._rows(sampler))
+                enough = self._undisturbed(sampler)
                 if enough or self._goal.managed or now - cluster.origin > MAX_EXTENSION * planned:
                     return enough
             if now > limit:
                 self._goal.refuse_if_short()
-                return self._goal.undisturbed(self._rows(sampler))
+                return self._undisturbed(sampler)
+
+    def _undisturbed(self, sampler: Sampler) -> bool:
+        return self._goal.undisturbed(self._rows(sampler), self._cluster.reports)
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
-        spans = self._disturbed(sampler)
+        spans = self._left_out(sampler) if self._goal.managed else self._disturbed(sampler)
         return iteration_rows(self._cluster.reports, self._goal.experiment(), self._cluster.origin, spans)
 
     def _disturbed(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When something disturbed the run whose iterations are replaced, on the machine's clock."""
-        spans = self._neighbours(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
+        return self._left_out(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
+
+    def _left_out(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """The same without late pauses: these add what they are late, and to managed jobs just that."""
+        spans = self._neighbours(sampler)
         if self._experiment.measure.discard_disturbed:
             spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
         return spans
