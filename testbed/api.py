@@ -16,7 +16,7 @@ from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
 from testbed.engine.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
-from testbed.experiment import UNSCALED, Experiment
+from testbed.experiment import UNSCALED, Experiment, Scale
 from testbed.managed.footprint import measure_all, stand_ins
 from testbed.progress import Progress
 from testbed.record import RunRecord
@@ -114,10 +114,12 @@ def run_scenario(
     quiet: bool = True,
     allow_degraded: bool = False,
     discard_disturbed: bool = False,
+    as_emulated: bool = False,
 ) -> RunResult:
     """Run every scheduler of ``scenario``, one after the other, and write the run's directory under ``out``.
 
     ``discard_disturbed``: iterations that a fault limited in time touched are left out, listed and replaced.
+    ``as_emulated``: the flow engine's switches take in whole packets, as large as an emulation's would be.
 
     Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
     stays behind, marked unfinished.
@@ -128,7 +130,7 @@ def run_scenario(
         raise BadInputError(prepared.scenario.line_of(("failures", 0), why))
     if discard_disturbed:
         prepared = _discarding(prepared)
-    chosen = create_engine(engine)
+    chosen = create_engine(engine, _emulated_scale(scenario, overrides) if as_emulated else None)
     chosen.check()
     records = []
     with chosen.alone(), Progress(quiet) as progress:
@@ -145,6 +147,10 @@ def run_scenario(
         html.build(directory)
         directory.finish()
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _emulated_scale(scenario: str, overrides: Sequence[str]) -> Scale:
+    return prepare(scenario, overrides=overrides).experiments[0].scale
 
 
 def _discarding(prepared: Prepared) -> Prepared:

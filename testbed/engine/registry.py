@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from testbed.experiment import Experiment
+from testbed.experiment import Experiment, Scale
 from testbed.record import RunRecord
 
 ENGINES: Final = ("emulation", "flow")
@@ -31,12 +31,15 @@ class Engine(Protocol):
         ...
 
 
-def create_engine(name: str) -> Engine:
-    """The engine called ``name``; ``ValueError`` for one that there is not."""
+def create_engine(name: str, packets_of: Scale | None = None) -> Engine:
+    """The engine called ``name``; ``ValueError`` for one that there is not.
+
+    ``packets_of``: the flow engine's switches take in whole packets, as large as those of an emulation at this scale.
+    """
     if name == "flow":
         from testbed.flow.engine import FlowEngine
 
-        return FlowEngine()
+        return FlowEngine(packets_of)
     if name != "emulation":
         raise ValueError(f"engine '{name}' is not one of: {', '.join(ENGINES)}")
     from testbed.engine.emulation import EmulationEngine
