@@ -14,7 +14,7 @@ from testbed.budget import Budget
 from testbed.budget_cache import current_budget
 from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
-from testbed.engine.registry import Engine, create_engine
+from testbed.engine.registry import Engine, create_engine, create_twin
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
 from testbed.experiment import UNSCALED, Experiment, Scale
 from testbed.managed.footprint import measure_all, stand_ins
@@ -130,7 +130,8 @@ def run_scenario(
         raise BadInputError(prepared.scenario.line_of(("failures", 0), why))
     if discard_disturbed:
         prepared = _discarding(prepared)
-    chosen = create_engine(engine, _emulated_scale(scenario, overrides) if as_emulated else None)
+    twin = as_emulated and engine == "flow"
+    chosen = create_twin(_emulated_scale(scenario, overrides)) if twin else create_engine(engine)
     chosen.check()
     records = []
     with chosen.alone(), Progress(quiet) as progress:

@@ -31,15 +31,19 @@ class Engine(Protocol):
         ...
 
 
-def create_engine(name: str, packets_of: Scale | None = None) -> Engine:
-    """The engine called ``name``; ``ValueError`` for one that there is not.
+def create_twin(scale: Scale) -> Engine:
+    """The flow engine with switches that take in whole packets, as large as those of an emulation at ``scale``."""
+    from testbed.flow.engine import FlowEngine
 
-    ``packets_of``: the flow engine's switches take in whole packets, as large as those of an emulation at this scale.
-    """
+    return FlowEngine(scale)
+
+
+def create_engine(name: str) -> Engine:
+    """The engine called ``name``; ``ValueError`` for one that there is not."""
     if name == "flow":
         from testbed.flow.engine import FlowEngine
 
-        return FlowEngine(packets_of)
+        return FlowEngine()
     if name != "emulation":
         raise ValueError(f"engine '{name}' is not one of: {', '.join(ENGINES)}")
     from testbed.engine.emulation import EmulationEngine

@@ -43,7 +43,8 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     tmp_path: Path, verdict: str, status: int
 ) -> None:
     def compute(task: Task, out: Path) -> tuple[Path, dict[str, Any]]:
-        result = run_scenario(task.scenario, engine="flow", overrides=task.treatment.overrides, out=out)
+        options: dict[str, Any] = {"engine": "flow", "overrides": task.treatment.overrides}
+        result = run_scenario(task.scenario, as_emulated=True, out=out, **options)
         result.summary["runs"][0]["fidelity"]["verdict"] = verdict
         return result.directory, result.summary
 
