@@ -13,12 +13,13 @@ from typing import Final
 from testbed.neighbours import (
     MAX_RUN_DELAY,
     MAX_STANDSTILL_S,
+    MAX_STOLEN,
     MIN_IDLE_CPU,
     Second,
     disturbed_spans,
-    starved_spans,
     still_explained,
     stood_still,
+    taken_spans,
     wait_explained,
 )
 from testbed.observations import Change, Order, Standstill, Wait, merged, milliseconds, touches, wait_findings
@@ -146,8 +147,8 @@ def judge(evidence: Evidence) -> Fidelity:
 
 def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
     """Seconds without idle CPU, told apart by who took it."""
-    own = [second for second in evidence.seconds if second.starved and not second.machine_caused]
-    neighbours = [second for second in evidence.seconds if second.machine_caused]
+    own = [second for second in evidence.seconds if second.starved and not second.disturbed]
+    neighbours = [second for second in evidence.seconds if second.disturbed]
     count = len(evidence.seconds)
     taken = tuple(_neighbours(span) for span in _spans_of(neighbours))
     short = not evidence.enough_undisturbed
@@ -163,8 +164,8 @@ def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
     if taken and short and not own:
         yield _Charge(
             "degraded",
-            f"other load or stolen CPU left less than {MIN_IDLE_CPU:.0%} idle in {len(neighbours)} of {count} s, "
-            "and too few iterations were undisturbed",
+            f"neighbours left less than {MIN_IDLE_CPU:.0%} of the CPU idle or other guests took more than "
+            f"{MAX_STOLEN:.0%} in {len(neighbours)} of {count} s, and too few iterations were undisturbed",
             taken,
             machine_caused=True,
         )
@@ -229,7 +230,7 @@ def _judge_waits(evidence: Evidence) -> Iterable[_Charge]:
             wait_findings("quota", held, "a CPU quota held {} back"),
             limited=True,
         )
-    taken = starved_spans(evidence.seconds)
+    taken = taken_spans(evidence.seconds)
     slow = [w for w in evidence.waits if w.share > MAX_RUN_DELAY and w not in held and not touches(w, taken)]
     for machine in (True, False):
         found = [wait for wait in slow if wait_explained(wait, evidence.seconds, evidence.cores) is machine]

@@ -15,6 +15,11 @@ from testbed.observations import Standstill, Wait, touches
 MIN_IDLE_CPU: Final = 0.35
 """Mininet-HiFi's rule: below this share of idle CPU in a second, packets and timers are no longer served in time."""
 
+MAX_STOLEN: Final = 0.10
+"""Share of CPU time that other guests may take in a second. Measured: iterations are longer by 0.2 % (median) where
+they took less than 2 %, by 1 % at 7 to 10 %, by 2 % at 10 to 15 % and by 6 % at 20 to 25 %. While a core is taken the
+shapers it serves miss their time, and a queue that is empty meanwhile shows no rate that is too low."""
+
 MAX_STANDSTILL_S: Final = 0.1
 """Five times the lateness allowed: a process stood still, and even its listed iterations do not say what that did."""
 
@@ -46,9 +51,10 @@ class Second:
         return self.idle < MIN_IDLE_CPU
 
     @property
-    def machine_caused(self) -> bool:
-        """Whether there would have been enough without neighbours: other guests' and other processes' time."""
-        return self.starved and self.idle + self.stolen + self.foreign >= MIN_IDLE_CPU
+    def disturbed(self) -> bool:
+        """Whether neighbours took too much: they left too little, or other guests had much; not the run's own load."""
+        taken = self.starved or self.stolen > MAX_STOLEN
+        return taken and self.idle + self.stolen + self.foreign >= MIN_IDLE_CPU
 
     @property
     def start_s(self) -> float:
@@ -56,18 +62,18 @@ class Second:
         return self.time_s - self.duration_s
 
 
-def starved_spans(seconds: Sequence[Second]) -> list[tuple[float, float]]:
-    """The seconds in which neighbours left the run too little CPU."""
-    return [(second.start_s, second.time_s) for second in seconds if second.machine_caused]
+def taken_spans(seconds: Sequence[Second]) -> list[tuple[float, float]]:
+    """The seconds in which neighbours took too much CPU."""
+    return [(second.start_s, second.time_s) for second in seconds if second.disturbed]
 
 
 def disturbed_spans(
     seconds: Sequence[Second], standstills: Sequence[Standstill] = (), waits: Sequence[Wait] = (), cores: int = 1
 ) -> list[tuple[float, float]]:
-    """The intervals in which neighbours left the run too little CPU, made it stand still or kept it waiting."""
+    """The intervals in which neighbours took too much CPU, made the run stand still or kept it waiting."""
     still = [each for each in standstills if stood_still(each) and still_explained(each, seconds, cores)]
     kept = [each for each in waits if each.share > MAX_RUN_DELAY and wait_explained(each, seconds, cores)]
-    spans = starved_spans(seconds) + [(each.from_s, each.to_s) for each in still]
+    spans = taken_spans(seconds) + [(each.from_s, each.to_s) for each in still]
     return spans + [(each.start_s, each.time_s) for each in kept]
 
 
@@ -85,7 +91,7 @@ def still_explained(still: Standstill, seconds: Sequence[Second], cores: int) ->
 def wait_explained(wait: Wait, seconds: Sequence[Second], cores: int) -> bool:
     """Whether neighbours took enough CPU to be the reason that a process waited for one."""
     taken = _taken_s(wait.start_s, wait.time_s, seconds, cores)
-    return touches(wait, starved_spans(seconds)) or taken >= EXPLAINED_BY_MACHINE * wait.delay_s
+    return touches(wait, taken_spans(seconds)) or taken >= EXPLAINED_BY_MACHINE * wait.delay_s
 
 
 def _taken_s(from_s: float, to_s: float, seconds: Sequence[Second], cores: int) -> float:

@@ -100,13 +100,21 @@ def late_spans(reports: Iterable[HostIteration], allowed_s: float) -> list[tuple
 
 def late_shares(reports: Iterable[HostIteration]) -> dict[str, float]:
     """Job -> share of its time that late pauses added: of each iteration the longest, on the latest host."""
-    late: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    took: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    late: dict[tuple[str, int], float] = defaultdict(float)
+    took: dict[tuple[str, int], float] = defaultdict(float)
     for report in reports:
-        job, number = report.job, report.iteration
-        late[job][number] = max(late[job][number], report.late)
-        took[job][number] = max(took[job][number], report.phases[-1].end - report.phases[0].start)
-    return {job: sum(late[job].values()) / sum(took[job].values()) for job in took}
+        which = report.job, report.iteration
+        late[which] = max(late[which], report.late)
+        took[which] = max(took[which], report.phases[-1].end - report.phases[0].start)
+    late_s, took_s = _by_job(late), _by_job(took)
+    return {job: late_s[job] / took_s[job] for job in took_s}
+
+
+def _by_job(seconds: Mapping[tuple[str, int], float]) -> dict[str, float]:
+    sums: dict[str, float] = defaultdict(float)
+    for (job, _), value in seconds.items():
+        sums[job] += value
+    return sums
 
 
 def overlaps(report: HostIteration, spans: Sequence[tuple[float, float]]) -> bool:

@@ -137,7 +137,7 @@ class Session:
             self._processes.sample(now - cluster.origin)
             gone = () if self._goal.managed else cluster.finished()
             changes += [asyncio.create_task(cluster.depart(running)) for running in gone]
-            due = cluster.profiles_due(lambda: self._disturbed(sampler))
+            due = cluster.profiles_due(lambda: self._replaced(sampler))
             changes += [asyncio.create_task(cluster.profile(running, first)) for running, first in due]
             if self._goal.left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
@@ -152,15 +152,15 @@ class Session:
         return self._goal.undisturbed(self._rows(sampler), self._cluster.reports)
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
-        spans = self._left_out(sampler) if self._goal.managed else self._disturbed(sampler)
+        spans = self._disturbed(sampler) if self._goal.managed else self._replaced(sampler)
         return iteration_rows(self._cluster.reports, self._goal.experiment(), self._cluster.origin, spans)
 
-    def _disturbed(self, sampler: Sampler) -> list[tuple[float, float]]:
-        """When something disturbed the run whose iterations are replaced, on the machine's clock."""
-        return self._left_out(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
+    def _replaced(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When iterations ran that are replaced where that can be, on the machine's clock: late pauses too."""
+        return self._disturbed(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
 
-    def _left_out(self, sampler: Sampler) -> list[tuple[float, float]]:
-        """The same without late pauses: these add what they are late, and to managed jobs just that."""
+    def _disturbed(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When something took the CPU from the run for a time that nobody can tell, on the machine's clock."""
         spans = self._neighbours(sampler)
         if self._experiment.measure.discard_disturbed:
             spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
