@@ -14,9 +14,9 @@ from testbed.budget import Budget
 from testbed.budget_cache import current_budget
 from testbed.checks import CheckResult, parse_check
 from testbed.comparison import summary as summarise
-from testbed.engine.registry import Engine, create_engine, create_twin
+from testbed.engine.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
-from testbed.experiment import UNSCALED, Experiment, Scale
+from testbed.experiment import UNSCALED, Experiment
 from testbed.managed.footprint import measure_all, stand_ins
 from testbed.progress import Progress
 from testbed.record import RunRecord
@@ -114,12 +114,10 @@ def run_scenario(
     quiet: bool = True,
     allow_degraded: bool = False,
     discard_disturbed: bool = False,
-    as_emulated: bool = False,
 ) -> RunResult:
     """Run every scheduler of ``scenario``, one after the other, and write the run's directory under ``out``.
 
     ``discard_disturbed``: iterations that a fault limited in time touched are left out, listed and replaced.
-    ``as_emulated``: the flow engine's switches take in whole packets, as large as an emulation's would be.
 
     Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
     stays behind, marked unfinished.
@@ -130,8 +128,7 @@ def run_scenario(
         raise BadInputError(prepared.scenario.line_of(("failures", 0), why))
     if discard_disturbed:
         prepared = _discarding(prepared)
-    twin = as_emulated and engine == "flow"
-    chosen = create_twin(_emulated_scale(scenario, overrides)) if twin else create_engine(engine)
+    chosen = create_engine(engine)
     chosen.check()
     records = []
     with chosen.alone(), Progress(quiet) as progress:
@@ -148,10 +145,6 @@ def run_scenario(
         html.build(directory)
         directory.finish()
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
-
-
-def _emulated_scale(scenario: str, overrides: Sequence[str]) -> Scale:
-    return prepare(scenario, overrides=overrides).experiments[0].scale
 
 
 def _discarding(prepared: Prepared) -> Prepared:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from testbed.experiment import Experiment, Scale
+from testbed.experiment import Experiment
 from testbed.record import RunRecord
 
 ENGINES: Final = ("emulation", "flow")
@@ -29,13 +29,6 @@ class Engine(Protocol):
     def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
         """Run ``experiment``, with logs in ``directory`` and messages to ``progress``."""
         ...
-
-
-def create_twin(scale: Scale) -> Engine:
-    """The flow engine with switches that take in whole packets, as large as those of an emulation at ``scale``."""
-    from testbed.flow.engine import FlowEngine
-
-    return FlowEngine(scale)
 
 
 def create_engine(name: str) -> Engine:

@@ -65,9 +65,8 @@ class HostedFluid:
 class FluidCluster:
     """Runs jobs; what is public besides is what the run left behind."""
 
-    def __init__(self, experiment: Experiment, packet: float = 0.0) -> None:
-        """``packet``: bytes that a switch receives whole before it sends them on; 0 where all flows on at once."""
-        self._experiment, self._packet = experiment, packet
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
         fabric = experiment.fabric
         self._network = FluidNetwork({name: link.capacity for name, link in fabric.links.items()})
         scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
@@ -140,7 +139,7 @@ class FluidCluster:
             program.arrived(receiver)
             running.programs[self._host(flow.source)].writable(sender)
 
-        self.at(self.now + LATENCY_S * self._network.hops(place) + self._network.relay_s(place, self._packet), arrive)
+        self.at(self.now + LATENCY_S * self._network.hops(place), arrive)
 
     def _sample(self, _late: float) -> None:
         """A row for each link and level that sent something."""

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.engine.collect import iteration_rows, windows
-from testbed.experiment import UNSCALED, Experiment, Scale
+from testbed.experiment import UNSCALED, Experiment
 from testbed.flow.cluster import FluidCluster
 from testbed.goal import Goal, goal_of
 from testbed.managed.recording import record_of
 from testbed.record import RunRecord
-from topologies.shaping import TCP_IP_HEADER
 
 _TELL_EVERY: Final = 500
 """Events between messages about progress."""
@@ -24,10 +23,6 @@ class FlowEngine:
     """Computes; needs no root and no switch. Its verdict is always ``ok``: it is what it models."""
 
     name = "flow"
-
-    def __init__(self, scale: Scale | None = None) -> None:
-        """With the ``scale`` of an emulation, switches receive its packets whole before they send them on."""
-        self._packet = 0.0 if scale is None else scale.unscale_size(scale.mtu - TCP_IP_HEADER)
 
     def check(self) -> None:
         """Nothing is needed of the machine."""
@@ -40,7 +35,7 @@ class FlowEngine:
     def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
         """Run ``experiment``. ``RunFailedError`` if its time limit comes before every job could be measured."""
         plain = replace(experiment, scale=UNSCALED)
-        cluster = FluidCluster(plain, self._packet)
+        cluster = FluidCluster(plain)
         goal = goal_of(plain, cluster.jobs, cluster.managed, cluster.clock)
         while goal.left():
             if cluster.now > plain.measure.limit_s:

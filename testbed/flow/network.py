@@ -132,11 +132,6 @@ class FluidNetwork:
         """Links on the way of the flow."""
         return int(np.count_nonzero(self._ways[place] >= 0))
 
-    def relay_s(self, place: int, packet: float) -> float:
-        """Seconds that the last of a message, ``packet`` bytes at most, needs for the links after the first."""
-        way = self._ways[place][self._ways[place] >= 0]
-        return float((min(packet, self._values[place, _SIZE]) / self._capacity[way[1:]]).sum())
-
     # Time
 
     def next_event(self) -> float:

@@ -55,11 +55,11 @@ def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
 
 
 def compute(task: Task) -> Entry:
-    """Return the entry of ``summary.json`` that the flow engine, with an emulation's packets, has for ``task``."""
+    """Return the entry of ``summary.json`` that the flow engine has for ``task``."""
     with tempfile.TemporaryDirectory(prefix="twin-") as folder:
         result = run_scenario(
             task.scenario, engine="flow", overrides=[*task.treatment.overrides, "checks=[]"], seed=task.seed,
-            out=Path(folder), as_emulated=True,
+            out=Path(folder),
         )  # fmt: skip
         entry: Entry = result.summary["runs"][0]
         return entry

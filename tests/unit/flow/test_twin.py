@@ -14,12 +14,11 @@ from benchmarks.contention import CONTESTS, Contest, Times
 from benchmarks.validation import worst_error
 from controller.decision import Decision
 from testbed.api import prepare, run_scenario
-from testbed.experiment import UNSCALED, Scale
+from testbed.experiment import UNSCALED
 from testbed.flow.cluster import FluidCluster
 from testbed.flow.engine import FlowEngine
 from testbed.metrics import job_metrics
 from testbed.record import RunRecord
-from testbed.scale import pipeline_fill
 from workloads.analysis import isolated
 
 RATE = 12.5e9
@@ -65,30 +64,6 @@ def test_a_job_alone_iterates_as_fast_as_the_analysis_says(tmp_path: Path) -> No
             paths = record.decisions[-1].decision.paths
             exact = isolated(experiment.jobs[0], experiment.fabric, paths).iteration_s
             assert mean_iteration_s(record, "one", tmp_path) == pytest.approx(exact, rel=1e-3)
-
-
-@pytest.mark.parametrize("collective", ["alltoall", "ring", "hierarchical"])
-def test_with_an_emulation_s_packets_a_phase_takes_longer_by_the_last_packet_s_way(
-    collective: str, tmp_path: Path
-) -> None:
-    jobs = [job("one", ["h0", "h1", "h2", "h3"], collective=collective)]
-    plain, scale = record_of(tmp_path, jobs), Scale(4000.0, 2.0, 9000)
-    (experiment,) = prepare(str(tmp_path / "twin.yaml"), engine="flow").experiments
-    record = FlowEngine(scale).run(experiment, tmp_path, lambda _message: None)
-    fill = pipeline_fill(experiment.jobs[0], experiment.fabric, scale, record.decisions[-1].decision.paths)
-    longer = mean_iteration_s(record, "one", tmp_path) - mean_iteration_s(plain, "one", tmp_path)
-    assert longer == pytest.approx(fill, rel=1e-3)
-    assert fill == pytest.approx(3 * 8960 * 8 / 25e6 / 2)
-
-
-def test_a_twin_asked_for_emulated_packets_takes_those_of_the_scenario_s_scale(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"engine": "flow", "schedulers": ["crux"], "overrides": ["checks=[]"]}
-    fluid = run_scenario("hello", out=tmp_path / "fluid", **options).summary["runs"][0]
-    packets = run_scenario("hello", out=tmp_path / "packets", as_emulated=True, **options).summary["runs"][0]
-    # 8,960 bytes over three links after the first, at 12.5 Mbit/s each.
-    assert packets["jobs"][0]["iteration_s"]["mean"] - fluid["jobs"][0]["iteration_s"]["mean"] == pytest.approx(
-        3 * 8960 * 8 / 12.5e6, rel=1e-3
-    )
 
 
 def test_two_jobs_of_one_level_share_a_link_evenly(tmp_path: Path) -> None:

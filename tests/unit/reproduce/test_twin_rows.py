@@ -43,8 +43,7 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     tmp_path: Path, verdict: str, status: int
 ) -> None:
     def compute(task: Task, out: Path) -> tuple[Path, dict[str, Any]]:
-        options: dict[str, Any] = {"engine": "flow", "overrides": task.treatment.overrides}
-        result = run_scenario(task.scenario, as_emulated=True, out=out, **options)
+        result = run_scenario(task.scenario, engine="flow", overrides=task.treatment.overrides, out=out)
         result.summary["runs"][0]["fidelity"]["verdict"] = verdict
         return result.directory, result.summary
 
