@@ -2,8 +2,8 @@
 
 * Crux over 14 days of a synthetic trace of 5,000 GPU jobs on the Clos of 173 ToRs (2,768 GPUs), each run in a
   process of its own, median of three. Target: 60 s on one core, 2 GiB.
-* The same with proportionally more jobs on 2,768, 11,072 and 55,360 GPUs, one day. Target: CPU seconds per
-  simulated job-hour grow no faster than log n with the running jobs.
+* The same with proportionally more jobs on 2,768, 11,072 and 55,360 GPUs, one day, for each placement of the trace
+  experiments. Target: CPU seconds per simulated job-hour grow no faster than log n with the running jobs.
 * A day with the jump and with every iteration stepped through. Target: utilisations within 0.1 point.
 """
 
@@ -39,6 +39,8 @@ MOST_BYTES: Final = 2 * 2**30
 GROWTH: Final = (1, 4, 20)
 """Multiples of the Clos and of the jobs."""
 GROWTH_DAYS: Final = 1.0
+PLACEMENTS: Final = ("hived", "muri", "none")
+"""From the one that takes least to the one whose jobs share most links."""
 CUT_DAYS: Final = 1.0
 MOST_POINTS: Final = 0.1
 SEED: Final = 1
@@ -58,12 +60,12 @@ class Cost:
     jobs: int
 
 
-def replay(scale: int, days: float, from_day: float = 0.0, jump: bool = True) -> Cost:
+def replay(scale: int, days: float, from_day: float = 0.0, jump: bool = True, placement: str = "none") -> Cost:
     """Replay ``days`` of a trace with ``scale`` times the jobs on ``scale`` times the fabric, Crux deciding."""
     fabric = clos_of_the_paper(scale)
     drawn = lingjun_like(SEED, GPUS * scale, JOBS * scale, DAYS, gpu_share=1.0, keep_peaks=False)
     trace = window(drawn, from_day * DAY_S, (from_day + days) * DAY_S)
-    placing = ManagedPlacing(manager("none"), fabric, stage_times(fabric))
+    placing = ManagedPlacing(manager(placement), fabric, stage_times(fabric))
     began = time.process_time()
     made = Replay(
         fabric, create("crux"), placing, requests_of(trace, SEED), builder(fabric), until_s=days * DAY_S, jump=jump
@@ -85,7 +87,8 @@ def measure(quick: bool) -> list[Line]:
     days = 1.0 if quick else DAYS
     lines = [_whole(days, 1 if quick else REPEATS)]
     if not quick:
-        lines += _growth()
+        for placement in PLACEMENTS:
+            lines += _growth(placement)
     return [*lines, _jump()]
 
 
@@ -112,18 +115,18 @@ def _columns(what: str, cost: Cost) -> dict[str, object]:
     }
 
 
-def _growth() -> Sequence[Line]:
+def _growth(placement: str) -> Sequence[Line]:
     found = []
     for scale in GROWTH:
-        say(f"growth: {scale} times the jobs and GPUs")
-        found.append((scale, alone(replay, scale, GROWTH_DAYS, 7.0)))
+        say(f"growth: {scale} times the jobs and GPUs, placed by {placement}")
+        found.append((scale, alone(replay, scale, GROWTH_DAYS, 7.0, True, placement)))
     first = found[0][1]
     lines = []
     for scale, cost in found:
         # n log n in all is log n per job: so much more may a job-hour cost.
         allowed = log(cost.mean_jobs) / log(first.mean_jobs)
         grown = (cost.cpu_s / cost.job_hours) / (first.cpu_s / first.job_hours)
-        columns = {**_columns(f"{scale} x, {GROWTH_DAYS:g} day", cost), "per job-hour": f"x {grown:.2f}"}
+        columns = {**_columns(f"{scale} x, {GROWTH_DAYS:g} day, {placement}", cost), "per job-hour": f"x {grown:.2f}"}
         lines.append(Line(columns, f"x {allowed:.2f}", _judged(grown <= max(allowed, 1.0))))
     return lines
 

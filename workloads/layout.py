@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from topologies.fabric import Fabric
 
@@ -32,7 +33,7 @@ class Layout:
     shares: tuple[HostShare, ...]
     fabric: Fabric
 
-    @property
+    @cached_property
     def rails(self) -> int:
         """NICs every host can offer: the k-th of each host form rail k."""
         return min(len(share.nics) for share in self.shares)
