@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
-import numpy as np
-
-from controller.compression import compress, contending, contention_edges_among, first_levels_own
+from controller.compression import first_levels_own
+from controller.contending_parts import ContendingParts
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
 from controller.intensity import Profile, measured_profile, shared_nic_links
-from controller.link_users import LinkUsers
 from controller.path_selection import PlacedJob, Placement
+from controller.paths_by_job import PathsByJob
 from controller.placement_index import FabricIndex, JobIndex
 from controller.port_probing import Wanted, source_ports
-from controller.priority import blended_with_loss, correction_factors, priority_order, reference_of
-from topologies.fabric import Fabric, Path
+from controller.priority import KnownFactors, blended_with_loss, priority_order, reference_of
+from controller.standing_placements import StandingPlacements
+from topologies.fabric import Fabric
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "profile": ("declared", "measured"),
@@ -39,7 +38,7 @@ class Crux:
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
     leaves those links to the strict priority of their queues, which wastes nothing of them.
 
-    What is kept between calls (jobs as arrays, their last choice of paths) never changes a result.
+    What is kept between calls (jobs as arrays, their last paths and levels) never changes a result.
     """
 
     name: ClassVar[str] = "crux"
@@ -85,15 +84,12 @@ class Crux:
         placements = self._place(view, jobs, before)
         profiles = {name: self._profile_of(view, jobs[name], placed.profile) for name, placed in placements.items()}
         senders = {name: found for name, found in profiles.items() if found.communicates}
-        factors = correction_factors(tuple(senders.values()))
+        factors = self._kept_for(view.fabric).factors.of(senders)
         plain = {name: factors[name] * found.intensity for name, found in senders.items()}
         priorities = blended_with_loss(plain, view.throughput, self._fairness)
         levels = self._assign_levels(view, placements, senders, priorities) if self._priorities else {}
-        paths: dict[str, Path] = {}
-        for placed in placements.values():
-            paths.update(placed.paths)
         return Decision(
-            paths=paths,
+            paths=PathsByJob({name: placed.paths for name, placed in placements.items()}),
             levels=levels,
             notes=self._notes(view, senders, factors, priorities),
             ports=self._source_ports(view, jobs, placements) if self._ports else {},
@@ -112,7 +108,7 @@ class Crux:
 
     def _kept_for(self, fabric: Fabric) -> _Kept:
         if self._kept is None or self._kept.index.fabric is not fabric:
-            self._kept = _Kept(FabricIndex(fabric))
+            self._kept = _Kept(fabric)
         return self._kept
 
     def _profile_of(self, view: ClusterView, job: PlacedJob, declared: Profile) -> Profile:
@@ -125,10 +121,7 @@ class Crux:
         """Job -> its placement, in the order of the view."""
         if not self._paths:
             return {name: job.hashed(view.seed) for name, job in jobs.items()}
-        load = next(iter(jobs.values())).index.index.no_load() if jobs else np.zeros(0)
-        order = sorted(jobs, key=lambda name: (-before[name].intensity, name))
-        chosen = {name: jobs[name].choose(load, before[name].iteration_s) for name in order}
-        return {name: chosen[name] for name in jobs}
+        return self._kept_for(view.fabric).placements.follow(jobs, before)
 
     def _assign_levels(
         self,
@@ -140,18 +133,14 @@ class Crux:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
         order = [name for name in priority_order(priorities) if name not in profiling]
-        users = self._kept_for(view.fabric).users
-        users.follow({name: placed.used for name, placed in placements.items()})
-        edges = contention_edges_among(order, users, {name: found.intensity for name, found in senders.items()})
-        jobs = contending(order, edges)
+        parts = self._kept_for(view.fabric).parts
+        parts.follow({name: placements[name].used for name in order})
         first = 1 if profiling and view.levels > 1 else HIGHEST
-        levels = self._levels_of(jobs, edges, view.levels - first, view.seed)
+        if self._compression:
+            levels = parts.levels(order, senders, view.levels - first, view.seed)
+        else:
+            levels = first_levels_own(parts.contending(order), view.levels - first)
         return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
-
-    def _levels_of(
-        self, jobs: Sequence[str], edges: Mapping[tuple[str, str], float], levels: int, seed: int
-    ) -> dict[str, int]:
-        return compress(jobs, edges, levels, seed) if self._compression else first_levels_own(jobs, levels)
 
     def _source_ports(
         self, view: ClusterView, jobs: Mapping[str, PlacedJob], placements: Mapping[str, Placement]
@@ -184,13 +173,15 @@ class Crux:
         }
 
 
-@dataclass
 class _Kept:
-    """What later calls need not work out again: the fabric and the jobs as arrays, and who shares links with whom."""
+    """What later calls need not work out again: arrays, placements, factors, and the levels of those who contend."""
 
-    index: FabricIndex
-    jobs: dict[str, PlacedJob] = field(default_factory=dict)
-    users: LinkUsers = field(default_factory=LinkUsers)
+    def __init__(self, fabric: Fabric) -> None:
+        self.index = FabricIndex(fabric)
+        self.jobs: dict[str, PlacedJob] = {}
+        self.placements = StandingPlacements(self.index)
+        self.factors = KnownFactors()
+        self.parts = ContendingParts()
 
 
 class CruxPa(Crux):

@@ -14,16 +14,21 @@ class LinkUsers:
         self._users: dict[int, set[str]] = {}
         self._beside: dict[str, set[str]] = {}
 
-    def follow(self, links: Mapping[str, Collection[int]]) -> None:
-        """Let ``links`` be the jobs and what each uses; a collection that is the same object has not changed."""
+    def follow(self, links: Mapping[str, Collection[int]]) -> set[str]:
+        """Let ``links`` be the jobs and what each uses; return those that have other jobs beside them than before.
+
+        A collection that is the same object has not changed.
+        """
+        changed: set[str] = set()
         for job in [job for job in self._given if job not in links]:
-            self.remove(job)
+            changed |= self.remove(job)
         for job, used in links.items():
             if self._given.get(job) is not used:
-                self.put(job, used)
+                changed |= self.put(job, used)
+        return changed
 
-    def put(self, job: str, links: Collection[int]) -> None:
-        """Let ``job``, new or known, use ``links``."""
+    def put(self, job: str, links: Collection[int]) -> Set[str]:
+        """Let ``job``, new or known, use ``links``; return those that have other jobs beside them than before."""
         before, after = self._links.get(job, frozenset()), frozenset(links)
         self._given[job], self._links[job] = links, after
         self._leave(job, before - after)
@@ -36,13 +41,16 @@ class LinkUsers:
         for other in beside - known:
             self._beside[other].add(job)
         self._beside[job] = beside
+        return beside ^ known | {job} if beside != known else frozenset()
 
-    def remove(self, job: str) -> None:
-        """Forget ``job``, if it is known."""
+    def remove(self, job: str) -> Set[str]:
+        """Forget ``job``, if it is known; return it and those that it was beside."""
         self._given.pop(job, None)
         self._leave(job, self._links.pop(job, ()))
-        for other in self._beside.pop(job, ()):
+        beside = self._beside.pop(job, set())
+        for other in beside:
             self._beside[other].discard(job)
+        return beside | {job}
 
     def _leave(self, job: str, links: Iterable[int]) -> None:
         for link in links:

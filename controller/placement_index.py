@@ -160,6 +160,7 @@ class JobIndex:
             Batch(rows, self._table[:, end - len(rows) : end]) for rows, end in zip(batches, ends, strict=True)
         ]
         self.touched = self._touched()
+        self.meeting_places = self._meeting_places()
         self.alone = self.profile(self.host_links)
 
     def pcie_bytes(self) -> tuple[Numbers, Floats]:
@@ -267,6 +268,16 @@ class JobIndex:
         if (hops > 2).any():
             kinds.append(np.where(hops > 2, end, own))
         return np.stack(kinds or [own])
+
+    def _meeting_places(self) -> frozenset[int]:
+        """Numbers of which two jobs have one in common wherever they have a candidate link in common.
+
+        The first and last switches of flows; beyond two hops between them, also one number for all jobs.
+        """
+        switch = self.index.ports.switch
+        ends = {*switch[self._sources].tolist(), *switch[self._targets].tolist()}
+        far = any(bundle.links.shape[1] > 2 for bundle in self._between)
+        return frozenset(ends | {len(self.index.switch_number)} if far else ends)
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)

@@ -83,6 +83,29 @@ def correction_factors(profiles: Sequence[Profile]) -> dict[str, float]:
     return {profile.job: correction_factor(pattern_of(profile), reference) for profile in profiles}
 
 
+class KnownFactors:
+    """Correction factors from event to event: :func:`correction_factors`, looked up where neither job has changed."""
+
+    def __init__(self) -> None:
+        self._reference: Profile | None = None
+        self._known: dict[str, tuple[Profile, float]] = {}
+
+    def of(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
+        """Return job -> k_j of ``profiles``, by job."""
+        if not profiles:
+            return {}
+        reference = reference_of(tuple(profiles.values()))
+        before = self._known if reference is self._reference else {}
+        self._reference, pattern = reference, pattern_of(reference)
+        self._known = {
+            name: known
+            if (known := before.get(name)) is not None and known[0] is profile
+            else (profile, correction_factor(pattern_of(profile), pattern))
+            for name, profile in profiles.items()
+        }
+        return {name: factor for name, (_, factor) in self._known.items()}
+
+
 def blended_with_loss(
     priorities: Mapping[str, float], throughput: Mapping[str, float], fairness: float
 ) -> dict[str, float]:

@@ -126,6 +126,8 @@ def _positive(value: float | None) -> bool:
 
 
 def _suggestion(model: str) -> str:
+    if model in CATALOGUE:
+        return ""
     close = difflib.get_close_matches(model, CATALOGUE, n=1)
     return f", did you mean '{close[0]}'?" if close else f", expected one of: {', '.join(CATALOGUE)}"
 

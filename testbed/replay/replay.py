@@ -15,8 +15,6 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
-import numpy as np
-
 from controller.decision import (
     STEP_EVENTS,
     ClusterView,
@@ -30,15 +28,17 @@ from controller.decision import (
     StepStarted,
 )
 from controller.link_users import LinkUsers
+from controller.paths_by_job import paths_of
 from controller.placement_index import FabricIndex
 from testbed.errors import RunFailedError
-from testbed.flow.fluids import Contention
 from testbed.flow.steady import Settled, settle
 from testbed.managed.outcome import JobOutcome
+from testbed.replay.columns import Columns
 from testbed.replay.garbage import seldom_collected
 from testbed.replay.outcome import Replayed, Series, Totals
 from testbed.replay.placing import ManagedPlacing
-from testbed.replay.running import COLUMNS, Builder, Request, RunningJob
+from testbed.replay.running import COLUMNS, Builder, Request, RunningJob, contention_of
+from testbed.replay.told_anew import ToldAnew
 from testbed.replay.traffic import Traffic, link_classes
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
@@ -84,13 +84,16 @@ class Replay:
         self._standing: dict[str, RunningJob] = {}
         self._preempted: dict[str, RunningJob] = {}
         self._ends: list[tuple[float, int, str]] = []
+        self._held_until_s: dict[str, float] = {}
         self._version = 0
         self._users = LinkUsers()
         self._next = next(self._coming, None)
         self._decision = Decision()
+        self._told_anew = ToldAnew()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
         self._series = Series(BIN_S, COLUMNS)
+        self._columns = Columns(len(COLUMNS))
         self.now_s = 0.0
 
     def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
@@ -136,14 +139,12 @@ class Replay:
         seconds = then_s - self.now_s
         if seconds > 0.0:
             rates = {} if self._jump or seconds < _INSTANT_S else self._exact_rates(seconds)
-            values = np.zeros(len(COLUMNS))
-            for name, running in self._running.items():
-                rate = rates.get(name, running.rate)
-                if not self._jump:
+            if not self._jump:
+                for name, running in self._running.items():
+                    rate = rates.get(name, running.rate)
                     running.advance(then_s, rate)
-                values += running.columns(rate)
-            for running in self._standing.values():
-                values += running.columns(0.0)
+                    self._columns.put(name, running.columns(rate))
+            values = self._columns.total()
             self._totals.allocated += float(values[1]) * seconds
             self._totals.busy += float(values[2]) * seconds
             self._series.add(self.now_s, then_s, values.tolist())
@@ -163,7 +164,7 @@ class Replay:
         """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
         packs = [each.pack for each in running]
-        return settle(_contention(running), seconds, [each.state for each in running], limit_s, packs)
+        return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs)
 
     # Jobs go and come
 
@@ -179,10 +180,16 @@ class Replay:
                 self._expect_end(running)  # predicted by the long-run rate, and not there yet
                 continue
             gone.append(self._running.pop(end[2]))
+            self._forget(end[2])
             del self._requests[end[2]]
             self._placing.ended(end[2], self.now_s)
             self._outcomes.append(running.outcome(self.now_s))
         return gone
+
+    def _forget(self, name: str) -> None:
+        """Drop what holds for a job only as long as it runs where it is."""
+        self._columns.remove(name)
+        self._held_until_s.pop(name, None)
 
     def _submit(self) -> None:
         while self._next is not None and self._next.submit_s <= self.now_s:
@@ -244,6 +251,7 @@ class Replay:
     def _taken_off(self, name: str, come: list[RunningJob], gone: list[RunningJob]) -> RunningJob:
         standing = self._standing.pop(name, None)
         running = standing or self._running.pop(name)
+        self._forget(name)
         running.advance(self.now_s, running.rate)
         if standing is None and running in come:
             come.remove(running)
@@ -265,6 +273,7 @@ class Replay:
             running = before.moved_to(traffic, fluid, self.now_s, pause_s)
         if pause_s > 0.0:
             self._standing[name] = running
+            self._columns.put(name, running.columns(0.0))
         else:
             self._set_off(running)
             come.append(running)
@@ -278,10 +287,12 @@ class Replay:
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
-            for name, running in self._running.items():
-                if running.traffic.sends and self._carry_out(running):
-                    touched[name] = None
-        self._users.follow({name: self._uses(running) for name, running in self._running.items()})
+            told = self._told_anew.by(self._decision, self._running, come)
+            touched.update((name, None) for name in told if self._obey(self._running[name]))
+        for running in gone:
+            self._users.remove(running.name)
+        for name in touched:
+            self._users.put(name, self._uses(self._running[name]))
         beside = {name for running in gone for name in self._users.using(self._uses(running))}
         touched.update((name, None) for name in self._running if name in beside)
         if last or beside:
@@ -301,7 +312,7 @@ class Replay:
     def _decide(self, running: RunningJob, arrived: bool) -> None:
         began = time.perf_counter()
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
-        steps = {name: each.step for name, each in self._running.items() if each.step is not None}
+        steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
         name, event = running.name, _event(running.name, arrived, self._by_steps)
         view = ClusterView(self._fabric, jobs, self._levels, self._seed, self._decision, steps=steps, time_s=self.now_s)
         self._decision = self._scheduler.decide(view, event)
@@ -310,12 +321,9 @@ class Replay:
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began
 
-    def _carry_out(self, running: RunningJob) -> bool:
+    def _obey(self, running: RunningJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
-        decided = self._decision.paths
-        flows = running.traffic.job.flows
-        known = decided if flows[0].id in decided else running.traffic.default
-        running.traffic.follow(known)
+        running.traffic.follow(paths_of(self._decision.paths, running.name))
         fluid = running.traffic.fluid(self._decision, self._levels)
         if fluid is running.fluid or fluid == running.fluid:
             return False
@@ -324,7 +332,7 @@ class Replay:
 
     def _settle(self, touched: Iterable[str]) -> None:
         """Find the rates of the groups of ``touched``, and of those whose rates held until now only."""
-        over = [name for name, running in self._running.items() if running.rate_until_s <= self.now_s]
+        over = [name for name, until_s in self._held_until_s.items() if until_s <= self.now_s]
         for joined in self._users.joined([*touched, *over]):
             members = tuple(name for name in self._running if name in joined)
             self._count_sharers(members)
@@ -348,7 +356,12 @@ class Replay:
     def _take_rate(self, members: tuple[str, ...], place: int, rate: float, until_s: float) -> None:
         running = self._running[members[place]]
         running.advance(self.now_s, running.rate)
-        running.rate, running.rate_until_s, running.group = rate, until_s, members
+        running.rate, running.group = rate, members
+        if until_s < inf:
+            self._held_until_s[running.name] = until_s
+        else:
+            self._held_until_s.pop(running.name, None)
+        self._columns.put(running.name, running.columns(rate))
         self._expect_end(running)
 
     def _expect_end(self, running: RunningJob) -> None:
@@ -371,15 +384,6 @@ class Replay:
             self._scheduler.name, len(self._fabric.gpus), self.now_s, self._totals,
             outcomes, self._series, self._placing.waiting, len(on_gpus),
         )  # fmt: skip
-
-
-def _contention(running: Sequence[RunningJob]) -> Contention:
-    """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
-    fluids = tuple(each.fluid for each in running)
-    kept = running[0].contention
-    if kept is None or kept.jobs != fluids:
-        kept = running[0].contention = Contention.of(fluids)
-    return kept
 
 
 def _event(job: str, arrived: bool, by_steps: bool) -> Event:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,8 @@ COLUMNS: Final = (
 """Of a series: running jobs; GPUs allocated (shared ones once) and computing; jobs that share a link or GPUs with
 another, and their GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes
 they carry."""
+
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class RunningJob:
     """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
 
     Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
-    that have to do with each other over links or shared GPUs, itself included; ``rate`` holds until ``rate_until_s``.
+    that have to do with each other over links or shared GPUs, itself included.
     ``contention``: the group as arrays, as its first job was settled last.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
@@ -61,7 +62,6 @@ class RunningJob:
     since_s: float
     stands_until_s: float = 0.0
     rate: float = 0.0
-    rate_until_s: float = inf
     busy_gpu_s: float = 0.0
     held_gpu_s: float = 0.0
     held_s: float = 0.0
@@ -74,7 +74,6 @@ class RunningJob:
     state: State | None = None
     step: Step | None = field(default=None, repr=False)
     contention: Contention | None = field(default=None, repr=False)
-    _columns: tuple[tuple[float, Fluid, int, bool], Floats] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -116,13 +115,7 @@ class RunningJob:
         )  # fmt: skip
 
     def columns(self, rate: float) -> Floats:
-        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second; kept while nothing changes it."""
-        decided_by = (rate, self.fluid, self.sharers, len(self.group) > 1)
-        if self._columns is None or self._columns[0] != decided_by:
-            self._columns = decided_by, self._columns_at(rate)
-        return self._columns[1]
-
-    def _columns_at(self, rate: float) -> Floats:
+        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
         gpus, traffic = self.fluid.weight, self.traffic
         shares = float(len(self.group) > 1)
         held = gpus / self.sharers
@@ -139,4 +132,11 @@ class RunningJob:
         )  # fmt: skip
 
 
-_ROUNDING: Final = 1e-9
+
+def contention_of(running: Sequence[RunningJob]) -> Contention:
+    """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
+    fluids = tuple(each.fluid for each in running)
+    kept = running[0].contention
+    if kept is None or kept.jobs != fluids:
+        kept = running[0].contention = Contention.of(fluids)
+    return kept

@@ -24,6 +24,8 @@ class Traffic:
     def __init__(self, job: Job, index: FabricIndex, classes: Numbers, seed: int) -> None:
         """``classes``: see :func:`link_classes`."""
         self.job = job
+        self.sends = bool(job.flows)
+        """Whether the job uses the network."""
         self._index, self._classes = index, classes
         self._flows = JobIndex(job, index)
         self.default: Mapping[str, Path] = self._flows.paths(self._flows.hashed_choice(seed)) if job.flows else {}
@@ -31,30 +33,30 @@ class Traffic:
         """Seconds of an iteration where only the job's own host links bound its communication."""
         self._lead_s = self._flows.lead_s
         self._phase = Random(f"{seed}|{job.name}").random()
-        self._flow_names = [flow.id for flow in job.flows]
-        self._names = frozenset(self._flow_names)
+        self._flow_names = dict.fromkeys(flow.id for flow in job.flows).keys()
+        self._followed: Mapping[str, Path] | None = None
         self._paths: tuple[Path, ...] = ()
         self._fluid: tuple[tuple[int, float, float], Fluid] | None = None
         self.loads: Mapping[int, float] = {}
         self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
 
-    @property
-    def sends(self) -> bool:
-        """Whether the job uses the network."""
-        return bool(self.job.flows)
-
-    def follow(self, paths: Mapping[str, Path]) -> bool:
-        """Take the paths of the job's flows from ``paths``; return whether one is new."""
+    def follow(self, decided: Mapping[str, Path]) -> None:
+        """Take the paths of the job's flows from ``decided``, or ECMP's where it lacks them."""
+        if decided is self._followed:
+            return
+        self._followed = decided
+        paths = decided if next(iter(self._flow_names)) in decided else self.default
         wanted = tuple(map(paths.__getitem__, self._flow_names))
-        if wanted == self._paths:
-            return False
+        if wanted != self._paths:
+            self._take(wanted)
+
+    def _take(self, wanted: tuple[Path, ...]) -> None:
         self._paths, self._fluid = wanted, None
         self.loads = self._loads(wanted)
         used: Numbers = np.array(list(self.loads), np.intp)
         sums = np.bincount(self._classes[used], list(self.loads.values()), minlength=len(LINK_CLASSES) + 1)
         self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
-        return True
 
     def _loads(self, paths: Sequence[Path]) -> dict[int, float]:
         """Link -> seconds it needs for an iteration's bytes, PCIe to and from NICs included."""
@@ -76,7 +78,7 @@ class Traffic:
         """
         job = self.job
         level = decision.levels.get(job.name, levels - 1)
-        if not self._names.isdisjoint(decision.levels):
+        if not decision.levels.keys().isdisjoint(self._flow_names):
             level = min(decision.level_of(flow, levels - 1) for flow in job.flows)
         decided_by = (level, decision.periods.get(job.name, 0.0), decision.shifts.get(job.name, 0.0))
         if self._fluid is None or self._fluid[0] != decided_by:

@@ -43,11 +43,18 @@ class Cells:
         """A GPU of each cell, level by level."""
         return tuple(frozen(np.unique(cells, return_index=True)[1]) for cells in self.cell_of)
 
+    @cached_property
+    def _parents(self) -> tuple[Ints, ...]:
+        """For each level but the highest, the cell of the level above that a cell is part of."""
+        pairs = zip(self.cell_of[1:], self.first_of, strict=False)
+        return tuple(frozen(above[first]) for above, first in pairs)
+
     def counts(self, gpus: Bools) -> tuple[Ints, ...]:
-        """How many of ``gpus`` (a flag per GPU) each cell has, level by level."""
-        marked = np.flatnonzero(gpus)
-        pairs = zip(self.cell_of, self.sizes, strict=True)
-        return tuple(np.bincount(cells[marked], minlength=len(sizes)) for cells, sizes in pairs)
+        """How many of ``gpus`` (a flag per GPU) each cell has, level by level: each adds up the level below."""
+        found = [gpus.astype(np.intp)]
+        for parents in self._parents:
+            found.append(np.bincount(parents, found[-1]).astype(np.intp))
+        return tuple(found)
 
     def inside(self, cell: Cell) -> Bools:
         """A flag per GPU: whether it is in ``cell``."""
@@ -105,9 +112,8 @@ def whole_cell(cells: Cells, available: Bools, level: int) -> Cell | None:
     return (level, tightest(cells, counts, level, found)) if len(found) else None
 
 
-def lowest_level(cells: Cells, allowed: Bools, gpus: int) -> int | None:
-    """Return the lowest level on which a cell has ``gpus`` of the ``allowed`` GPUs; None if there is none."""
-    counts = cells.counts(allowed)
+def lowest_level(counts: tuple[Ints, ...], gpus: int) -> int | None:
+    """Return the lowest level on which a cell has ``gpus`` of those in ``counts``; None if there is none."""
     return next((level for level, found in enumerate(counts) if found.max() >= gpus), None)
 
 
@@ -117,16 +123,16 @@ def choose(cells: Cells, allowed: Bools, gpus: int) -> Ints | None:
     Of the cells of that level the tightest; inside it whole parts, the roomiest first, then what is left by
     the same rule.
     """
-    level = lowest_level(cells, allowed, gpus)
+    counts = cells.counts(allowed)
+    level = lowest_level(counts, gpus)
     if level is None:
         return None
-    counts = cells.counts(allowed)
     cell = tightest(cells, counts, level, np.flatnonzero(counts[level] >= gpus))
     members = np.flatnonzero(allowed & cells.inside((level, cell)))
     if len(members) == gpus:
         return members
     part_of = cells.cell_of[level - 1][members]
-    parts = np.unique(part_of)
+    parts = np.flatnonzero(np.bincount(part_of))
     room = counts[level - 1][parts]
     order = np.argsort(-room, kind="stable")
     filled = parts[order[np.cumsum(room[order]) <= gpus]]

@@ -34,8 +34,8 @@ class ClusterState:
     free: Bools
     free_by_host: Ints
     free_gpus: int
-    running: Mapping[str, Running]
-    held: Mapping[str, Ints] = field(repr=False)
+    running: MappingProxyType[str, Running]
+    held: MappingProxyType[str, Ints] = field(repr=False)
     absent: frozenset[str] = frozenset()
     asking: tuple[Waiting, ...] = ()
 
@@ -71,11 +71,11 @@ class ClusterState:
         if name not in self.running:
             raise ValueError(f"job '{name}' does not run")
         partners = self.running[name].packed_with
-        running = {other: job for other, job in self.running.items() if other != name}
+        running, held = self.running | {}, self.held | {}
+        del running[name], held[name]
         for other in partners:
             rest = tuple(partner for partner in running[other].packed_with if partner != name)
             running[other] = replace(running[other], packed_with=rest)
-        held = {other: gpus for other, gpus in self.held.items() if other != name}
         given = _NONE if partners else self.held[name]
         return self._changed(given, True, running, held)
 
@@ -87,13 +87,13 @@ class ClusterState:
         if len(taken):
             host = self.structure.hosts[int(self.structure.host_of_gpu[taken[0]])]
             raise ValueError(f"host '{host}' cannot leave: a job runs on it")
-        state = self._changed(of_hosts, False, self.running, self.held)
+        state = self._changed(of_hosts, False, self.running | {}, self.held | {})
         return replace(state, absent=self.absent | set(going))
 
     def join(self, hosts: Iterable[str]) -> ClusterState:
         """Return the state with ``hosts`` that were away; those that are there stay."""
         coming = [host for host in hosts if host in self.absent]
-        state = self._changed(self._gpus_of(coming), True, self.running, self.held)
+        state = self._changed(self._gpus_of(coming), True, self.running | {}, self.held | {})
         return replace(state, absent=self.absent - set(coming))
 
     def jobs_on(self, hosts: Iterable[str]) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ class ClusterState:
         indices = self.structure.indices(job.gpus)
         if not shared:
             self._require_free(job, indices)
-        running, held = {**self.running, job.name: job}, {**self.held, job.name: indices}
+        running, held = self.running | {job.name: job}, self.held | {job.name: indices}
         return self._changed(_NONE if shared else indices, False, running, held)
 
     def _require_free(self, job: Running, indices: Ints) -> None:
@@ -166,7 +166,7 @@ class ClusterState:
             raise ValueError(f"job '{job.name}': GPU '{taken}' is not free")
 
     def _changed(
-        self, gpus: Ints, to_free: bool, running: Mapping[str, Running], held: Mapping[str, Ints]
+        self, gpus: Ints, to_free: bool, running: dict[str, Running], held: dict[str, Ints]
     ) -> ClusterState:
         free, by_host = self.free.copy(), self.free_by_host.copy()
         free[gpus] = to_free
@@ -176,7 +176,7 @@ class ClusterState:
         by_host.setflags(write=False)
         return ClusterState(
             self.structure, self.time_s, free, by_host, self.free_gpus + step * len(gpus),
-            MappingProxyType(dict(running)), MappingProxyType(dict(held)), self.absent, self.asking,
+            MappingProxyType(running), MappingProxyType(held), self.absent, self.asking,
         )  # fmt: skip
 
     def _gpus_of(self, hosts: Iterable[str]) -> Ints:

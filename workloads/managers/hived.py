@@ -121,7 +121,7 @@ class _Share:
         while gpus > 0:
             allowed = self._mine() & free & ~taken
             enough = self._level_for(gpus)
-            found = lowest_level(self.cells, allowed, gpus)
+            found = lowest_level(self.cells.counts(allowed), gpus)
             if found is not None and found <= enough <= max(self.quota):
                 return _marked(self.cells, taken, allowed, gpus)
             level = self._unbound_level(gpus)

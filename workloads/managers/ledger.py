@@ -41,6 +41,7 @@ class Ledger:
         self._events: list[Event] = []
         self._changes = manager.capacity.changes(fabric)
         self._next_change = next(self._changes, None)
+        self._wakers = [part for part in (manager.queue, manager.policy) if isinstance(part, Wakes)]
         self._always = bool(getattr(manager.policy, "changes_running", False))
         self._measures = bool(getattr(manager.policy, "measures_packs", False))
         self._left_when_packed: dict[str, tuple[float, float]] = {}
@@ -184,6 +185,5 @@ class Ledger:
 
     def _next_wake(self, now_s: float) -> float:
         asking = self._asking()
-        parts = (self._manager.queue, self._manager.policy)
-        wakes = [part.wakes_at(self.state, asking) for part in parts if isinstance(part, Wakes)]
+        wakes = [part.wakes_at(self.state, asking) for part in self._wakers]
         return min((at_s for at_s in wakes if at_s > now_s), default=inf)

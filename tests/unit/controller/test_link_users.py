@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from controller.link_users import LinkUsers
 
 LINKS = st.frozensets(st.integers(0, 12), max_size=4)
+NOBODY: frozenset[str] = frozenset()
 CLUSTERS = st.dictionaries(st.sampled_from("abcdefgh"), LINKS, max_size=8)
 
 
@@ -30,6 +31,18 @@ def test_neighbours_and_groups_are_those_of_the_jobs_there_are_now(history: list
         for job, own in links.items():
             assert users.beside(job) == {other for other in links if other != job and links[other] & own}
         assert {frozenset(group) for group in users.joined(links)} == groups_by_definition(links)
+
+
+@given(st.lists(CLUSTERS, min_size=1, max_size=6))
+def test_only_jobs_said_to_have_changed_have_other_neighbours(history: list[dict[str, frozenset[int]]]) -> None:
+    users = LinkUsers()
+    before: dict[str, frozenset[str]] = {}
+    for links in history:
+        changed = users.follow(links)
+        now = {job: frozenset(users.beside(job)) for job in links}
+        either = links.keys() | before.keys()
+        assert changed >= {job for job in either if now.get(job, NOBODY) != before.get(job, NOBODY)}
+        before = now
 
 
 @given(CLUSTERS, LINKS)

@@ -35,6 +35,9 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         pods=2, hosts=8, gpus_per_host=4, nics_per_host=2, tors_per_pod=2, aggregations_per_pod=2, cores=3,
         port_rate=100e9, fabric_rate=100e9,
     ),
+    "many-tors": lambda: clos(
+        hosts=24, gpus_per_host=4, nics_per_host=2, tors=12, aggregations=2, port_rate=200e9, fabric_rate=100e9
+    ),
     "double-sided": lambda: double_sided(hosts=8, nics_per_host=2, tors=4, aggregations=3, cores=2),
     "slow-pcie": lambda: clos(
         hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=2, port_rate=100e9,
@@ -45,7 +48,7 @@ MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
 BUILT = {name: make() for name, make in FABRICS.items()}
 
 
-def some_jobs(fabric: Fabric, seed: int, count: int = 7) -> list[Job]:
+def some_jobs(fabric: Fabric, seed: int, count: int = 9) -> list[Job]:
     """Jobs of up to 16 GPUs, packed or spread, until the fabric is full."""
     random, specs, free = Random(seed), list[JobSpec](), len(fabric.gpus)
     for number in range(count):
@@ -111,7 +114,7 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int) -> list[De
     random, jobs = Random(seed), some_jobs(fabric, seed)
     running: dict[str, Job] = {}
     decisions = []
-    for _ in range(12):
+    for _ in range(16):
         job = random.choice(jobs)
         event: Event = JobDeparted(job.name) if job.name in running else JobArrived(job.name)
         if running.pop(job.name, None) is None:
@@ -120,7 +123,7 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int) -> list[De
     return decisions
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
 def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str, seed: int) -> None:
     warm = Crux()

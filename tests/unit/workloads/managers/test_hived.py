@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,6 +59,15 @@ def test_cells_are_gpus_pairs_quads_hosts_tors_and_the_cluster() -> None:
 ])  # fmt: skip
 def test_inside_hosts_cells_are_powers_of_two(gpus: int, levels: tuple[str, ...]) -> None:
     assert cells_of(structure_of(fabric(2, gpus, 1))).levels == levels
+
+
+@given(st.sampled_from([(8, 8, 4), (4, 6, 2), (2, 2, 1), (6, 1, 3)]), st.randoms(use_true_random=False))
+def test_a_cell_counts_the_gpus_that_are_in_it(shape: tuple[int, int, int], random: Random) -> None:
+    cells = cells_of(structure_of(fabric(*shape)))
+    marked = np.array([random.random() < 0.4 for _ in cells.cell_of[0]])
+    for level, counts in enumerate(cells.counts(marked)):
+        assert counts.tolist() == [int(marked[cells.inside((level, cell))].sum()) for cell in range(len(counts))]
+        assert len(counts) == len(cells.sizes[level])
 
 
 def test_a_split_leaves_the_siblings_on_the_free_lists() -> None:
