@@ -27,7 +27,15 @@ def test_points_are_those_between_the_engines_and_the_worst_job_counts() -> None
 
 
 def test_a_job_without_an_iteration_says_nothing() -> None:
-    assert list(iteration_errors(entry(0.5, a=None, b=1.0), entry(0.5, a=1.0, b=1.1))) == [pytest.approx(0.1)]
+    assert iteration_errors([(entry(0.5, a=None, b=1.0), entry(0.5, a=1.0, b=1.1))]) == {"b": pytest.approx(0.1)}
+
+
+def test_a_job_is_as_far_off_as_its_mean_over_the_seeds() -> None:
+    one = (entry(0.5, a=1.0, b=2.0), entry(0.5, a=1.1, b=2.0))
+    other = (entry(0.5, a=1.0, b=None), entry(0.5, a=0.94, b=1.0))
+    made = [one, other]
+    assert iteration_errors(made) == {"a": pytest.approx(0.02), "b": pytest.approx(0.0)}
+    assert numbers(made)["iteration_error"] == pytest.approx(0.02)
 
 
 def test_a_row_is_a_scenario_under_a_scheduler_and_unknown_ones_are_named() -> None:
