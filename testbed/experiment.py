@@ -127,3 +127,8 @@ class Experiment:
     seed: int
     failures: tuple[LinkFailure, ...] = ()
     managed: Managed | None = None
+
+    @property
+    def jobs_come_later(self) -> bool:
+        """Whether jobs come while others run."""
+        return self.managed is not None or any(job.start_s > 0 for job in self.jobs)

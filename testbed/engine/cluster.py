@@ -57,6 +57,7 @@ class Cluster:
             buffer=QUEUE_BYTES,
             kernel_datapath=kernel_datapath_loaded(),
             discipline=best_discipline(),
+            late_opening=experiment.jobs_come_later,
         )
         log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")

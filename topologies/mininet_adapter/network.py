@@ -27,7 +27,10 @@ QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.d
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """How to carry a fabric out: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue."""
+    """How to carry a fabric out: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
+
+    ``late_opening``: hosts open connections while others send.
+    """
 
     bandwidth_scale: float
     mtu: int
@@ -36,6 +39,7 @@ class NetworkSettings:
     kernel_datapath: bool = False
     discipline: Discipline = "htb"
     shaped: bool = True
+    late_opening: bool = False
 
 
 @dataclass
@@ -185,7 +189,7 @@ class EmulatedNetwork:
             ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
-                configure_host(addresses, self.settings.mtu)
+                configure_host(addresses, self.settings.mtu, self.settings.late_opening)
 
     def _steer(self) -> None:
         """Interfaces of the hosts and of the switches take turns with the CPUs."""
