@@ -178,3 +178,9 @@ def test_a_slice_is_no_longer_than_a_chunk_or_no_host_would_ever_go_on(tmp_path:
         job = scaled.jobs[1]
         slices.append({plan["slice"] for plan in job_plans(job, scaled, Decision()).values()})
     assert slices == [{2 * segment_size(9000)}, {1000}]
+
+
+def test_jobs_come_later_where_one_starts_later_or_a_manager_places_them() -> None:
+    assert not prepare("hello").experiments[0].jobs_come_later
+    assert prepare("hello", overrides=["jobs.small.start=2s"]).experiments[0].jobs_come_later
+    assert prepare("arrivals").experiments[0].jobs_come_later
