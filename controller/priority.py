@@ -77,21 +77,18 @@ def _copy(state: State) -> State:
 
 def correction_factors(profiles: Sequence[Profile]) -> dict[str, float]:
     """Return job -> k_j for jobs that communicate; the reference job has 1."""
-    if not profiles:
-        return {}
-    reference = pattern_of(reference_of(profiles))
-    return {profile.job: correction_factor(pattern_of(profile), reference) for profile in profiles}
+    return KnownFactors().of({profile.job: profile for profile in profiles})
 
 
 class KnownFactors:
-    """Correction factors from event to event: :func:`correction_factors`, looked up where neither job has changed."""
+    """Correction factors from event to event, looked up where neither the job nor the reference has changed."""
 
     def __init__(self) -> None:
         self._reference: Profile | None = None
         self._known: dict[str, tuple[Profile, float]] = {}
 
     def of(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
-        """Return job -> k_j of ``profiles``, by job."""
+        """Return job -> k_j for jobs that communicate; the reference job has 1."""
         if not profiles:
             return {}
         reference = reference_of(tuple(profiles.values()))

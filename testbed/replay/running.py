@@ -25,6 +25,7 @@ another, and their GPUs; links in use, added up by class, and the same weighted 
 they carry."""
 
 _ROUNDING: Final = 1e-9
+"""Share of a job that is nothing but rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,6 @@ class RunningJob:
             self.name, self.request.gpus, self.request.submit_s, self.start_s, end_s, self.request.duration_s,
             self.busy_gpu_s, self.held_gpu_s, self.held_s, self.preemptions, self.moves,
         )  # fmt: skip
-
 
 
 def contention_of(running: Sequence[RunningJob]) -> Contention:

@@ -16,9 +16,7 @@ class ToldAnew:
         self._before = Decision(paths=PathsByJob({}))
         self._by_job = True
 
-    def by(
-        self, decision: Decision, running: Mapping[str, RunningJob], come: Iterable[RunningJob]
-    ) -> list[str]:
+    def by(self, decision: Decision, running: Mapping[str, RunningJob], come: Iterable[RunningJob]) -> list[str]:
         """The jobs that send and that ``decision`` may tell something else than the last one; those that ``come`` too.
 
         All of them unless both decisions keep paths by job and name levels by job.

@@ -33,7 +33,7 @@ class Traffic:
         """Seconds of an iteration where only the job's own host links bound its communication."""
         self._lead_s = self._flows.lead_s
         self._phase = Random(f"{seed}|{job.name}").random()
-        self._flow_names = dict.fromkeys(flow.id for flow in job.flows).keys()
+        self._flow_names = tuple(flow.id for flow in job.flows)
         self._followed: Mapping[str, Path] | None = None
         self._paths: tuple[Path, ...] = ()
         self._fluid: tuple[tuple[int, float, float], Fluid] | None = None
@@ -46,7 +46,7 @@ class Traffic:
         if decided is self._followed:
             return
         self._followed = decided
-        paths = decided if next(iter(self._flow_names)) in decided else self.default
+        paths = decided if self._flow_names[0] in decided else self.default
         wanted = tuple(map(paths.__getitem__, self._flow_names))
         if wanted != self._paths:
             self._take(wanted)

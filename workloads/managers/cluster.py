@@ -71,7 +71,7 @@ class ClusterState:
         if name not in self.running:
             raise ValueError(f"job '{name}' does not run")
         partners = self.running[name].packed_with
-        running, held = self.running | {}, self.held | {}
+        running, held = self.running.copy(), self.held.copy()
         del running[name], held[name]
         for other in partners:
             rest = tuple(partner for partner in running[other].packed_with if partner != name)
@@ -87,13 +87,13 @@ class ClusterState:
         if len(taken):
             host = self.structure.hosts[int(self.structure.host_of_gpu[taken[0]])]
             raise ValueError(f"host '{host}' cannot leave: a job runs on it")
-        state = self._changed(of_hosts, False, self.running | {}, self.held | {})
+        state = self._changed(of_hosts, False, self.running.copy(), self.held.copy())
         return replace(state, absent=self.absent | set(going))
 
     def join(self, hosts: Iterable[str]) -> ClusterState:
         """Return the state with ``hosts`` that were away; those that are there stay."""
         coming = [host for host in hosts if host in self.absent]
-        state = self._changed(self._gpus_of(coming), True, self.running | {}, self.held | {})
+        state = self._changed(self._gpus_of(coming), True, self.running.copy(), self.held.copy())
         return replace(state, absent=self.absent - set(coming))
 
     def jobs_on(self, hosts: Iterable[str]) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def iteration_errors(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
         for job in entry["jobs"]:
             if (emulated_s := job["iteration_s"]["mean"]) and (computed_s := computed[job["name"]]):
                 both.setdefault(job["name"], []).append((emulated_s, computed_s))
-    return {name: sum(its for _, its in pairs) / sum(mine for mine, _ in pairs) - 1 for name, pairs in both.items()}
+    return {name: fmean(its for _, its in times) / fmean(mine for mine, _ in times) - 1 for name, times in both.items()}
 
 
 def _misses(here: Mapping[str, float]) -> list[str]:
