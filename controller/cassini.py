@@ -11,7 +11,7 @@ from controller.affinity_graph import time_shifts, without_loops
 from controller.cassini_links import Meeting, Solved, meetings, parts, rounded, solve
 from controller.common_periods import common_periods
 from controller.decision import ClusterView, Decision, Event
-from controller.ecmp import ecmp_path
+from controller.ecmp_hash import ecmp_path
 from controller.link_demand import Demand, demand_of
 from topologies.fabric import Fabric
 from workloads.job import Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event
-from controller.ecmp import ecmp_path
+from controller.ecmp_hash import ecmp_path
 from controller.path_selection import select_paths
 from workloads.analysis import isolated
 

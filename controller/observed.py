@@ -1,10 +1,13 @@
-"""Whether the switches did what was decided: their rules read back, and the way that packets were counted on. Pure."""
+"""Whether the switches did what was decided: rules read back, and the paths that packets were counted on. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller.rules import FlowRule, RuleCount
+from controller.rules import FlowRule, Match, RuleBuilder, RuleCount
+from topologies.addressing import port_numbers
+from topologies.fabric import Fabric, Path
+from workloads.job import Flow
 
 
 def rule_mismatches(expected: Iterable[FlowRule], counts: Iterable[RuleCount]) -> tuple[str, ...]:
@@ -45,3 +48,40 @@ def path_mismatches(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[Ru
 def _tuple(rule: FlowRule) -> str:
     match = rule.match
     return f"{match.source}:{match.source_port} > {match.target}:{match.target_port}"
+
+
+def taken_paths(
+    fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCount]
+) -> dict[str, Path | None]:
+    """Return flow id -> the path its data packets took, None while no packet has been counted.
+
+    At each hop the next link is the one whose rule at the far switch, told apart by the port the
+    packet came in by, has counted most packets.
+    """
+    packets = {count.rule.key: count.packets for count in counts}
+    builder, numbers = RuleBuilder(fabric), port_numbers(fabric)
+    return {flow.id: _taken(fabric, flow, builder.match(flow), numbers, packets) for flow in flows}
+
+
+def _taken(
+    fabric: Fabric,
+    flow: Flow,
+    match: Match,
+    numbers: Mapping[str, int],
+    packets: Mapping[tuple[str, Match], int],
+) -> Path | None:
+    remaining = fabric.candidate_paths(flow.source, flow.target)
+
+    def counted(link: str) -> int:
+        end, in_port = fabric.links[link].target, numbers[fabric.links[link].reverse]
+        where = Match(match.source, match.target, match.source_port, match.target_port, in_port)
+        return packets.get((end, where), 0)
+
+    for hop in range(1, len(remaining[0]) - 1):
+        links = tuple(dict.fromkeys(path[hop] for path in remaining))
+        if len(links) > 1 or hop == 1:
+            best = max(links, key=counted)
+            if counted(best) == 0:
+                return None
+            remaining = tuple(path for path in remaining if path[hop] == best)
+    return remaining[0]

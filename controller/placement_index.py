@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller.ecmp import five_tuple_of
+from controller.ecmp_hash import five_tuple_of
 from controller.intensity import Profile, compute_before_communication, profile_from_times
 from controller.port_probing import HashTree, hash_tree, hashed_index
 from topologies.fabric import Fabric, Path
@@ -84,7 +84,7 @@ class FabricIndex:
         self.port_number = {port: number for number, port in enumerate(fabric.ports)}
         self.ports = PortLinks.of(fabric, self.number, self.switch_number)
         self._switch_names = list(fabric.switches)
-        self._switch_paths = SwitchPaths(fabric)
+        self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
         self._bundles: dict[tuple[int, int], Bundle] = {}
 
     def no_load(self) -> Floats:

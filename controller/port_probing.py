@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from controller.ecmp import five_tuple_of, hash_at
+from controller.ecmp_hash import five_tuple_of, hash_at
 from topologies.fabric import Fabric, Path
 from workloads.connections import FIRST_SOURCE_PORT, SOURCE_PORTS
 from workloads.job import Flow

@@ -11,9 +11,8 @@ from typing import Any
 
 from controller.decision import Measured, Scheduler
 from controller.network import Batch, Network, NetworkError
-from controller.observed import path_mismatches, path_packets, rule_mismatches
+from controller.observed import path_mismatches, path_packets, rule_mismatches, taken_paths
 from controller.state import Change, ControllerState, SchedulerFailedError
-from controller.taken import taken_paths
 from controller.wire import decode, encode, fabric_from_json, job_from_json
 
 APPLY = ("now", "prepare")

@@ -171,7 +171,7 @@ class Fabric:
 
     @cached_property
     def _switch_paths(self) -> SwitchPaths:
-        return SwitchPaths(self)
+        return SwitchPaths(self.name, self.switches, self.links_from)
 
     def without(self, links: Iterable[str]) -> Fabric:
         """Return the fabric without the cables of ``links``, both directions of each; itself if there are none.

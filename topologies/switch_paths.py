@@ -7,23 +7,41 @@ meets in the middle, so a fabric of hundreds of ToRs costs no more per pair than
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
-if TYPE_CHECKING:  # the fabric itself may use this module
-    from topologies.fabric import Fabric, Path
+Path = tuple[str, ...]
+"""Links from end to end, by name."""
+
+
+class Cable(Protocol):
+    """What is used of a link: its name, and the node it leads to."""
+
+    @property
+    def name(self) -> str:
+        """The link."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """Where it ends."""
+        ...
 
 
 class SwitchPaths:
-    """The paths between the switches of one fabric; what has been asked for once is kept."""
+    """The paths between ``switches`` over ``links_from`` (node -> its outgoing links), of the fabric called ``name``.
 
-    def __init__(self, fabric: Fabric) -> None:
-        self._name = fabric.name
+    What has been asked for once is kept.
+    """
+
+    def __init__(self, name: str, switches: Iterable[str], links_from: Mapping[str, Iterable[Cable]]) -> None:
+        self._name = name
         self._found: dict[tuple[str, str], tuple[Path, ...]] = {}
-        self._next: dict[str, list[str]] = {switch: [] for switch in fabric.switches}
+        self._next: dict[str, list[str]] = {switch: [] for switch in switches}
         self._cables: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for switch in fabric.switches:
-            for position, link in enumerate(fabric.links_from.get(switch, ())):
-                if link.target not in fabric.switches:
+        for switch in self._next:
+            for position, link in enumerate(links_from.get(switch, ())):
+                if link.target not in self._next:
                     continue
                 cables = self._cables.setdefault((switch, link.target), [])
                 if not cables:

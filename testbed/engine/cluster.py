@@ -17,7 +17,7 @@ from testbed.engine.changes import Changes
 from testbed.engine.collect import HostIteration, PhaseTimes, phase_errors
 from testbed.engine.controller_process import ControllerProcess, decision_of
 from testbed.engine.managed_run import ManagedRun
-from testbed.engine.marks_seen import MarkLog
+from testbed.engine.mark_log import MarkLog
 from testbed.engine.plan import byte_marks_of, hosts_of, job_plans, rhythm_of, tos_of_flows, window_packets
 from testbed.engine.profiling import disturbed_iterations, measure_profile, profile_window, recent_throughput
 from testbed.engine.running_job import RunningJob

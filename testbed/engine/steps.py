@@ -21,7 +21,7 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
-from testbed.engine.marks_seen import MarkLog
+from testbed.engine.mark_log import MarkLog
 from testbed.engine.plan import hosts_of, shape_command
 from testbed.experiment import Experiment
 from topologies.queues import tos_of_level

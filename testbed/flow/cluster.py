@@ -14,23 +14,23 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
+from controller.cluster_views import Decider
 from controller.decision import Decision, LinkDown, LinkUp
 from controller.registry import create
 from testbed.engine.collect import HostIteration, PhaseTimes
-from testbed.engine.marks_seen import MarkLog
+from testbed.engine.mark_log import MarkLog
 from testbed.engine.plan import hosts_of, job_plans, rhythm_of, turns_of
 from testbed.engine.profiling import measure_profile, profile_window, recent_throughput
 from testbed.engine.steps import StepCoordinator
 from testbed.experiment import UNSCALED, Experiment, LinkFailure
-from testbed.flow.deciding import Decider
 from testbed.flow.network import FluidNetwork
 from testbed.flow.streams import FluidReceiver, FluidSender
 from testbed.managed.jobs import ManagedJobs
 from testbed.record import DecisionRow, LinkRow
 from topologies.queues import tos_of_level
+from workloads.iteration.from_plan import program_of
+from workloads.iteration.hold import Hold
 from workloads.job import Flow, Job
-from workloads.worker.hosted import program_of
-from workloads.worker.marks import NO_RATE
 from workloads.worker.program import JobProgram
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.shared_gpus import SharedGpus
@@ -314,13 +314,13 @@ class FluidCluster:
     def _set_rate(self, running: HostedFluid, sender: FluidSender, bytes_per_s: float) -> None:
         """A rate of 0 holds the flow, and frees PCIe for those that wait for their turn."""
         flow = running.job.flow_by_id[sender.flow]
-        held = sender.held & NO_RATE
+        held = sender.held & Hold.ZERO_RATE
         if bytes_per_s == 0.0:
-            sender.held |= NO_RATE
+            sender.held |= Hold.ZERO_RATE
         else:
-            sender.held &= ~NO_RATE
+            sender.held &= ~Hold.ZERO_RATE
             self._network.set_limit(sender.place, bytes_per_s)
-        if held != sender.held & NO_RATE:
+        if held != sender.held & Hold.ZERO_RATE:
             self._turns[self._host(flow.source)].changed(flow.id)
             if sender.started:
                 sender.send(1)

@@ -6,6 +6,7 @@ from math import inf
 
 from controller.decision import ByteLevels
 from testbed.flow.network import ROUNDING, FluidNetwork
+from workloads.iteration.hold import Hold
 
 
 class FluidReceiver:
@@ -43,7 +44,7 @@ class FluidSender:
 
     def __init__(self, flow: str, network: FluidNetwork, place: int, level: int) -> None:
         self.flow = flow
-        self.held = 0
+        self.held = Hold.NOTHING
         self.started = False
         self.place = place
         self.byte_levels: ByteLevels | None = None

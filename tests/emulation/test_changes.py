@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from emulation_runs import Finished, run_text
 
-from controller.ecmp import ecmp_path
+from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
 
 pytestmark = pytest.mark.emulation

@@ -18,13 +18,14 @@ from workloads.managers.growing import GrowShrink
 from workloads.managers.hived import HiveD
 from workloads.managers.kubernetes import Kubernetes
 from workloads.managers.lending import InferenceLoad
+from workloads.managers.locality import Locality
 from workloads.managers.lyra import Lyra
 from workloads.managers.manager import Manager
 from workloads.managers.muri import MuriNet
 from workloads.managers.none import FirstFree
 from workloads.managers.optimus import Optimus
 from workloads.managers.packing import Packing
-from workloads.managers.philly import Locality, Philly
+from workloads.managers.philly import Philly
 from workloads.managers.points import Capacity, Placer, Policy, Queue
 from workloads.managers.policies import Gang, Guarantee
 from workloads.managers.queues import Fifo, FifoBackfill

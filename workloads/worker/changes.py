@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from workloads.iteration.from_plan import Tell, byte_marks
+from workloads.iteration.hold import Hold
 from workloads.worker.connections import Connections
-from workloads.worker.hosted import HostedJob, Tell, byte_marks
+from workloads.worker.hosted import HostedJob
 from workloads.worker.loop import Loop
-from workloads.worker.marks import CHANGING, NO_RATE, pace, unacknowledged
+from workloads.worker.marks import pace, unacknowledged
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.streams import OutStream
 from workloads.worker.turns import Turns
@@ -47,7 +49,7 @@ class FlowChanges:
                 self._tell({"event": "held", "flow": flow})
                 continue
             stream = self._flows[flow].program.out[flow]
-            stream.held |= CHANGING
+            stream.held |= Hold.PATH_CHANGE
             self._turns.changed(flow)
             self._drain(stream)
 
@@ -60,7 +62,7 @@ class FlowChanges:
     def resume(self, command: dict[str, Any]) -> None:
         """Go on with held flows."""
         for flow, job, _ in self._open(dict.fromkeys(command["flows"])):
-            job.program.out[flow].held &= ~CHANGING
+            job.program.out[flow].held &= ~Hold.PATH_CHANGE
             self._turns.changed(flow)
             job.program.resume(job.program.out[flow])
 
@@ -102,13 +104,13 @@ class FlowChanges:
     def _set_rate(self, job: HostedJob, stream: OutStream, rate: float | None) -> None:
         """Pace a flow; ``rate`` in bytes per second, 0 to hold it, None for no limit."""
         if rate == 0:
-            stream.held |= NO_RATE
+            stream.held |= Hold.ZERO_RATE
             self._turns.changed(stream.flow)
             return
         pace(stream.connection, rate)
         stream.rate = rate
-        if stream.held & NO_RATE:
-            stream.held &= ~NO_RATE
+        if stream.held & Hold.ZERO_RATE:
+            stream.held &= ~Hold.ZERO_RATE
             self._turns.changed(stream.flow)
             job.program.resume(stream)
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from workloads.worker.hosted import HostedJob, Tell
+from workloads.iteration.from_plan import Tell
+from workloads.worker.hosted import HostedJob
 from workloads.worker.loop import Loop
 from workloads.worker.marks import keep_little_unsent, set_tos
 from workloads.worker.streams import InStream, OutStream, prepare

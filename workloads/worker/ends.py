@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar
 
+from workloads.iteration.hold import Hold
+
 
 class Receiver(Protocol):
     """Where the messages of a flow arrive."""
@@ -25,9 +27,9 @@ class Receiver(Protocol):
 
 
 class Sender(Protocol):
-    """Where the messages of a flow leave. ``held`` is 0, or the reasons why nothing may be sent."""
+    """Where the messages of a flow leave. ``held``: why nothing may be sent now, if so."""
 
-    held: int
+    held: Hold
     started: bool
 
     flow: str

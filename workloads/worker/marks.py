@@ -11,41 +11,12 @@ import fcntl
 import socket
 import struct
 import termios
-from bisect import bisect_left
-from dataclasses import dataclass
 from math import ceil
-
-CHANGING = 1
-"""A flow is held because its path changes in the switches."""
-NO_RATE = 2
-"""A flow is held because its rate is 0."""
-OTHERS_TURN = 4
-"""A flow is held because one of a higher level uses the same PCIe link."""
-
-TOO_EARLY = 8
-"""A paced flow is held at the beginning of a message, for the head start that pacing gives it."""
 
 _TCP_MAXSEG = 2
 _SO_MAX_PACING_RATE = 47
 _TCP_NOTSENT_LOWAT = 25
 _NO_LIMIT = (1 << 64) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ByteMarks:
-    """``IP_TOS`` by a count of a message's bytes, ``left`` or sent: one more mark than ``thresholds``."""
-
-    left: bool
-    thresholds: tuple[int, ...]
-    marks: tuple[int, ...]
-
-    def at(self, sent: int, size: int) -> tuple[int, int]:
-        """Return the mark of the byte at offset ``sent`` of ``size``, and the offset at which it changes."""
-        if self.left:
-            level = bisect_left(self.thresholds, size - sent)
-            return self.marks[level], size - self.thresholds[level - 1] if level else size
-        level = bisect_left(self.thresholds, sent + 1)
-        return self.marks[level], min(size, self.thresholds[level]) if level < len(self.thresholds) else size
 
 
 def unacknowledged(connection: socket.socket) -> int:

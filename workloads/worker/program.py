@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
+from workloads.iteration.hold import Hold
 from workloads.worker.ends import Into, Out
-from workloads.worker.marks import TOO_EARLY
 from workloads.worker.rhythm import Rhythm
 from workloads.worker.shared_gpus import GpuShare
 from workloads.worker.turns import Turns
@@ -188,7 +188,7 @@ class JobProgram(Generic[Out, Into]):
         if self.turns is not None:
             self.turns.began(self.out[flow] for flow, *_ in plan.out)
         for flow, *_ in plan.out:
-            if not self.out[flow].held & TOO_EARLY:
+            if not self.out[flow].held & Hold.HEAD_START:
                 self._send(self.out[flow])
         self._check()
 
@@ -197,10 +197,10 @@ class JobProgram(Generic[Out, Into]):
         more = stream.hold_back_s(self._departure)
         if more == 0.0:
             return
-        stream.held |= TOO_EARLY
+        stream.held |= Hold.HEAD_START
 
         def go(_late: float) -> None:
-            stream.held &= ~TOO_EARLY
+            stream.held &= ~Hold.HEAD_START
             if self.turns is not None:
                 self.turns.changed(stream.flow)
             self.resume(stream)

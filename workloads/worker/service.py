@@ -32,10 +32,11 @@ import select
 import sys
 from typing import Any
 
+from workloads.iteration.from_plan import program_of
 from workloads.worker.changes import FlowChanges
 from workloads.worker.connections import Connections
 from workloads.worker.heartbeat import Heartbeat
-from workloads.worker.hosted import HostedJob, program_of
+from workloads.worker.hosted import HostedJob
 from workloads.worker.loop import LineReader, Loop
 from workloads.worker.program import JobProgram
 from workloads.worker.shared_gpus import SharedGpus

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from itertools import cycle
 from math import inf
 
-from workloads.worker.marks import ByteMarks, head_start, pace, segment_of, set_tos
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.hold import Hold
+from workloads.worker.marks import head_start, pace, segment_of, set_tos
 
 _TCP_NODELAY = 1
 _TCP_INFO = 11
@@ -39,7 +41,7 @@ def prepare(connection: socket.socket, window: int) -> None:
 
 
 class OutStream:
-    """The sending side of a flow. ``held`` is 0, or the reasons why nothing may be sent (see :mod:`.marks`).
+    """The sending side of a flow. ``held``: why nothing may be sent now, if so.
 
     ``rate``: bytes per second at which the kernel paces it, None for no limit; ``link_rate``: those of its first link.
 
@@ -71,7 +73,7 @@ class OutStream:
         self.lead = 0
         self.after: InStream | None = None
         self.started = False
-        self.held = 0
+        self.held = Hold.NOTHING
         self.rate: float | None = None
         self.link_rate = link_rate
         self.tos = tos

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Generic
 
+from workloads.iteration.hold import Hold
 from workloads.worker.ends import Out
-from workloads.worker.marks import OTHERS_TURN
 
 Place = tuple[str, int]
 """A link and a rank on it, 0 first."""
@@ -67,15 +67,15 @@ class Turns(Generic[Out]):
         """Those of the smallest rank that could send go on, the others wait."""
         ranked = [(self._places[flow][1], stream) for flow, stream in self._sending.items()
                   if flow in self._places and self._places[flow][0] == link]  # fmt: skip
-        first = min((rank for rank, stream in ranked if not stream.held & ~OTHERS_TURN), default=inf)
+        first = min((rank for rank, stream in ranked if not stream.held & ~Hold.PCIE_TURN), default=inf)
         for rank, stream in ranked:
             if rank > first:
-                stream.held |= OTHERS_TURN
+                stream.held |= Hold.PCIE_TURN
         self._go_on(stream for rank, stream in ranked if rank <= first)
 
     def _go_on(self, streams: Iterable[Out]) -> None:
-        freed = [stream for stream in streams if stream.held & OTHERS_TURN]
+        freed = [stream for stream in streams if stream.held & Hold.PCIE_TURN]
         for stream in freed:
-            stream.held &= ~OTHERS_TURN
+            stream.held &= ~Hold.PCIE_TURN
         for stream in freed:
             self._resume(stream)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.decision import ClusterView, Decision, Event
-from controller.ecmp import ecmp_path
+from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
 from testbed.cli.main import main
 from testbed.planning import SET_UP_S, collisions, final_decision, plan

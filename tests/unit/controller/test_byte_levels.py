@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.decision import ByteLevels, ClusterView, JobArrived
-from controller.ecmp import with_default_paths
+from controller.ecmp_hash import with_default_paths
 from controller.messages import message_sizes
 from controller.pfabric import PFabric, log_thresholds
 from controller.pias import Pias, equal_share_thresholds

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from controller.affinity_graph import SharedLink, time_shifts, without_loops
 from controller.cassini import Cassini
 from controller.decision import ClusterView, Decision, JobArrived
-from controller.ecmp import ecmp_path
+from controller.ecmp_hash import ecmp_path
 from controller.link_demand import Arc, demand_of
 from testbed.api import prepare
 from topologies.fabric import Fabric

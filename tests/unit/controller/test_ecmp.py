@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decision import ClusterView, Decision, JobArrived
-from controller.ecmp import Ecmp, EcmpSwitch, ecmp_path, hash_at, with_default_paths
+from controller.ecmp import Ecmp, EcmpSwitch
+from controller.ecmp_hash import ecmp_path, hash_at, with_default_paths
 from topologies.clos import clos96
 from topologies.fabric import Fabric
 from workloads.job import Flow, Job

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.decision import ClusterView, JobArrived
-from controller.ecmp import with_default_paths
+from controller.ecmp_hash import with_default_paths
 from controller.hedera import Hedera, PortPair, estimate_demands, first_fit
 from controller.rules import RuleBuilder, plans_of
 from topologies.clos import clos

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller.crux import Crux
 from controller.decision import ClusterView, JobArrived
-from controller.ecmp import ecmp_path, five_tuple_of
+from controller.ecmp_hash import ecmp_path, five_tuple_of
 from controller.port_probing import PORTS, Wanted, hash_tree, probe_ports, source_ports
 from topologies.clos import clos96
 from topologies.double_sided import double_sided

@@ -8,8 +8,8 @@ from controller.decision import ClusterView, Decision, JobArrived
 from controller.ecmp import Ecmp, EcmpSwitch
 from controller.memory_network import MemoryNetwork
 from controller.network import Batch, NetworkError
+from controller.observed import taken_paths
 from controller.rules import FlowPlan, RuleBuilder, diff, plans_of
-from controller.taken import taken_paths
 from topologies.addressing import mac_of
 from topologies.fabric import Fabric
 from topologies.queues import dscp_of_level

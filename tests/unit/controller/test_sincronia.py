@@ -8,7 +8,7 @@ import pytest
 
 from controller.coflows import iteration_demands
 from controller.decision import ClusterView, JobArrived, JobDeparted, Step, StepEnded, StepStarted
-from controller.ecmp import with_default_paths
+from controller.ecmp_hash import with_default_paths
 from controller.rules import RuleBuilder, plans_of
 from controller.sincronia import Sincronia, bssi, greedy_rates, sincronia_order
 from topologies.fabric import Fabric

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.decision import ClusterView, JobDeparted, Step, StepStarted
-from controller.ecmp import with_default_paths
+from controller.ecmp_hash import with_default_paths
 from controller.rules import RuleBuilder, plans_of
 from controller.varys import (
     Coflow,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
 
-from testbed.engine.marks_seen import WAIT_S, MarkLog, SeenPacket, old_marks_s, read_packets, wrong_marks
+from testbed.engine.mark_log import WAIT_S, MarkLog
+from testbed.engine.marks_seen import SeenPacket, old_marks_s, read_packets, wrong_marks
 from testbed.engine.packet_tap import TakenPacket
 from topologies.addressing import address_of
 from topologies.clos import clos

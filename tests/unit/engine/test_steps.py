@@ -8,7 +8,7 @@ import pytest
 
 from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event, StepEnded, StepStarted
 from testbed.api import prepare
-from testbed.engine.marks_seen import MarkLog
+from testbed.engine.mark_log import MarkLog
 from testbed.engine.steps import StepCoordinator
 from topologies.queues import tos_of_level
 

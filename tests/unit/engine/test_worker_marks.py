@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decision import ByteLevels
-from workloads.worker.marks import ByteMarks, head_start, pace, unacknowledged
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.worker.marks import head_start, pace, unacknowledged
 from workloads.worker.streams import InStream, OutStream
 
 SLICE = 100

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workloads.worker.marks import CHANGING, OTHERS_TURN
+from workloads.iteration.hold import Hold
 from workloads.worker.program import JobProgram, PhasePlan
 from workloads.worker.streams import InStream, OutStream
 from workloads.worker.turns import Turns
@@ -43,7 +43,7 @@ def test_a_lower_job_waits_from_the_first_to_the_last_byte_of_a_higher_one(table
     table.turns.began([low])
     assert not low.held
     table.turns.began([high])
-    assert low.held == OTHERS_TURN and not high.held and table.flows == []
+    assert low.held == Hold.PCIE_TURN and not high.held and table.flows == []
     table.turns.sent(high)
     assert not low.held and table.flows == ["low"]
 
@@ -53,7 +53,7 @@ def test_a_lower_job_that_begins_later_waits_too(table: Resumed) -> None:
     high, low = table.stream("high"), table.stream("low")
     table.turns.began([high])
     table.turns.began([low])
-    assert low.held == OTHERS_TURN
+    assert low.held == Hold.PCIE_TURN
 
 
 def test_equals_other_links_and_flows_without_a_place_do_not_wait(table: Resumed) -> None:
@@ -68,12 +68,12 @@ def test_a_flow_whose_path_changes_does_not_keep_the_link(table: Resumed) -> Non
     table.turns.assign({"high": (LINK, 0), "low": (LINK, 1)})
     high, low = table.stream("high"), table.stream("low")
     table.turns.began([high, low])
-    high.held |= CHANGING
+    high.held |= Hold.PATH_CHANGE
     table.turns.changed("high")
     assert not low.held and table.flows == ["low"]
-    high.held &= ~CHANGING
+    high.held &= ~Hold.PATH_CHANGE
     table.turns.changed("high")
-    assert low.held == OTHERS_TURN
+    assert low.held == Hold.PCIE_TURN
 
 
 def test_new_ranks_count_at_once_and_no_ranks_free_all(table: Resumed) -> None:
@@ -81,7 +81,7 @@ def test_new_ranks_count_at_once_and_no_ranks_free_all(table: Resumed) -> None:
     a, b = table.stream("a"), table.stream("b")
     table.turns.began([a, b])
     table.turns.assign({"a": (LINK, 1), "b": (LINK, 0)})
-    assert (a.held, b.held) == (OTHERS_TURN, 0)
+    assert (a.held, b.held) == (Hold.PCIE_TURN, 0)
     table.turns.assign({})
     assert (a.held, b.held) == (0, 0)
     assert table.flows == ["b", "a"]
@@ -162,7 +162,7 @@ class Cluster:
         """On no link does a flow wait that has nobody to wait for."""
         for (job, host), program in self.programs.items():
             stream = program.out[f"{job}/{host}"]
-            if stream.held & OTHERS_TURN:
+            if stream.held & Hold.PCIE_TURN:
                 others = [
                     (self.places[host][flow][1], other.out[flow])
                     for (_, at), other in self.programs.items() if at == host for flow in other.out

@@ -1,0 +1,51 @@
+"""ECMP as switches do it: a pure five-tuple hash at every hop, with a seed and a salt per switch.
+
+The same function serves the packet-level and the flow-level engine, so that both choose the same paths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+
+from controller.decision import ClusterView, Decision
+from topologies.addressing import address_of
+from topologies.fabric import Fabric, Path
+from workloads.job import Flow
+
+_TCP = 6
+
+
+def hash_at(switch: str, five_tuple: str, seed: int, choices: int) -> int:
+    """Return which of ``choices`` equal-cost next hops ``switch`` takes for ``five_tuple``: 0 .. choices - 1.
+
+    The name of the switch is its salt: switches that hash alike would polarise.
+    """
+    digest = blake2b(f"{seed}|{switch}|{five_tuple}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % choices
+
+
+def five_tuple_of(fabric: Fabric, flow: Flow) -> str:
+    """Return source address, target address, protocol, source port and target port of ``flow`` as one text."""
+    source, target = address_of(fabric, flow.source), address_of(fabric, flow.target)
+    return f"{source},{target},{_TCP},{flow.source_port},{flow.target_port}"
+
+
+def ecmp_path(fabric: Fabric, flow: Flow, seed: int) -> Path:
+    """Return the path that per-switch hashing gives ``flow``: one of its candidates, chosen hop by hop."""
+    remaining = fabric.candidate_paths(flow.source, flow.target)
+    five_tuple = five_tuple_of(fabric, flow)
+    for hop in range(len(remaining[0])):
+        next_links = tuple(dict.fromkeys(path[hop] for path in remaining))
+        if len(next_links) > 1:
+            switch = fabric.links[next_links[0]].source
+            taken = next_links[hash_at(switch, five_tuple, seed, len(next_links))]
+            remaining = tuple(path for path in remaining if path[hop] == taken)
+    return remaining[0]
+
+
+def with_default_paths(view: ClusterView, decision: Decision) -> Decision:
+    """Return ``decision`` with the ECMP path for every flow that has neither a path nor the switches' own hash."""
+    settled = decision.paths.keys() | set(decision.hashed)
+    missing = {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in view.flows if flow.id not in settled}
+    return replace(decision, paths={**decision.paths, **missing}) if missing else decision
