@@ -20,9 +20,9 @@ from rich.table import Table
 
 from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, CannotRunError, RunFailedError, TestbedError
-from testbed.experiment import Experiment
-from testbed.record import RunRecord
-from testbed.rundir import RunDirectory
+from testbed.experiment.experiment import Experiment
+from testbed.results.record import RunRecord
+from testbed.results.run_directory import RunDirectory
 
 Made = TypeVar("Made")
 Scenario = dict[str, Any]

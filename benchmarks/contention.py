@@ -1,8 +1,8 @@
 """Two jobs on one link at different levels, against the exact strict-priority schedule of the two.
 
 Each job is an all-to-all of two hosts, so both ways of the link between the ToRs carry the same. The
-exact schedule is :func:`controller.two_jobs.sending_times`; Examples 1 and 2 are the 12 s tables of
-section 4.2 of the Crux paper. Starting phases are set by ``shifts``.
+exact schedule is :func:`controller.schedulers.crux.pair_simulation.sending_times`; Examples 1 and 2 are the 12 s
+tables of section 4.2 of the Crux paper. Starting phases are set by ``shifts``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from math import ceil
 from typing import Any, Final
 
 from benchmarks.common import Run, Scenario
-from controller.two_jobs import Pattern, State, sending_times
-from testbed.metrics import decision_for
-from testbed.record import IterationRow
+from controller.schedulers.crux.pair_simulation import Pattern, State, sending_times
+from testbed.metrics.job_metrics import decision_for
+from testbed.results.record import IterationRow
 
 PORT_RATE: Final = 100e9
 TOLERANCE: Final = 0.02

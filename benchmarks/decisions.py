@@ -33,7 +33,7 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
-from controller.registry import create, names
+from controller.schedulers.registry import create, names
 from topologies.clos import clos
 from topologies.fabric import Fabric
 from workloads.build import JobSpec, build_jobs

@@ -18,8 +18,8 @@ from testbed.reproduce.figures.bars import FIGURES, Bar
 from testbed.reproduce.figures.prediction import overall, predict
 from testbed.reproduce.figures.rows import kind
 from testbed.reproduce.figures.runs import CRUX, ECMP, IDEAL, Treatment
-from workloads.calibration import CALIBRATED
-from workloads.figure_calibration import HIDDEN_SHARE, calibrations
+from workloads.models.calibration import CALIBRATED
+from workloads.models.figure_calibration import HIDDEN_SHARE, calibrations
 
 TITLE: Final = "figures 19 to 22 by the fluid model, for other overlaps of BERT and ResNet and hidden shares of GPT, %"
 OVERLAPS: Final = (0.0, 0.25, 0.5)

@@ -10,9 +10,9 @@ from statistics import median
 from typing import Final
 
 from benchmarks.common import Line, Scenario, bundled, main, run
-from testbed.budget_cache import current_budget
-from testbed.neighbours import MIN_IDLE_CPU
-from testbed.scale import peak_load
+from testbed.experiment.scale import peak_load
+from testbed.fidelity.interference import MIN_IDLE_CPU
+from testbed.machine.budget_cache import current_budget
 
 TITLE: Final = "48 NICs sending at once over three switches, MTU 9000"
 HOSTS: Final = (0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from benchmarks.common import Line, Run, bundled, doubts_of, judged, main, mean, percent, run
-from testbed.comparison import summary
+from testbed.metrics.summary import summary
 
 TITLE: Final = "clos96: Crux against ECMP"
 SEEDS: Final = (1, 2, 3)

@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.common import Line, main, say
 from testbed.reproduce.traces.cells import DAYS, Cell, Result, result_of
-from workloads.managers.named import MANAGERS
+from workloads.managers.catalogue import MANAGERS
 
 TITLE: Final = "Replays under every cluster manager"
 SCHEDULER: Final = "crux"

@@ -20,10 +20,10 @@ from multiprocessing import get_context
 from typing import Final, TypeVar
 
 from benchmarks.common import Line, Outcome, main, percent, say
-from controller.registry import create
-from testbed.replay.inputs import builder, clos_of_the_paper, requests_of, stage_times
-from testbed.replay.placing import ManagedPlacing
-from testbed.replay.replay import Replay
+from controller.schedulers.registry import create
+from testbed.engines.replay.inputs import builder, clos_of_the_paper, requests_of, stage_times
+from testbed.engines.replay.manager_adapter import ManagedPlacing
+from testbed.engines.replay.replay import Replay
 from workloads.managers.registry import manager
 from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import window

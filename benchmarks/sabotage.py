@@ -28,9 +28,9 @@ import yaml
 
 from benchmarks.common import Line, append_row, bundled, rows_of, say, show, status_of
 from testbed.api import prepare
-from testbed.experiment import Experiment, Scale
-from testbed.manifest import git_commit
-from testbed.ownership import mark_of
+from testbed.experiment.experiment import Experiment, Scale
+from testbed.machine.manifest import git_commit
+from testbed.machine.ownership import mark_of
 from topologies.addressing import interface_name, port_number
 from topologies.fabric import Fabric
 from topologies.shaping import LEAF_HANDLE, Shaping
@@ -326,10 +326,10 @@ def _target(run: int, experiment: Experiment) -> Target:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (mark_of(int(entry.name)) or "").startswith(f"{run}-"):
             words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            for name in ("-m testbed.engine.inside", "ovs-vswitchd unix:", "-m workloads.worker"):
+            for name in ("-m testbed.engines.emulation.sandbox_main", "ovs-vswitchd unix:", "-m workloads.worker"):
                 if name in words and not words.startswith("unshare"):
                     names.setdefault(name, []).append(int(entry.name))
-    inside, openvswitch = names["-m testbed.engine.inside"][0], names["ovs-vswitchd unix:"][0]
+    inside, openvswitch = names["-m testbed.engines.emulation.sandbox_main"][0], names["ovs-vswitchd unix:"][0]
     return Target(inside, openvswitch, tuple(names["-m workloads.worker"]), experiment.fabric, experiment.scale)
 
 

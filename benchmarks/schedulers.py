@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from benchmarks.common import Line, Run, bundled, judged, main, mean, percent, run
-from controller.registry import names
+from controller.schedulers.registry import names
 
 TITLE: Final = "clos96 under every scheduler"
 LEFT_OUT: Final = ("fixed",)

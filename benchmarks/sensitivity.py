@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.common import Line, main
-from workloads.calibration import CALIBRATED, sensitivity
+from workloads.models.calibration import CALIBRATED, sensitivity
 
 TITLE: Final = "GPT's hidden share (communication / compute, alone) and its utilisation when contention slows it"
 JOB: Final = "crux-gpt"

@@ -41,9 +41,9 @@ from benchmarks.common import (
 from benchmarks.contention import Contest, Times
 from testbed.api import prepare
 from testbed.errors import TestbedError
-from testbed.manifest import git_commit
-from testbed.metrics import decision_for
-from testbed.scale import peak_load, pipeline_fill
+from testbed.experiment.scale import peak_load, pipeline_fill
+from testbed.machine.manifest import git_commit
+from testbed.metrics.job_metrics import decision_for
 from workloads.analysis import isolated as analytic
 
 TITLE: Final = "The emulation against analysis"

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from controller import registry
 from controller.decision import Scheduler
+from controller.schedulers import registry
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_CANNOT = 1, 2, 3
 
@@ -59,13 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: object) -> int:
     try:
-        from controller.ryu_compat import hub
+        from controller.dataplane.ryu_compat import hub
     except ImportError as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_CANNOT
     hub.patch()
-    from controller.running import Running
-    from controller.service import RequestError
+    from controller.service.server import Running
+    from controller.service.service import RequestError
 
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     stopped: list[int] = []

@@ -123,7 +123,7 @@ class Decision:
     ``rates``: flow id -> bit/s, 0 to send nothing for now. ``shifts``: job name -> seconds by which
     its communication starts later than at the job's arrival; with ``periods`` (job name -> seconds)
     it is kept at that phase of the period. A flow that is missing from a column has that column's
-    default: ECMP path (:func:`controller.ecmp.with_default_paths`), lowest level, no rate limit, no
+    default: ECMP path (:func:`controller.schedulers.ecmp.with_default_paths`), lowest level, no rate limit, no
     shift. ``hashed`` names the flows whose path is left to the select groups of the switches.
 
     ``byte_levels``: flow id or job name -> level by the bytes of its message, in place of a fixed

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from testbed import manifest
-from testbed.alone import each_alone, isolates_jobs, side_by_side
-from testbed.budget import Budget
-from testbed.budget_cache import current_budget
-from testbed.checks import CheckResult, parse_check
-from testbed.comparison import summary as summarise
-from testbed.engine.registry import Engine, create_engine
+from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
+from testbed.engines.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
-from testbed.experiment import UNSCALED, Experiment
-from testbed.managed.footprint import measure_all, stand_ins
+from testbed.experiment.experiment import UNSCALED, Experiment
+from testbed.experiment.managed_footprint import measure_all, stand_ins
+from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
+from testbed.machine import manifest
+from testbed.machine.budget import Budget
+from testbed.machine.budget_cache import current_budget
+from testbed.metrics.checks import CheckResult, parse_check
+from testbed.metrics.summary import summary as summarise
 from testbed.progress import Progress
-from testbed.record import RunRecord
 from testbed.report import html
-from testbed.rundir import RunDirectory
-from testbed.scale import MANAGED_SHARE, choose_scale, refuse_long_run
+from testbed.results.record import RunRecord
+from testbed.results.run_directory import RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed, load
 from topologies.fabric import Fabric
 from workloads.job import Job

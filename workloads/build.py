@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topologies.fabric import Fabric
-from workloads.collectives import COLLECTIVES, Channel, Message, expand, returned
+from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
+from workloads.communication.experts import Experts, forward_pass
+from workloads.communication.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
+from workloads.communication.intra_host import LinkBytes, inside_bytes
+from workloads.communication.layout import Layout, layout_of
+from workloads.communication.ralp import exchanged_share
 from workloads.connections import PortBook
 from workloads.errors import JobError
-from workloads.experts import Experts, forward_pass
-from workloads.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
-from workloads.inside import LinkBytes, inside_bytes
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
-from workloads.layout import Layout, layout_of
-from workloads.model import Model, PhaseTemplate
-from workloads.models import CATALOGUE, LAYERS
+from workloads.models.catalogue import CATALOGUE, LAYERS
+from workloads.models.model import Model, PhaseTemplate
 from workloads.placement import Request, place
-from workloads.ralp import exchanged_share
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from testbed.errors import EXIT_OK
-from testbed.ownership import end, strays
-from testbed.rundir import UNFINISHED
+from testbed.machine.ownership import end, strays
+from testbed.results.run_directory import UNFINISHED
 
 NAME: Final = "clean"
 HELP: Final = "undo what a killed run left; touches only what it owns"

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.across import side_by_side
 from testbed.errors import EXIT_OK, RunFailedError
-from testbed.rundir import RunDirectory, open_all
+from testbed.metrics.aggregate import side_by_side
+from testbed.results.run_directory import RunDirectory, open_all
 
 NAME = "compare"
 HELP = "tables and plots of runs side by side"

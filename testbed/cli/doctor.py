@@ -13,11 +13,11 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from testbed.budget import Budget
-from testbed.budget_cache import current_budget, store
-from testbed.capabilities import Finding, findings
 from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
-from testbed.neighbours import MIN_IDLE_CPU
+from testbed.fidelity.interference import MIN_IDLE_CPU
+from testbed.machine.budget import Budget
+from testbed.machine.budget_cache import current_budget, store
+from testbed.machine.capabilities import Finding, findings
 from testbed.report.tables import new_table
 from topologies.shaping import TCP_IP_HEADER
 from topologies.units import format_rate
@@ -68,8 +68,8 @@ def budget_line(budget: Budget) -> str:
 
 def _measure() -> Path:
     """Measure and keep the budget; the file it is kept in."""
-    from testbed.engine.forwarding import measure_budget
-    from testbed.engine.registry import create_engine
+    from testbed.engines.emulation.forwarding_budget import measure_budget
+    from testbed.engines.registry import create_engine
 
     budget = measure_budget(create_engine("emulation"), _show)
     try:

@@ -10,9 +10,9 @@ from typing import Any
 from rich.table import Table
 
 from testbed.api import prepare
-from testbed.budget import BUILT_IN
+from testbed.dry_run import plan
 from testbed.errors import EXIT_OK
-from testbed.planning import plan
+from testbed.machine.budget import BUILT_IN
 from testbed.report.tables import new_table, percent, seconds, show
 from topologies.units import format_rate, format_work
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from testbed.errors import EXIT_OK
-from testbed.rundir import open_all
+from testbed.results.run_directory import open_all
 
 NAME = "report"
 HELP = "the HTML report of a run"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.api import RunResult, run_scenario
-from testbed.engine.registry import ENGINES
+from testbed.engines.registry import ENGINES
 from testbed.errors import EXIT_OK
 
 NAME = "run"

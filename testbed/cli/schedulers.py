@@ -11,7 +11,7 @@ from typing import Final
 from rich.markup import escape
 from rich.table import Table
 
-from controller.registry import Description, descriptions
+from controller.schedulers.registry import Description, descriptions
 from testbed.errors import EXIT_OK
 from testbed.report.tables import MISSING, new_table, show
 

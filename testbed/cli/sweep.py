@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from testbed.engine.registry import create_engine
+from testbed.engines.registry import create_engine
 from testbed.errors import BadInputError, RunFailedError, TestbedError
 from testbed.progress import Progress
 from testbed.reproduce.documents import package_version
-from testbed.rundir import RunDirectory
+from testbed.results.run_directory import RunDirectory
 from testbed.sweep import checking, running
 from testbed.sweep.loading import load
 from testbed.sweep.on_ray import LOCAL, RayTasks

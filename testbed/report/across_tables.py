@@ -1,4 +1,4 @@
-"""Tables of several runs side by side; made from what :func:`testbed.across.side_by_side` returns."""
+"""Tables of several runs side by side; made from what :func:`testbed.metrics.aggregate.side_by_side` returns."""
 
 from __future__ import annotations
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from testbed.fidelity import MAX_LINK_RATE_ERROR, MAX_TIMER_LATENESS_S
-from testbed.neighbours import MAX_RUN_DELAY, MIN_IDLE_CPU
-from testbed.record import RunRecord
+from testbed.fidelity.interference import MAX_RUN_DELAY, MIN_IDLE_CPU
+from testbed.fidelity.verdict import MAX_LINK_RATE_ERROR, MAX_TIMER_LATENESS_S
 from testbed.report.style import figure
 from testbed.report.tables import marked
+from testbed.results.record import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

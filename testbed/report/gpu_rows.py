@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from testbed.record import RunRecord
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import marked
-from testbed.report.timeline import natural, slices
+from testbed.results.chrome_trace import natural, slices
+from testbed.results.record import RunRecord
 from workloads.job import Job
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from rich.table import Table
 
 from controller.decision import Decision
 from testbed.errors import BadInputError
-from testbed.record import RunRecord
 from testbed.report.plots import run_plots, write_plots
 from testbed.report.tables import doubts, finding_table, left_out, marked, tables
-from testbed.rundir import RunDirectory
+from testbed.results.record import RunRecord
+from testbed.results.run_directory import RunDirectory
 
 
 def build(directory: RunDirectory) -> Path:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.record import LinkRow, RunRecord
 from testbed.report.style import LEVEL_COLORS, figure
 from testbed.report.tables import marked
+from testbed.results.record import LinkRow, RunRecord
 from topologies.fabric import Fabric
 
 if TYPE_CHECKING:

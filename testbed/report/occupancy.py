@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from testbed.experiment import Experiment
-from testbed.record import ManagedRecord, RunRecord
+from testbed.experiment.experiment import Experiment
 from testbed.report.style import figure
 from testbed.report.tables import marked
+from testbed.results.record import ManagedRecord, RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from testbed.experiment import Experiment
-from testbed.record import RunRecord
+from testbed.experiment.experiment import Experiment
 from testbed.report.evidence import draw_evidence, has_evidence
 from testbed.report.gpu_rows import draw_gpus
 from testbed.report.link_load import draw_links
 from testbed.report.occupancy import draw_occupancy
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import idle_shares, marked_run, percent
-from testbed.rundir import RunDirectory
+from testbed.results.record import RunRecord
+from testbed.results.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

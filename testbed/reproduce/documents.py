@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.reproduce.experiment import Row
-from testbed.rundir import RunDirectory
+from testbed.results.run_directory import RunDirectory
 
 
 def document(name: str, again: str, rows: Sequence[Row]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, Protocol, TypeVar, cast
 
 from testbed.errors import EXIT_OK, BadInputError
-from testbed.pool import started
 from testbed.progress import Progress
+from testbed.reproduce.process_pool import started
 
 _PACKAGE: Final = "testbed.reproduce.experiments"
 _CHUNK: Final = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testbed.experiment import Managed
+from testbed.experiment.experiment import Managed
 from testbed.scenario.fabrics import build_fabric
 from testbed.scenario.loading import Scenario, bundled, load
 from topologies.fabric import Fabric

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.errors import BadInputError
-from testbed.experiment import Managed, Submission
-from testbed.managed.jobs import ManagedJobs
+from testbed.experiment.experiment import Managed, Submission
 from testbed.scenario.crosscheck import gpus_of, job_names
 from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
 from testbed.scenario.spec import JobSpec
 from topologies.fabric import Fabric
 from workloads import build as workloads_build
-from workloads.gradients import Gradients
+from workloads.communication.gradients import Gradients
 from workloads.job import Job, Straggler
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.checks import CheckError, parse_check, unknown_names
+from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec, build_fabric
 from testbed.scenario.failures import failure_problems

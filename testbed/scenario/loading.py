@@ -124,7 +124,7 @@ def _require_mapping(document: Document) -> None:
 
 
 def _models() -> tuple[str, ...]:
-    from workloads.models import CATALOGUE
+    from workloads.models.catalogue import CATALOGUE
 
     return tuple(CATALOGUE)
 
@@ -132,14 +132,14 @@ def _models() -> tuple[str, ...]:
 def _schedulers(given: Sequence[str] | None) -> tuple[str, ...]:
     if given is not None:
         return tuple(given)
-    from controller.registry import names
+    from controller.schedulers.registry import names
 
     return tuple(names())
 
 
 def _try_schedulers(scenario: Scenario, document: Document) -> None:
     """Create each scheduler once: only it knows its options."""
-    from controller.registry import create
+    from controller.schedulers.registry import create
 
     problems = []
     for index, entry in enumerate(scenario.schedulers):

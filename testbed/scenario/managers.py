@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from testbed.experiment import Fates, Managed, Submission
+from testbed.experiment.experiment import Fates, Managed, Submission
 from testbed.scenario.quantities import Flag
-from workloads.managers.named import MANAGERS
+from workloads.managers.catalogue import MANAGERS
 from workloads.managers.registry import GROUPS, Point
 
 POINTS: Final[tuple[Point, ...]] = tuple(GROUPS)
@@ -49,7 +49,7 @@ _NOTHING: Final = PartSpec.model_construct(name=None)
 
 
 class FatesSpec(BaseModel):
-    """Jobs fail and are tried again; see :class:`testbed.experiment.Fates`."""
+    """Jobs fail and are tried again; see :class:`testbed.experiment.experiment.Fates`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(4, description="attempts after the first")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.checks import CheckError, parse_check
+from testbed.metrics.checks import CheckError, parse_check
 from testbed.scenario.document import Document
 
 

@@ -17,8 +17,8 @@ from pydantic import (
     ValidationInfo,
 )
 
-from testbed.checks import CheckError, parse_check
-from testbed.experiment import LinkFailure, Measure, Scale
+from testbed.experiment.experiment import LinkFailure, Measure, Scale
+from testbed.metrics.checks import CheckError, parse_check
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.quantities import (
     Count,
@@ -37,9 +37,9 @@ from topologies.fabric import Inside, IntraHost
 from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
-from workloads.collectives import COLLECTIVES
-from workloads.experts import Experts
-from workloads.gradients import CATALOGUE_BITS, Gradients
+from workloads.communication.collectives import COLLECTIVES
+from workloads.communication.experts import Experts
+from workloads.communication.gradients import CATALOGUE_BITS, Gradients
 
 JOB_NAME: Final = r"^[A-Za-z]\w*(-\w+)*$"
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -119,7 +119,7 @@ class StragglerSpec(_Spec):
 
 
 class GradientsSpec(_Spec):
-    """What a job does to its gradient exchange; see :class:`workloads.gradients.Gradients`."""
+    """What a job does to its gradient exchange; see :class:`workloads.communication.gradients.Gradients`."""
 
     bits: Annotated[float, Field(strict=True, gt=0, le=32)] = Field(
         CATALOGUE_BITS, description="bits per element, 16 in the catalogue"
@@ -141,7 +141,7 @@ class GradientsSpec(_Spec):
 
 
 class ExpertsSpec(_Spec):
-    """Where the experts of a job lie and what is asked of them; see :class:`workloads.experts.Experts`."""
+    """Where the experts of a job lie and what is asked of them; see :mod:`workloads.communication.experts`."""
 
     popularity: tuple[Number, ...] = Field(min_length=1, description="tokens that each expert is expected to get")
     routed: tuple[Number, ...] | None = Field(None, description="tokens that each expert gets, if not as expected")
@@ -243,7 +243,7 @@ class MeasureSpec(_Spec):
 
 
 class ScaleSpec(_Spec):
-    """How the emulation is shrunk; see :class:`testbed.experiment.Scale`."""
+    """How the emulation is shrunk; see :class:`testbed.experiment.experiment.Scale`."""
 
     bandwidth: Factor = Field(description="the divisor of link rates and messages, such as 32000")
     time: Factor = Field(1.0, description="the multiplier of pauses and messages")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.wire import encode
+from controller.service.json_codec import encode
 from testbed.errors import BadInputError, CannotRunError, TestbedError
 from testbed.scenario import build_fabric, build_jobs, build_managed, load
 from testbed.sweep.values import Point, Settings, Sweep

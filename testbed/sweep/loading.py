@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import yaml
 
-from testbed.engine.registry import ENGINES
+from testbed.engines.registry import ENGINES
 from testbed.errors import BadInputError
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
 from testbed.sweep.values import Axis, Sweep

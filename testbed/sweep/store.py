@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from testbed.errors import BadInputError, RunFailedError
-from testbed.rundir import UNFINISHED, RunDirectory
+from testbed.results.run_directory import UNFINISHED, RunDirectory
 from testbed.sweep.values import Outcome, Point, outcome_of
 
 NOTE: Final = "point.json"
 DRAFT: Final = ".unfinished-"
-"""How names of folders begin that do not have their own name yet, as in :mod:`testbed.rundir`."""
+"""How names of folders begin that do not have their own name yet, as in :mod:`testbed.results.run_directory`."""
 
 
 class Store:

@@ -18,9 +18,9 @@ KERNEL = {"socket", "fcntl", "ctypes", "pyroute2"}
 """What reaches into the kernel beyond files and child processes."""
 
 ADAPTERS = (
-    "topologies/mininet_adapter/", "workloads/worker/", "controller/app.py", "controller/rest.py",
-    "controller/running.py", "controller/ryu_compat.py", "controller/__main__.py", "testbed/engine/",
-    "testbed/capabilities.py",
+    "topologies/mininet_adapter/", "workloads/worker/", "controller/dataplane/ryu_app.py",
+    "controller/dataplane/ryu_compat.py", "controller/service/rest.py", "controller/service/server.py",
+    "controller/__main__.py", "testbed/engines/emulation/", "testbed/machine/capabilities.py",
 )  # fmt: skip
 
 

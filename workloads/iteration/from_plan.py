@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.compute_jitter import compute_time
+from workloads.iteration.endpoints import Into, Out
+from workloads.iteration.program import JobProgram, PhasePlan, StepReport
 from workloads.job import Job, Phase, Straggler
-from workloads.variation import compute_time
-from workloads.worker.ends import Into, Out
-from workloads.worker.program import JobProgram, PhasePlan, StepReport
 
 Tell = Callable[[dict[str, Any]], None]
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Pack, Preempt, Promote, Requeue, Start
-from workloads.managers.cluster import ClusterState, empty_cluster
+from workloads.managers.cluster_state import ClusterState, empty_cluster
+from workloads.managers.interfaces import Ended, Event, Submitted, Tick, Wakes
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
-from workloads.managers.points import Ended, Event, Submitted, Tick, Wakes
 
 CAUSES: Final = ("share", "capacity", "fragmentation")
 """Why a job waits: the queue does not let it start (a quota, a line), too few GPUs are free, enough are free but not

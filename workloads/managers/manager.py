@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
-from workloads.managers.cluster import ClusterState
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.gpu_index import Structure
+from workloads.managers.interfaces import Capacity, CapacityChanged, Checks, Event, Placer, Policy, Queue, Want
 from workloads.managers.jobs import Placement, Waiting
-from workloads.managers.points import Capacity, CapacityChanged, Checks, Event, Placer, Policy, Queue, Want
-from workloads.managers.structure import Structure
 
 
 @dataclass(frozen=True, slots=True)

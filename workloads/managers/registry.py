@@ -10,29 +10,29 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, cast
 
-from workloads.managers.capacities import Planned, Steady
-from workloads.managers.consolidated import Consolidated
-from workloads.managers.fair import Fair
-from workloads.managers.gandiva import TimeSlices
-from workloads.managers.growing import GrowShrink
-from workloads.managers.hived import HiveD
-from workloads.managers.kubernetes import Kubernetes
-from workloads.managers.lending import InferenceLoad
-from workloads.managers.locality import Locality
-from workloads.managers.lyra import Lyra
+from workloads.managers.capacities.inference import InferenceLoad
+from workloads.managers.capacities.planned import Planned, Steady
+from workloads.managers.interfaces import Capacity, Placer, Policy, Queue
 from workloads.managers.manager import Manager
-from workloads.managers.muri import MuriNet
-from workloads.managers.none import FirstFree
-from workloads.managers.optimus import Optimus
-from workloads.managers.packing import Packing
-from workloads.managers.philly import Philly
-from workloads.managers.points import Capacity, Placer, Policy, Queue
-from workloads.managers.policies import Gang, Guarantee
-from workloads.managers.queues import Fifo, FifoBackfill
-from workloads.managers.sharing import MuriSharing
-from workloads.managers.shortest import Srsf, Srtf
-from workloads.managers.skew import SkewAware
-from workloads.managers.tiresias import Tiresias
+from workloads.managers.placers.consolidated import Consolidated
+from workloads.managers.placers.first_free import FirstFree
+from workloads.managers.placers.hived import HiveD
+from workloads.managers.placers.locality import Locality
+from workloads.managers.placers.muri import MuriNet
+from workloads.managers.placers.skew import SkewAware
+from workloads.managers.policies.gang import Gang, Guarantee
+from workloads.managers.policies.grow_shrink import GrowShrink
+from workloads.managers.policies.kubernetes import Kubernetes
+from workloads.managers.policies.lyra import Lyra
+from workloads.managers.policies.optimus import Optimus
+from workloads.managers.policies.philly import Philly
+from workloads.managers.policies.sharing.muri_sharing import MuriSharing
+from workloads.managers.policies.sharing.packing import Packing
+from workloads.managers.policies.srtf import Srsf, Srtf
+from workloads.managers.policies.time_slicing import TimeSlices
+from workloads.managers.policies.tiresias import Tiresias
+from workloads.managers.queues.fair import Fair
+from workloads.managers.queues.fifo import Fifo, FifoBackfill
 from workloads.plugins import Factory, Options, Plugins
 
 Point = Literal["queue", "policy", "placer", "capacity"]

@@ -35,7 +35,7 @@ BY_GPUS: Final[tuple[tuple[int, Mapping[str, int]], ...]] = (
 
 
 def assign_models(trace: Trace, seed: int) -> Mapping[str, str]:
-    """Return job name -> model of :data:`workloads.models.CATALOGUE`.
+    """Return job name -> model of :data:`workloads.models.catalogue.CATALOGUE`.
 
     A draw depends on the seed and the job's name alone: a window of a trace keeps the models of the whole.
     """

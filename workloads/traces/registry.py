@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from topologies.table import TraceError, first_line
-from workloads.traces import acme, alibaba, helios, itp, lingjun, own, philly
+from workloads.traces import acme, alibaba, helios, itp, lingjun, philly, testbed_csv
 from workloads.traces.trace import Trace
 
 Reader = Callable[[Path], Trace]
@@ -35,7 +35,7 @@ _FORMATS: Final[Mapping[str, _Format]] = {
     "helios": _Format(helios.read, helios.REQUIRED, (), "columns job_id, vc, state, node_num"),
     "philly": _Format(philly.read, philly.REQUIRED, (), "a JSON list, or columns timestamp, num_gpus, cluster"),
     "itp": _Format(itp.read, itp.REQUIRED, (), "columns job_id, submission_time, num_gpu, or a folder of such files"),
-    "testbed": _Format(own.read, own.REQUIRED, (), f"columns {', '.join(own.REQUIRED)}"),
+    "testbed": _Format(testbed_csv.read, testbed_csv.REQUIRED, (), f"columns {', '.join(testbed_csv.REQUIRED)}"),
 }
 
 FORMATS: Final[Mapping[str, Reader]] = MappingProxyType({name: item.reader for name, item in _FORMATS.items()})

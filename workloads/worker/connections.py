@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from workloads.iteration.from_plan import Tell
-from workloads.worker.hosted import HostedJob
-from workloads.worker.loop import Loop
-from workloads.worker.marks import keep_little_unsent, set_tos
-from workloads.worker.streams import InStream, OutStream, prepare
+from workloads.worker.event_loop import Loop
+from workloads.worker.hosted_job import HostedJob
+from workloads.worker.socket_options import keep_little_unsent, set_tos
+from workloads.worker.tcp_endpoints import InStream, OutStream, prepare
 
 
 class Connections:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from workloads.worker.loop import Loop
+from workloads.worker.event_loop import Loop
 
 PERIOD_S: Final = 0.1
 """Ten wake-ups a second cost a tenth of a percent of a core, and a standstill of 0.2 s spans at least one."""

@@ -33,16 +33,16 @@ import sys
 from typing import Any
 
 from workloads.iteration.from_plan import program_of
-from workloads.worker.changes import FlowChanges
+from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.program import JobProgram
+from workloads.iteration.shared_gpus import SharedGpus
+from workloads.worker.completion_notice import Word
 from workloads.worker.connections import Connections
+from workloads.worker.event_loop import LineReader, Loop
+from workloads.worker.flow_commands import FlowChanges
 from workloads.worker.heartbeat import Heartbeat
-from workloads.worker.hosted import HostedJob
-from workloads.worker.loop import LineReader, Loop
-from workloads.worker.program import JobProgram
-from workloads.worker.shared_gpus import SharedGpus
-from workloads.worker.streams import InStream, OutStream
-from workloads.worker.turns import Turns
-from workloads.worker.word import Word
+from workloads.worker.hosted_job import HostedJob
+from workloads.worker.tcp_endpoints import InStream, OutStream
 
 
 class WorkerService:

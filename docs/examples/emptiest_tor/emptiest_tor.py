@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workloads.managers.cluster import ClusterState
+from workloads.managers.cluster_state import ClusterState
 from workloads.managers.jobs import Placement, Waiting
 
 

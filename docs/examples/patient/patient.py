@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from workloads.managers.cluster import ClusterState
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Want
 from workloads.managers.jobs import Waiting
-from workloads.managers.points import Event, Turn, Want
 
 
 class Patient:

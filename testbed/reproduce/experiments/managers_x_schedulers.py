@@ -8,7 +8,7 @@ from typing import Final
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Column, Row, Settings
 from testbed.reproduce.forms import hours, percent
-from workloads.managers.named import MANAGERS
+from workloads.managers.catalogue import MANAGERS
 
 SUMMARY: Final = "every cluster manager with every communication scheduler on one trace"
 SOURCE: Final = "no figure of a paper: the comparison that figure 25 of Cao et al. (SIGCOMM 2024) begins"

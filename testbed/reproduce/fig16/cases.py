@@ -15,7 +15,7 @@ hosts          8 GPUs are 4 on each of two hosts (section 6.2 spreads its BERT-8
 ToRs           every job leaves its ToR, or there would be nothing to decide: it spans 2 up to all ToRs,
                alike likely, evenly, any of them. Ten leavings of at most four ToRs with two uplinks each:
                whatever the paths, some jobs meet
-compute        0.1 s to 1.5 s per iteration, log-uniform: ResNet-50 to GPT in :mod:`workloads.models`
+compute        0.1 s to 1.5 s per iteration, log-uniform: ResNet-50 to GPT in :mod:`workloads.models.catalogue`
 overlap        the share of compute that may run beside communication: 0 to 2/3, uniform (a backward pass
                is two thirds)
 communication  an allreduce, one ring of hosts per NIC. Its size follows from the utilisation of the job
@@ -34,15 +34,15 @@ from functools import lru_cache
 from random import Random
 from typing import Final
 
-from testbed.flow.periodic import PeriodicJob
-from testbed.optimum import Choice
+from testbed.fluid.periodic import PeriodicJob
+from testbed.reproduce.fig16.optimum import Choice
 from topologies.clos import clos
 from topologies.fabric import Fabric, Path
 from workloads.analysis import bottleneck_time, bytes_by_link
 from workloads.build import JobSpec, build_jobs
-from workloads.calibration import exposed_communication
 from workloads.job import Flow, Job
-from workloads.models import TRANSFORMER_FLOPS
+from workloads.models.calibration import exposed_communication
+from workloads.models.catalogue import TRANSFORMER_FLOPS
 
 JOBS: Final = 5
 LEVELS: Final = 3

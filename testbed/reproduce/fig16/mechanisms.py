@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller.compression import compress, contending, contention_edges, first_levels_own
-from controller.intensity import Profile, links_used, profile
-from controller.path_selection import least_loaded
-from controller.priority import correction_factors, priority_order
-from controller.sincronia import bssi, sincronia_order
-from controller.taccl_star import taccl_star_order
-from controller.varys import even_levels, sebf_order
-from testbed.optimum import Choice
+from controller.schedulers.crux.compression import compress, contending, contention_edges, first_levels_own
+from controller.schedulers.crux.intensity import Profile, links_used, profile
+from controller.schedulers.crux.path_selection import least_loaded
+from controller.schedulers.crux.priority import correction_factors, priority_order
+from controller.schedulers.sincronia import bssi, sincronia_order
+from controller.schedulers.taccl_star import taccl_star_order
+from controller.schedulers.varys import even_levels, sebf_order
 from testbed.reproduce.fig16.cases import LEVELS, Case
+from testbed.reproduce.fig16.optimum import Choice
 
 Paths = tuple[int, ...]
 """Aggregation switch of each job."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from testbed.flow.periodic import TOLERANCE
-from testbed.optimum import Yardstick, assignments
+from testbed.fluid.periodic import TOLERANCE
 from testbed.reproduce.fig16.cases import JOBS, LEVELS, generate
 from testbed.reproduce.fig16.mechanisms import compressions, crux_paths, intensities, orders, taccl_star_paths
+from testbed.reproduce.fig16.optimum import Yardstick, assignments
 
 CONFIDENCE: Final = 1.96
 """Standard errors on either side that hold a mean in 95 % of draws."""

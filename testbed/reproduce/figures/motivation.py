@@ -15,8 +15,8 @@ from testbed.reproduce.figures import plot
 from testbed.reproduce.figures.prediction import overall, predict
 from testbed.reproduce.figures.rows import not_ok, status
 from testbed.reproduce.figures.runs import ECMP, ECMP_ALONE, Execute, Found, Runs, Task, emulate
-from workloads.calibration import CALIBRATED, allreduce_bytes
-from workloads.figure_calibration import HIDDEN_SHARE, LAYOUTS
+from workloads.models.calibration import CALIBRATED, allreduce_bytes
+from workloads.models.figure_calibration import HIDDEN_SHARE, LAYOUTS
 
 NAME: Final = "crux-fig7"
 PAPER: Final[Mapping[str, Mapping[str, float]]] = MappingProxyType(

@@ -1,6 +1,6 @@
 """What the fluid model expects of a run: a check of the order of magnitude, in a second instead of minutes.
 
-Every job is one fluid (:mod:`testbed.flow.periodic`): all its connections advance together, at the pace of the most
+Every job is one fluid (:mod:`testbed.fluid.periodic`): all its connections advance together, at the pace of the most
 crowded link of any of them. Rings that nobody disturbs end no earlier, so contention lasts longer than with packets.
 No jitter, no packets; levels and paths are those that the scheduler decides.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.decision import Decision
-from testbed.alone import isolates_jobs
-from testbed.experiment import Experiment
-from testbed.flow.periodic import PeriodicJob, simulate
-from testbed.metrics import level_of
-from testbed.planning import final_decision
+from testbed.dry_run import final_decision
+from testbed.engines.common.isolated_runs import isolates_jobs
+from testbed.experiment.experiment import Experiment
+from testbed.fluid.periodic import PeriodicJob, simulate
+from testbed.metrics.job_metrics import level_of
 from topologies.fabric import Fabric
 from workloads.analysis import bytes_by_link, isolated
 from workloads.job import Job

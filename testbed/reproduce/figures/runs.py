@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from testbed.api import prepare, run_scenario
 from testbed.errors import BadInputError, RunFailedError
-from testbed.experiment import Experiment
+from testbed.experiment.experiment import Experiment
 from testbed.progress import Progress
 from testbed.reproduce.documents import package_version
-from testbed.rundir import RunDirectory
-from testbed.values import experiment_to
+from testbed.results.record_json import experiment_to
+from testbed.results.run_directory import RunDirectory
 
 KEPT: Final = "kept.json"
 

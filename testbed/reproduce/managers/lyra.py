@@ -15,10 +15,10 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from testbed.managed.metrics import outcome_metrics
-from testbed.managed.outcome import JobOutcome
+from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
 from testbed.reproduce.experiment import Row, Settings
+from testbed.results.job_outcome import JobOutcome
 from topologies.clos import clos
 from topologies.fabric import Fabric
 from workloads.managers.durations import Play, Played

@@ -15,7 +15,7 @@ from testbed.progress import Progress
 from testbed.reproduce.experiment import Row, Settings
 from testbed.reproduce.figures.rows import not_ok, status
 from testbed.reproduce.figures.runs import Execute, Runs, Task, Treatment, emulate
-from workloads.managers.named import MANAGERS
+from workloads.managers.catalogue import MANAGERS
 
 SCENARIO: Final = "arrivals.yaml"
 SHORT: Final[Mapping[str, str]] = MappingProxyType(

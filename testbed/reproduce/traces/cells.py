@@ -19,10 +19,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from controller.registry import create
-from testbed.pool import started
-from testbed.progress import Progress
-from testbed.replay.inputs import (
+from controller.schedulers.registry import create
+from testbed.engines.replay.inputs import (
     builder,
     clos_of_the_paper,
     double_sided_of_the_paper,
@@ -30,14 +28,16 @@ from testbed.replay.inputs import (
     requests_of,
     stage_times,
 )
-from testbed.replay.metrics import manager_metrics
-from testbed.replay.outcome import Replayed
-from testbed.replay.placing import ManagedPlacing
-from testbed.replay.replay import Replay
+from testbed.engines.replay.manager_adapter import ManagedPlacing
+from testbed.engines.replay.metrics import manager_metrics
+from testbed.engines.replay.outcome import Replayed
+from testbed.engines.replay.replay import Replay
+from testbed.progress import Progress
 from testbed.reproduce.documents import package_version
 from testbed.reproduce.experiment import Settings
+from testbed.reproduce.process_pool import started
 from topologies.fabric import Fabric
-from workloads.managers.named import named_manager
+from workloads.managers.catalogue import named_manager
 from workloads.traces.registry import read_trace
 from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import Trace, window
@@ -57,7 +57,7 @@ Tell = Callable[[float], None]
 class Cell:
     """One replay. ``trace``: a path, empty for the synthetic trace that ``seed`` draws; ``days`` of it.
 
-    ``manager`` is one of :data:`workloads.managers.named.MANAGERS`. ``reference``: recorded times are made of
+    ``manager`` is one of :data:`workloads.managers.catalogue.MANAGERS`. ``reference``: recorded times are made of
     iterations on GPUs that lie together, so that a worse placement takes longer; otherwise of those on the first one.
     ``crowded``: every job of the synthetic trace has GPUs and comes when it comes, about twice the load.
     """

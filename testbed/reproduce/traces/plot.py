@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from testbed.replay.traffic import LINK_CLASSES
+from testbed.engines.replay.traffic import LINK_CLASSES
 from testbed.report.style import figure
 from testbed.reproduce.traces.cells import DAY_S, Result
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from controller.registry import names
+from controller.schedulers.registry import names
 from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.progress import Progress

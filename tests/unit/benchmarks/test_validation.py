@@ -14,7 +14,7 @@ from benchmarks.contention import CONTESTS, EXAMPLE_1, EXAMPLE_2, Contest, Times
 from benchmarks.isolated import Case
 from controller.decision import Decision
 from testbed.api import prepare
-from testbed.record import DecisionRow, IterationRow, LinkRow, RunRecord
+from testbed.results.record import DecisionRow, IterationRow, LinkRow, RunRecord
 from workloads.analysis import isolated
 
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import workloads
 from topologies.clos import clos96
 from workloads.build import JobError, JobSpec, build_jobs
-from workloads.collectives import COLLECTIVES
+from workloads.communication.collectives import COLLECTIVES
 from workloads.job import Flow, Job, Straggler
-from workloads.models import CATALOGUE
+from workloads.models.catalogue import CATALOGUE
 
 FABRIC = clos96()
 MIX = (

@@ -13,7 +13,7 @@ from topologies.fabric import Fabric
 from workloads.managers.durations import Play, Played
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
-from workloads.managers.optimus import Optimus
+from workloads.managers.policies.optimus import Optimus
 from workloads.managers.registry import manager
 
 POLICIES = ("gang", "srtf", "srsf", "philly", "tiresias", "time-slices", "optimus", "lyra")

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from topologies.clos import clos
 from workloads.managers.actions import Action, Loan, Migrate, Preempt, Reclaim, Requeue, Resize, Start
-from workloads.managers.capacities import Planned, Steady
-from workloads.managers.cluster import ClusterState, empty_cluster
+from workloads.managers.capacities.planned import Planned, Steady
+from workloads.managers.cluster_state import ClusterState, empty_cluster
+from workloads.managers.interfaces import CapacityChanged, Ended, Event, Submitted, Tick, Turn, Want, Wish
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.manager import Manager
-from workloads.managers.none import FirstFree
-from workloads.managers.points import CapacityChanged, Ended, Event, Submitted, Tick, Turn, Want, Wish
-from workloads.managers.policies import Gang
-from workloads.managers.queues import Fifo, FifoBackfill
+from workloads.managers.placers.first_free import FirstFree
+from workloads.managers.policies.gang import Gang
+from workloads.managers.queues.fifo import Fifo, FifoBackfill
 from workloads.managers.registry import manager, names
 
 FABRIC = clos(

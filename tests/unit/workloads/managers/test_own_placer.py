@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from topologies.clos import clos96
-from workloads.managers.cluster import empty_cluster
+from workloads.managers.cluster_state import empty_cluster
 from workloads.managers.jobs import Waiting
 
 DOCS = Path(__file__).parents[4] / "docs"

@@ -10,9 +10,9 @@ import pytest
 from topologies.clos import clos96
 from workloads import plugins
 from workloads.managers import registry
-from workloads.managers.cluster import ClusterState, empty_cluster
+from workloads.managers.cluster_state import ClusterState, empty_cluster
+from workloads.managers.interfaces import Tick
 from workloads.managers.jobs import Placement, Waiting
-from workloads.managers.points import Tick
 from workloads.managers.registry import Point
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.cli.main import explain
-from workloads.traces import acme, alibaba, helios, itp, own, philly
+from workloads.traces import acme, alibaba, helios, itp, philly, testbed_csv
 from workloads.traces.registry import FORMATS, read_trace, recognise
 from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import FATES, Trace, TraceError, TraceJob
@@ -22,7 +22,7 @@ SECONDS = st.floats(1e-3, 1e9)
 
 @pytest.mark.parametrize(("columns", "name"), [
     (philly.REQUIRED, "philly"), (itp.REQUIRED, "itp"), (helios.REQUIRED, "helios"), (acme.REQUIRED, "acme"),
-    (alibaba.PODS, "alibaba-v2023"), (own.REQUIRED, "testbed"),
+    (alibaba.PODS, "alibaba-v2023"), (testbed_csv.REQUIRED, "testbed"),
 ])  # fmt: skip
 def test_a_header_tells_its_format_whatever_else_it_has(written: Writer, columns: tuple[str, ...], name: str) -> None:
     assert recognise(written("t.csv", ",".join(["more", *reversed(columns)]) + "\n")) == name
@@ -86,13 +86,13 @@ def traces(draw: st.DrawFn) -> Trace:
 @given(trace=traces())
 def test_a_trace_is_read_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, trace: Trace) -> None:
     path = tmp_path_factory.mktemp("own") / "t.csv"
-    own.write(trace, path)
+    testbed_csv.write(trace, path)
     assert read_trace(path) == trace
 
 
 def test_a_synthetic_trace_keeps_its_label_on_the_way_through_a_file(tmp_path: Path) -> None:
     trace = lingjun_like(1, jobs=60)
-    own.write(trace, tmp_path / "s.csv")
+    testbed_csv.write(trace, tmp_path / "s.csv")
     back = read_trace(tmp_path / "s.csv")
     assert back == trace
     assert back.synthetic
@@ -108,11 +108,11 @@ def test_a_synthetic_trace_keeps_its_label_on_the_way_through_a_file(tmp_path: P
 def test_a_wrong_cell_of_the_own_csv_names_its_line(written: Writer, row: str, message: str) -> None:
     path = written("t.csv", f"# name: x\nname,submit_s,duration_s,gpus,fate,attempts\n{row}\n")
     with pytest.raises(TraceError) as caught:
-        own.read(path)
+        testbed_csv.read(path)
     assert str(caught.value) == f"{path}:3: {message}"
 
 
 def test_a_name_that_a_csv_cannot_hold_is_refused() -> None:
     for wrong in (TraceJob(" a", 0, 1, 1), TraceJob("a", 0, 1, 1, hosts=("h;1",))):
         with pytest.raises(ValueError, match="job '"):
-            own.text_of(Trace("t", (wrong,), {}))
+            testbed_csv.text_of(Trace("t", (wrong,), {}))

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from workloads.models import CATALOGUE
+from workloads.models.catalogue import CATALOGUE
 from workloads.traces.measures import concurrency_of, quantile, share_up_to, size_steps
 from workloads.traces.models import BY_GPUS, SOURCE_NAMES, assign_models, known_model
 from workloads.traces.synthetic import MODELS, lingjun_like

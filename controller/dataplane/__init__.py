@@ -1,0 +1,1 @@
+"""From decisions to rules on switches, and back: what the switches hold and have counted."""

@@ -1,0 +1,61 @@
+"""What the controller asks of a network of switches: the seam between its logic and OpenFlow.
+
+Carried out by the Ryu application on connected switches, and by
+:class:`controller.dataplane.fake_network.MemoryNetwork` in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller.dataplane.rules import FlowRule, GroupRule, RuleCount
+from topologies.fabric import Fabric
+
+
+class NetworkError(Exception):
+    """The switches did not do what they were asked; one line that names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes that may happen in any order across switches; on one switch groups come first, deletions last."""
+
+    groups: tuple[GroupRule, ...] = ()
+    add: tuple[FlowRule, ...] = ()
+    delete: tuple[FlowRule, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.switches
+
+    @property
+    def switches(self) -> frozenset[str]:
+        """The switches that have something to do."""
+        groups = {group.switch for group in self.groups}
+        return frozenset(groups | {rule.switch for rule in (*self.add, *self.delete)})
+
+
+class Network(Protocol):
+    """A network of OpenFlow switches."""
+
+    def reset(self, fabric: Fabric) -> None:
+        """Take ``fabric`` as the network's plan and empty the tables of the switches that are there."""
+        ...
+
+    def connected(self) -> Mapping[str, bool]:
+        """Switch name -> whether it is connected, for every switch of the fabric."""
+        ...
+
+    def apply(self, batch: Batch) -> None:
+        """Send ``batch`` to all its switches at once and return when all have confirmed it.
+
+        Raises :class:`NetworkError` where a switch is away, refuses or does not answer.
+        """
+        ...
+
+    def read(self) -> Sequence[RuleCount]:
+        """Return the flow rules that the connected switches hold."""
+        ...

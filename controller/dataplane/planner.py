@@ -1,0 +1,235 @@
+"""What the controller knows and what it plans: jobs, decision, rules on the switches, steps of a change.
+
+Pure: a change is computed as batches of rules, and somebody else sends them. A scheduler that
+raises leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controller.dataplane.network import Batch
+from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
+from controller.decider import with_answer, with_job, with_profile, without_job
+from controller.decision import (
+    ClusterView,
+    Decision,
+    Event,
+    JobArrived,
+    JobDeparted,
+    JobProfiled,
+    Measured,
+    Scheduler,
+)
+from topologies.fabric import Fabric, Path
+from workloads.job import Flow, Job
+
+
+class SchedulerFailedError(Exception):
+    """The scheduler raised or decided the impossible; the previous decision stays in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowChange:
+    """A flow of a running job that is to move: to another path, another level, or both."""
+
+    flow: str
+    path_changed: bool
+    level_changed: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """A planned change: the new decision, the running flows it moves, and batches to be confirmed one by one."""
+
+    decision: Decision
+    moved: tuple[FlowChange, ...]
+    batches: tuple[Batch, ...]
+
+
+_InForce = tuple[Path | None, int | None]
+"""Path (None: hashed by the switches) and level that the first switch carries out (None: the sender's mark)."""
+
+
+class ControllerState:
+    """The jobs on one fabric and the rules that carry them.
+
+    ``arrive``, ``depart`` and ``profiled`` recompute the decision for all jobs. With ``move`` False, running
+    flows stay on their old path and level until ``commit`` names them.
+    """
+
+    def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:
+        self._scheduler = scheduler
+        self._view = ClusterView(fabric, {}, levels, seed)
+        self._builder = RuleBuilder(fabric)
+        self._target: dict[str, FlowPlan] = {}
+        self._wanted: dict[str, _InForce] = {}
+        self._in_force: dict[str, _InForce] = {}
+        self._installed: dict[str, dict[object, FlowRule]] = {}
+        self._groups: dict[GroupRule, None] = {}
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric that carries the jobs."""
+        return self._view.fabric
+
+    @property
+    def jobs(self) -> Mapping[str, Job]:
+        """The running jobs by name, in order of arrival."""
+        return self._view.jobs
+
+    @property
+    def decision(self) -> Decision:
+        """The last decision."""
+        return self._view.decision
+
+    @property
+    def flows(self) -> dict[str, Flow]:
+        """Flow id -> flow of all running jobs."""
+        return {flow.id: flow for flow in self._view.flows}
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Flows that wait for ``commit``."""
+        return tuple(flow for flow, wanted in self._wanted.items() if self._in_force[flow] != wanted)
+
+    def arrive(self, job: Job, move: bool = True) -> Change:
+        """Add ``job`` and return the change. ``ValueError`` for a name or five-tuple in use, or an unknown port."""
+        self._check(job)
+        return self._change(with_job(self._view, job, self._scheduler), JobArrived(job.name), move)
+
+    def depart(self, name: str, move: bool = True) -> Change:
+        """Remove the job ``name`` and return the change; ``KeyError`` if no such job runs."""
+        self._check_runs(name)
+        return self._change(without_job(self._view, name), JobDeparted(name), move)
+
+    def profiled(self, name: str, measured: Measured, move: bool = True) -> Change:
+        """Take in the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
+        self._check_runs(name)
+        return self._change(with_profile(self._view, name, measured), JobProfiled(name), move)
+
+    def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
+        """Take in recent iterations per second over those alone; return what is kept: those of running jobs."""
+        known = {name: share for name, share in shares.items() if name in self.jobs}
+        self._view = replace(self._view, throughput=known)
+        return known
+
+    def commit(self, flows: Sequence[str]) -> tuple[Batch, ...]:
+        """Return the batches that bring ``flows`` to their decided path and level; ``ValueError`` if one is unknown."""
+        for flow in flows:
+            if flow not in self._target:
+                raise ValueError(f"no flow named '{flow}'")
+        update = Update()
+        for flow in dict.fromkeys(flows):
+            update += self._update_of(flow)
+            self._settle(flow)
+        return _batches(Batch(), Batch(add=update.add_downstream), Batch(add=update.moves), Batch(delete=update.delete))
+
+    def rules_on(self, switch: str) -> Batch:
+        """Return everything that ``switch`` must hold now: for one that comes back with empty tables."""
+        rules = tuple(rule for held in self._installed.values() for rule in held.values() if rule.switch == switch)
+        return Batch(groups=tuple(group for group in self._groups if group.switch == switch), add=rules)
+
+    def data_rules(self) -> dict[str, tuple[FlowRule, ...]]:
+        """Return flow id -> the rules of its data, hop by hop, for flows that have one path and do not move now."""
+        open_paths = {*self.decision.hashed, *self.pending}
+        plans = {flow: plan.rules for flow, plan in self._target.items() if flow not in open_paths}
+        return {flow: rules[: len(rules) // 2] for flow, rules in plans.items()}  # acknowledgements come after
+
+    def _check_runs(self, name: str) -> None:
+        if name not in self.jobs:
+            raise KeyError(f"no job named '{name}'")
+
+    def _check(self, job: Job) -> None:
+        if job.name in self.jobs:
+            raise ValueError(f"a job named '{job.name}' is running")
+        known = self.flows
+        tuples = {self._builder.match(flow): flow.id for flow in known.values()}
+        for flow in job.flows:
+            for port in (flow.source, flow.target):
+                if port not in self.fabric.ports:
+                    raise ValueError(f"flow '{flow.id}' names port '{port}', which is not in the fabric")
+            if flow.id in known:
+                raise ValueError(f"a flow named '{flow.id}' is running")
+            match = self._builder.match(flow)
+            other = tuples.get(match, tuples.get(match.swapped()))
+            if other is not None:
+                raise ValueError(f"flow '{flow.id}' has the five-tuple of flow '{other}'")
+            known[flow.id], tuples[match] = flow, flow.id
+
+    def _change(self, view: ClusterView, event: Event, move: bool) -> Change:
+        decided, plans = self._decide(view, event)
+        flows, decision = {flow.id: flow for flow in decided.flows}, decided.decision
+        self._view = decided
+        gone = [rule for flow in self._target if flow not in flows for rule in self._forget(flow)]
+        self._target = plans
+        self._wanted = {flow.id: self._wanted_of(flow, decision) for flow in flows.values()}
+        groups = tuple(
+            group
+            for group in _unique(group for plan in plans.values() for group in plan.groups)
+            if group not in self._groups
+        )
+        self._groups.update(dict.fromkeys(groups))
+        moved = tuple(self._moves())
+        return Change(decision, moved, self._steps(groups, gone, move))
+
+    def _decide(self, view: ClusterView, event: Event) -> tuple[ClusterView, dict[str, FlowPlan]]:
+        try:
+            decided = with_answer(view, self._scheduler, event)
+            return decided, plans_of(self._builder, view.fabric, view.flows, decided.decision, view.levels)
+        except Exception as error:  # a user's scheduler may raise anything
+            text = " ".join(str(error).split())
+            raise SchedulerFailedError(
+                f"scheduler {self._scheduler.name} raised {type(error).__name__}: {text}"
+            ) from error
+
+    def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
+        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._view.levels - 1)
+        return decision.paths.get(flow.id), level
+
+    def _forget(self, flow: str) -> Iterable[FlowRule]:
+        self._in_force.pop(flow)
+        return self._installed.pop(flow).values()
+
+    def _moves(self) -> Iterable[FlowChange]:
+        for flow, (path, level) in self._wanted.items():
+            if flow in self._in_force and self._in_force[flow] != (path, level):
+                before = self._in_force[flow]
+                yield FlowChange(flow, before[0] != path, before[1] != level)
+
+    def _update_of(self, flow: str) -> Update:
+        return diff(tuple(self._installed.get(flow, {}).values()), self._target[flow].rules)
+
+    def _settle(self, flow: str) -> None:
+        self._installed[flow] = {rule.key: rule for rule in self._target[flow].rules}
+        self._in_force[flow] = self._wanted[flow]
+
+    def _steps(self, groups: tuple[GroupRule, ...], gone: Sequence[FlowRule], move: bool) -> tuple[Batch, ...]:
+        """Still flows (new ones, and those that stay where they are) at once; the others in their order."""
+        still, moving = Update(delete=tuple(gone)), Update()
+        for flow in self._target:
+            update = self._update_of(flow)
+            reopened = bool(update.delete) and flow in self._in_force  # from another source port: by other rules
+            if not update.moves and not reopened:
+                still += update
+                self._settle(flow)
+            elif move:
+                moving += update
+                self._settle(flow)
+            else:
+                moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
+                self._installed[flow].update({rule.key: rule for rule in update.add_downstream})
+        return _batches(
+            Batch(groups, still.add_downstream + moving.add_downstream, still.delete),
+            Batch(add=moving.moves),
+            Batch(delete=moving.delete),
+        )
+
+
+def _unique(groups: Iterable[GroupRule]) -> tuple[GroupRule, ...]:
+    return tuple(dict.fromkeys(groups))
+
+
+def _batches(*batches: Batch) -> tuple[Batch, ...]:
+    return tuple(batch for batch in batches if not batch.is_empty)

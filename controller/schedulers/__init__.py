@@ -1,0 +1,1 @@
+"""Communication schedulers, a file or folder per paper."""

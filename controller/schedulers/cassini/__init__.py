@@ -1,0 +1,1 @@
+"""CASSINI (Rajasekaran et al., NSDI 2024)."""

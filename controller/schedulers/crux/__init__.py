@@ -1,0 +1,1 @@
+"""Crux (Cao et al., SIGCOMM 2024)."""

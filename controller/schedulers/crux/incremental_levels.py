@@ -1,0 +1,71 @@
+"""Levels of Crux from event to event: only parts of the cluster in which something changed are compressed anew.
+
+Jobs that no chain of contention joins do not matter to each other's levels (see
+:mod:`controller.schedulers.crux.compression`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.crux.compression import compress, contention_edges_among
+from controller.schedulers.crux.intensity import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Jobs that contention joins: highest priority first, their intensities, what they were compressed to and how."""
+
+    order: tuple[str, ...]
+    intensities: tuple[float, ...]
+    compressed_with: tuple[int, int]
+    levels: Mapping[str, int]
+
+
+class ContendingParts:
+    """Who contends with whom, and the levels that each part had last."""
+
+    def __init__(self) -> None:
+        self._users = LinkUsers()
+        self._parts: dict[str, _Part] = {}
+        """By the first job of the part in order of priority."""
+
+    def follow(self, used: Mapping[str, frozenset[int]]) -> None:
+        """Let ``used`` be the jobs and the links of each."""
+        changed = self._users.follow(used)
+        self._parts = {first: part for first, part in self._parts.items() if changed.isdisjoint(part.order)}
+
+    def contending(self, order: Sequence[str]) -> list[str]:
+        """Return the jobs of ``order`` that share a link with another one."""
+        return [job for job in order if self._users.beside(job)]
+
+    def levels(self, order: Sequence[str], profiles: Mapping[str, Profile], levels: int, seed: int) -> dict[str, int]:
+        """Return job -> level for those of ``order`` (highest priority first) that contend, as ``compress`` would."""
+        found: dict[str, int] = {}
+        parts = [self._compressed(part, profiles, levels, seed) for part in self._members(order)]
+        self._parts = {part.order[0]: part for part in parts}
+        for part in parts:
+            found.update(part.levels)
+        return {job: found[job] for job in order if job in found}
+
+    def _members(self, order: Sequence[str]) -> list[list[str]]:
+        """The jobs of each part, in the order given; parts that nothing happened to are known."""
+        part_of = {job: part.order[0] for part in self._parts.values() for job in part.order}
+        new = [job for job in order if job not in part_of and self._users.beside(job)]
+        for joined in self._users.joined(new):
+            part_of.update(dict.fromkeys(joined, next(iter(joined))))
+        members: dict[str, list[str]] = {}
+        for job in order:
+            if job in part_of:
+                members.setdefault(part_of[job], []).append(job)
+        return list(members.values())
+
+    def _compressed(self, members: list[str], profiles: Mapping[str, Profile], levels: int, seed: int) -> _Part:
+        order, intensities = tuple(members), tuple(profiles[job].intensity for job in members)
+        kept = self._parts.get(members[0])
+        if kept and (kept.order, kept.intensities, kept.compressed_with) == (order, intensities, (levels, seed)):
+            return kept
+        edges = contention_edges_among(order, self._users, dict(zip(order, intensities, strict=True)))
+        return _Part(order, intensities, (levels, seed), compress(order, edges, levels, seed))

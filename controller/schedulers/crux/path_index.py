@@ -1,0 +1,287 @@
+"""Fabric and jobs as numbers: what does not change while a job runs, kept as arrays.
+
+Links are numbered; a flow's candidate paths are a table of link numbers. Flows of a job are put
+into batches of flows that share no candidate link, so that a batch can be placed at once with the
+same result as one flow after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from controller.ecmp_hash import five_tuple_of
+from controller.schedulers.crux.intensity import Profile, compute_before_communication, profile_from_times
+from controller.schedulers.crux.source_ports import HashTree, hash_tree, hashed_index
+from topologies.fabric import Fabric, Path
+from topologies.switch_paths import SwitchPaths
+from workloads.analysis import bottleneck_time
+from workloads.job import Job, Transfer
+
+Numbers = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """The ways between two switches: ``paths`` by name, ``links`` by number (a row per path), ``tree`` for ECMP."""
+
+    paths: tuple[Path, ...]
+    links: Numbers
+    tree: HashTree
+
+
+@dataclass(frozen=True, eq=False)
+class PortLinks:
+    """Per port number: the links to and from its switch, by name and number, that switch, and the PCIe links behind."""
+
+    up_names: tuple[str, ...]
+    down_names: tuple[str, ...]
+    up: Numbers
+    down: Numbers
+    switch: Numbers
+    from_pcie: Numbers
+    to_pcie: Numbers
+
+    @classmethod
+    def of(cls, fabric: Fabric, number: Mapping[str, int], switch_number: Mapping[str, int]) -> PortLinks:
+        """Look up every port of ``fabric``."""
+        ups = [fabric.uplink(port) for port in fabric.ports]
+        nics = [fabric.nics[port.nic] for port in fabric.ports.values()]
+        return cls(
+            up_names=tuple(up.name for up in ups),
+            down_names=tuple(up.reverse for up in ups),
+            up=np.array([number[up.name] for up in ups], np.intp),
+            down=np.array([number[up.reverse] for up in ups], np.intp),
+            switch=np.array([switch_number[up.target] for up in ups], np.intp),
+            from_pcie=np.array([number[f"{nic.pcie_switch}->{nic.name}"] for nic in nics], np.intp),
+            to_pcie=np.array([number[f"{nic.name}->{nic.pcie_switch}"] for nic in nics], np.intp),
+        )
+
+
+class FabricIndex:
+    """Links of a fabric by number: network links first, then those between PCIe switch and NIC or root complex.
+
+    ``absent`` is a link that pads short paths: never loaded. ``closed`` pads short lists of candidates:
+    infinitely loaded.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        names = [link.name for link in fabric.network_links]
+        for nic in fabric.nics.values():
+            names += [f"{nic.pcie_switch}->{nic.name}", f"{nic.name}->{nic.pcie_switch}"]
+        if fabric.intra_host == "pcie":
+            for nic in fabric.nics.values():
+                names += [f"{nic.pcie_switch}->{nic.host}rc", f"{nic.host}rc->{nic.pcie_switch}"]
+        self.number = {name: number for number, name in enumerate(names)}
+        self.absent, self.closed = len(names), len(names) + 1
+        self.capacity: Floats = np.array([*(fabric.links[name].capacity for name in names), np.inf, np.inf])
+        self.switch_number = {switch: number for number, switch in enumerate(fabric.switches)}
+        self.port_number = {port: number for number, port in enumerate(fabric.ports)}
+        self.ports = PortLinks.of(fabric, self.number, self.switch_number)
+        self._switch_names = list(fabric.switches)
+        self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
+        self._bundles: dict[tuple[int, int], Bundle] = {}
+
+    def no_load(self) -> Floats:
+        """A load of 0 on every link, for :meth:`JobIndex.batches` to be placed on."""
+        load = np.zeros(self.closed + 1)
+        load[self.closed] = np.inf
+        return load
+
+    def bundle(self, source: int, target: int) -> Bundle:
+        """The ways between two switches, by number."""
+        key = (source, target)
+        if key not in self._bundles:
+            paths = self._switch_paths.between(self._switch_names[source], self._switch_names[target])
+            numbers = np.array([[self.number[link] for link in path] for path in paths], np.intp)
+            self._bundles[key] = Bundle(paths, numbers, hash_tree(self.fabric, paths))
+        return self._bundles[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Flows (positions in the job) that share no candidate link; ``candidates``: [hop, flow, candidate] -> link."""
+
+    flows: Numbers
+    candidates: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Bytes moved in an iteration or a phase of it: flow positions and bytes, in the order in which they add up."""
+
+    flows: Numbers
+    bytes: Floats
+
+    def bottleneck_s(self, links: Numbers, capacity: Floats) -> float:
+        """Seconds the most loaded link needs; ``links``: [hop, flow] -> link."""
+        if not len(self.flows):
+            return 0.0
+        used = links[:, self.flows]
+        total = np.bincount(used.T.ravel(), np.repeat(self.bytes, len(links)))
+        return float((8 * total[used] / capacity[used]).max())
+
+
+class JobIndex:
+    """A job on an indexed fabric: its flows, their candidates, and what they move."""
+
+    def __init__(self, job: Job, index: FabricIndex) -> None:
+        self.job, self.index = job, index
+        flows, ports = job.flows, index.ports
+        self._sources: Numbers = np.array([index.port_number[flow.source] for flow in flows], np.intp)
+        self._targets: Numbers = np.array([index.port_number[flow.target] for flow in flows], np.intp)
+        self.host_links: Numbers = np.stack((ports.up[self._sources], ports.down[self._targets]))
+        sizes = [flow.bytes for flow in flows]
+        self.bytes: Floats = np.array(sizes, float)
+        self.sent_bytes = sum(sizes)
+        sends = self.bytes > 0
+        inside = [index.number[link] for link in job.inside if link in index.number]
+        self.pcie: Numbers = np.concatenate(
+            (ports.from_pcie[self._sources[sends]], ports.to_pcie[self._targets[sends]], np.array(inside, np.intp))
+        )
+        self._inside_s = [bottleneck_time(dict(phase.inside), index.fabric) for phase in job.phases]
+        self._inside_total_s = bottleneck_time(job.inside, index.fabric)
+        self._between, self._bundle_of = self._bundles()
+        self.bundles = [self._between[place] for place in self._bundle_of.tolist()]
+        position = {flow.id: place for place, flow in enumerate(flows)}
+        self.total = Sizes(np.arange(len(flows)), self.bytes)
+        self.phases = [self._sizes(phase.transfers, position) for phase in job.phases]
+        self.lead_s = compute_before_communication(job)
+        batches = list(self._independent())
+        self._order: Numbers = np.concatenate(batches) if batches else np.zeros(0, np.intp)
+        self._table = self._candidates(self._order)
+        ends = np.cumsum([len(rows) for rows in batches]).tolist()
+        self.batches = [
+            Batch(rows, self._table[:, end - len(rows) : end]) for rows, end in zip(batches, ends, strict=True)
+        ]
+        self.touched = self._touched()
+        self.meeting_places = self._meeting_places()
+        self.alone = self.profile(self.host_links)
+
+    def pcie_bytes(self) -> tuple[Numbers, Floats]:
+        """Links between PCIe switches and NICs, one entry for each flow and side, and the bytes over them."""
+        ports = self.index.ports
+        links = np.concatenate((ports.from_pcie[self._sources], ports.to_pcie[self._targets]))
+        return links, np.concatenate((self.bytes, self.bytes))
+
+    def profile(self, links: Numbers) -> Profile:
+        """The declared profile over ``links`` ([hop, flow] -> link), the same as :mod:`.intensity` gives."""
+        capacity = self.index.capacity
+        total_s = self.total.bottleneck_s(links, capacity)
+        phases_s = [total_s if sizes is self.total else sizes.bottleneck_s(links, capacity) for sizes in self.phases]
+        longest_s = [max(times) for times in zip(phases_s, self._inside_s, strict=True)]
+        total_s = max(total_s, self._inside_total_s)
+        return profile_from_times(self.job, total_s, longest_s, self.sent_bytes, self.lead_s)
+
+    def links_of(self, choice: Numbers) -> Numbers:
+        """[hop, flow] -> link, for ``choice``: flow -> candidate."""
+        links = np.empty((len(self._table), len(choice)), np.intp)
+        links[:, self._order] = self._table[:, np.arange(len(choice)), choice[self._order]]
+        return links
+
+    def hashed_choice(self, seed: int) -> Numbers:
+        """Flow -> candidate, as ECMP with ``seed`` chooses."""
+        fabric, flows = self.index.fabric, self.job.flows
+        return np.array(
+            [
+                hashed_index(bundle.tree, five_tuple_of(fabric, flow), seed)
+                for flow, bundle in zip(flows, self.bundles, strict=True)
+            ],
+            np.intp,
+        )
+
+    def paths(self, choice: Numbers) -> dict[str, Path]:
+        """Flow id -> path by name, for ``choice``: flow -> candidate."""
+        names = self.index.ports
+        ups, downs = names.up_names, names.down_names
+        places = zip(self._sources.tolist(), self._targets.tolist(), self.bundles, choice.tolist(), strict=True)
+        found = [(ups[source], *bundle.paths[taken], downs[target]) for source, target, bundle, taken in places]
+        return {flow.id: path for flow, path in zip(self.job.flows, found, strict=True)}
+
+    def _bundles(self) -> tuple[list[Bundle], Numbers]:
+        """The bundles that the flows take, each once, and flow -> its place among them."""
+        switch, count = self.index.ports.switch, len(self.index.switch_number)
+        pairs, place = np.unique(switch[self._sources] * count + switch[self._targets], return_inverse=True)
+        return [self.index.bundle(*divmod(pair, count)) for pair in pairs.tolist()], place
+
+    def _sizes(self, transfers: Sequence[Transfer], position: dict[str, int]) -> Sizes:
+        flows = np.array([position[transfer.flow] for transfer in transfers], np.intp)
+        sizes = np.array([transfer.bytes for transfer in transfers], float)
+        same = np.array_equal(flows, self.total.flows) and np.array_equal(sizes, self.total.bytes)
+        return self.total if same else Sizes(flows, sizes)
+
+    def _candidates(self, flows: Numbers) -> Numbers:
+        """[hop, place in ``flows``, candidate] -> link."""
+        count = max((len(bundle.paths) for bundle in self._between), default=1)
+        hops = 2 + max((bundle.links.shape[1] for bundle in self._between), default=0)
+        table = np.full((hops, len(flows), count), self.index.absent, np.intp)
+        table[0] = self.host_links[0][flows, None]
+        bundle_of, last = self._bundle_of[flows], self.host_links[1][flows]
+        shapes = [bundle.links.shape for bundle in self._between]
+        for shape in dict.fromkeys(shapes):
+            alike = np.array([other == shape for other in shapes])
+            links = np.stack([bundle.links for bundle in self._between if bundle.links.shape == shape])
+            rows = np.flatnonzero(alike[bundle_of])
+            paths, between = shape
+            table[1 : 1 + between, rows, :paths] = links[(np.cumsum(alike) - 1)[bundle_of[rows]]].transpose(2, 0, 1)
+            table[1 + between, rows] = last[rows, None]
+            table[0, rows, paths:] = self.index.closed
+        return table
+
+    def _independent(self) -> Iterable[Numbers]:
+        """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link.
+
+        Two flows share one if they have a port in common, or leave or enter the fabric at the same
+        switch; beyond two hops between switches the ways of any two may meet.
+        """
+        keys = self._shared_keys()
+        first = np.zeros(1 + int(keys.max(initial=0)), np.intp)
+        batches, left = [], np.arange(len(self.bytes))
+        while len(left):
+            for row in keys:
+                first[row[::-1]] = left[::-1]  # of equal keys the first flow writes last
+            ready = np.logical_and.reduce(first[keys] == left)
+            batches.append(left[ready])
+            left, keys = left[~ready], keys[:, ~ready]
+        return batches
+
+    def _shared_keys(self) -> Numbers:
+        """[kind, flow] -> number of something that two flows share: a port, a switch at an end, the middle.
+
+        Flows that all go from switch to switch share a switch where they share a port.
+        """
+        switch, ports = self.index.ports.switch, len(self.index.port_number)
+        switches, count = len(self.index.switch_number), len(self.bytes)
+        hops = np.array([bundle.links.shape[1] for bundle in self._between] or [0])[self._bundle_of]
+        end = 2 * (ports + switches)
+        own = end + 1 + np.arange(count)
+        leaving, entering = switch[self._sources], switch[self._targets]
+        kinds = [self._sources, ports + self._targets] if (hops == 0).any() else []
+        if (hops > 0).any():
+            kinds.append(np.where(hops > 0, 2 * ports + leaving, own))
+            kinds.append(np.where(hops > 0, 2 * ports + switches + entering, own))
+        if (hops > 2).any():
+            kinds.append(np.where(hops > 2, end, own))
+        return np.stack(kinds or [own])
+
+    def _meeting_places(self) -> frozenset[int]:
+        """Numbers of which two jobs have one in common wherever they have a candidate link in common.
+
+        The first and last switches of flows; beyond two hops between them, also one number for all jobs.
+        """
+        switch = self.index.ports.switch
+        ends = {*switch[self._sources].tolist(), *switch[self._targets].tolist()}
+        far = any(bundle.links.shape[1] > 2 for bundle in self._between)
+        return frozenset(ends | {len(self.index.switch_number)} if far else ends)
+
+    def _touched(self) -> Numbers:
+        member = np.zeros(self.index.closed + 1, bool)
+        member[self._table] = True
+        member[self.index.absent :] = False
+        return np.flatnonzero(member)
+

@@ -1,0 +1,121 @@
+"""Path selection of Crux (section 4.1): intensive jobs choose first, each flow the least loaded path.
+
+A job's choice depends on nothing but the load it finds on its candidate links, so it is looked up
+again where it finds the same load to the last bit: after an arrival or departure only the jobs
+that meet a changed load choose anew, and the result is that of choosing all from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from controller.schedulers.crux.intensity import Profile
+from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex, Numbers
+from topologies.fabric import Fabric, Path
+from workloads.job import Job
+
+
+class Placement:
+    """A job on the paths of ``choice`` (flow -> candidate): by name, by number, and what follows from them."""
+
+    def __init__(self, job: JobIndex, choice: Numbers) -> None:
+        self.choice = choice
+        links = job.links_of(choice)
+        self.paths: dict[str, Path] = job.paths(choice)
+        self.profile: Profile = job.profile(links)
+        used = np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie))
+        self.used = frozenset(used[used < job.index.absent].tolist())
+        """The links the job sends over, by number: those of its paths, and PCIe switch to NIC at both ends."""
+
+
+class PlacedJob:
+    """An indexed job and its last choice, with the load and period that led to it."""
+
+    def __init__(self, job: JobIndex) -> None:
+        self.index = job
+        self._placement: Placement | None = None
+        self._found: tuple[float, Floats] | None = None
+        self._left: Floats = np.empty(0)
+        self._hashed: dict[int, Numbers] = {}
+
+    def hashed(self, seed: int) -> Placement:
+        """Return the job on its ECMP paths."""
+        if seed not in self._hashed:
+            self._hashed = {seed: self.index.hashed_choice(seed)}
+        return self.at(self._hashed[seed])
+
+    def at(self, choice: Numbers) -> Placement:
+        """Return the job on ``choice``."""
+        if self._placement is None or not np.array_equal(self._placement.choice, choice):
+            self._placement = Placement(self.index, choice)
+        return self._placement
+
+    def choose(self, load: Floats, period_s: float) -> Placement:
+        """Place the job's flows on their least loaded paths and add them to ``load`` (share of capacity per link)."""
+        touched = self.index.touched
+        found = load[touched]
+        if self._placement is not None and self._found is not None:
+            period_before, found_before = self._found
+            if period_before == period_s and np.array_equal(found_before, found):
+                load[touched] = self._left
+                return self._placement
+        placement = self.at(least_loaded_choice(self.index, load, period_s))
+        self._found, self._left = (period_s, found), load[touched]
+        return placement
+
+
+def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers:
+    """Return flow -> candidate, each flow the path with the smallest (maximum, sum) of ``load``; adds to ``load``.
+
+    The lowest index wins a tie. ``load`` is per link its bits per second over its capacity; a flow adds
+    its bytes over ``period_s``, the iteration of its job alone.
+    """
+    choice = np.zeros(len(job.bytes), np.intp)
+    rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
+    capacity = job.index.capacity
+    for batch in job.batches:
+        loads = load.take(batch.candidates)
+        largest = np.maximum.reduce(loads)
+        sums = _sum_in_order(loads)
+        sums[largest != np.minimum.reduce(largest, axis=1, keepdims=True)] = np.inf
+        taken = sums.argmin(axis=1)
+        links = batch.candidates[:, np.arange(len(taken)), taken]
+        load[links] += rates.take(batch.flows) / capacity.take(links)
+        choice[batch.flows] = taken
+    return choice
+
+
+def _sum_in_order(loads: Floats) -> Floats:
+    """Sums over the hops, the first hop first: how it is added up must not depend on the number of flows."""
+    total: Floats = loads[0].copy()
+    for hop in loads[1:]:
+        total += hop
+    return total
+
+
+def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, float]) -> dict[str, Path]:
+    """Return flow id -> path, the jobs placed in the given order (highest intensity first).
+
+    Of a flow's candidates the one with the smallest (largest load / capacity on it, then their
+    sum) is taken, the lowest index on a tie. Load is in bytes per second: a flow's bytes over
+    ``iteration_s`` of its job alone.
+    """
+    index = FabricIndex(fabric)
+    load = index.no_load()
+    paths: dict[str, Path] = {}
+    for job in jobs:
+        paths |= PlacedJob(JobIndex(job, index)).choose(load, iteration_s[job.name]).paths
+    return paths
+
+
+def least_loaded(candidates: Sequence[Path], load: Mapping[str, float]) -> Path:
+    """Return the first of ``candidates`` with the smallest (maximum, sum) of ``load`` over its links."""
+    best, best_cost = candidates[0], (float("inf"), float("inf"))
+    for path in candidates:
+        loads = [load.get(link, 0.0) for link in path]
+        cost = (max(loads), sum(loads))
+        if cost < best_cost:
+            best, best_cost = path, cost
+    return best

@@ -1,0 +1,223 @@
+"""Crux (SIGCOMM'24, section 4): path selection, priority assignment and compression by GPU intensity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
+from controller.schedulers.common.paths_by_job import PathsByJob
+from controller.schedulers.crux.compression import first_levels_own
+from controller.schedulers.crux.incremental_levels import ContendingParts
+from controller.schedulers.crux.incremental_paths import StandingPlacements
+from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
+from controller.schedulers.crux.path_index import FabricIndex, JobIndex
+from controller.schedulers.crux.path_selection import PlacedJob, Placement
+from controller.schedulers.crux.priority import KnownFactors, blended_with_loss, priority_order, reference_of
+from controller.schedulers.crux.source_ports import Wanted, source_ports
+from topologies.fabric import Fabric
+
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "profile": ("declared", "measured"),
+    "arrival": ("recompute", "profile"),
+    "enforcement": ("rules", "ports"),
+    "pcie": ("queue", "semaphore"),
+}
+HIGHEST: Final = 0
+
+
+class Crux:
+    """The mechanisms of Crux, each of which can be switched.
+
+    ``paths`` False leaves flows on their ECMP paths; ``priorities`` False leaves all jobs at the
+    default level; ``compression`` False gives the first K - 1 jobs a level each and the rest the last.
+    ``profile`` "measured" takes W_j, t_j and the iteration from the view's measurements where there are
+    any. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
+    ``fairness`` 0 to 1 blends priorities with recent loss of throughput (section 7.2). ``enforcement``
+    "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
+    lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
+    leaves those links to the strict priority of their queues, which wastes nothing of them.
+
+    What is kept between calls (jobs as arrays, their last paths and levels) never changes a result.
+    """
+
+    name: ClassVar[str] = "crux"
+    summary: ClassVar[str] = "paths and levels by GPU intensity, priorities compressed by a maximum K-cut"
+    decides: ClassVar[tuple[str, ...]] = ("paths", "levels")
+    source: ClassVar[str] = "Cao et al., SIGCOMM 2024, sections 4 and 5"
+    events: frozenset[type] = JOB_EVENTS
+
+    def __init__(
+        self,
+        *,
+        paths: bool = True,
+        priorities: bool = True,
+        compression: bool = True,
+        profile: str = "declared",
+        arrival: str = "recompute",
+        fairness: float = 0.0,
+        enforcement: str = "rules",
+        pcie: str = "queue",
+    ) -> None:
+        for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
+            if not isinstance(value, bool):
+                raise ValueError(f"option '{option}' of {self.name} must be true or false, not '{value}'")
+        words = (("profile", profile), ("arrival", arrival), ("enforcement", enforcement), ("pcie", pcie))
+        for option, word in words:
+            if word not in _CHOICES[option]:
+                expected = " or ".join(_CHOICES[option])
+                raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
+        if isinstance(fairness, bool) or not isinstance(fairness, int | float) or not 0 <= fairness <= 1:
+            raise ValueError(f"option 'fairness' of {self.name} must be a number from 0 to 1, not '{fairness}'")
+        self._paths, self._priorities, self._compression = paths, priorities, compression
+        self._measured, self._profiles_first = profile == "measured", arrival == "profile"
+        self._fairness, self._ports = float(fairness), enforcement == "ports"
+        self._semaphores = pcie == "semaphore"
+        if self._measured or self._profiles_first:
+            self.events = JOB_EVENTS | {JobProfiled}
+        self._kept: _Kept | None = None
+
+    def decide(self, view: ClusterView, event: Event) -> Decision:
+        """Return paths for all flows, and levels for all jobs that share a link with another."""
+        jobs = self._placed_jobs(view)
+        before = {name: self._profile_of(view, job, job.index.alone) for name, job in jobs.items()}
+        placements = self._place(view, jobs, before)
+        profiles = {name: self._profile_of(view, jobs[name], placed.profile) for name, placed in placements.items()}
+        senders = {name: found for name, found in profiles.items() if found.communicates}
+        factors = self._kept_for(view.fabric).factors.of(senders)
+        plain = {name: factors[name] * found.intensity for name, found in senders.items()}
+        priorities = blended_with_loss(plain, view.throughput, self._fairness)
+        levels = self._assign_levels(view, placements, senders, priorities) if self._priorities else {}
+        return Decision(
+            paths=PathsByJob({name: placed.paths for name, placed in placements.items()}),
+            levels=levels,
+            notes=self._notes(view, senders, factors, priorities),
+            ports=self._source_ports(view, jobs, placements) if self._ports else {},
+            exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
+        )
+
+    def _placed_jobs(self, view: ClusterView) -> dict[str, PlacedJob]:
+        """The running jobs as arrays, those of the last call as they are."""
+        kept = self._kept_for(view.fabric)
+        kept.jobs = {
+            name: kept.jobs[name] if name in kept.jobs and kept.jobs[name].index.job is job
+            else PlacedJob(JobIndex(job, kept.index))
+            for name, job in view.jobs.items()
+        }  # fmt: skip
+        return kept.jobs
+
+    def _kept_for(self, fabric: Fabric) -> _Kept:
+        if self._kept is None or self._kept.index.fabric is not fabric:
+            self._kept = _Kept(fabric)
+        return self._kept
+
+    def _profile_of(self, view: ClusterView, job: PlacedJob, declared: Profile) -> Profile:
+        measured = view.measured.get(declared.job) if self._measured else None
+        return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
+
+    def _place(
+        self, view: ClusterView, jobs: Mapping[str, PlacedJob], before: Mapping[str, Profile]
+    ) -> dict[str, Placement]:
+        """Job -> its placement, in the order of the view."""
+        if not self._paths:
+            return {name: job.hashed(view.seed) for name, job in jobs.items()}
+        return self._kept_for(view.fabric).placements.follow(jobs, before)
+
+    def _assign_levels(
+        self,
+        view: ClusterView,
+        placements: Mapping[str, Placement],
+        senders: Mapping[str, Profile],
+        priorities: Mapping[str, float],
+    ) -> dict[str, int]:
+        """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
+        profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
+        order = [name for name in priority_order(priorities) if name not in profiling]
+        parts = self._kept_for(view.fabric).parts
+        parts.follow({name: placements[name].used for name in order})
+        first = 1 if profiling and view.levels > 1 else HIGHEST
+        if self._compression:
+            levels = parts.levels(order, senders, view.levels - first, view.seed)
+        else:
+            levels = first_levels_own(parts.contending(order), view.levels - first)
+        return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
+
+    def _source_ports(
+        self, view: ClusterView, jobs: Mapping[str, PlacedJob], placements: Mapping[str, Placement]
+    ) -> dict[str, int]:
+        """Flow -> source port that hashes to its path; a flow keeps the port in force where that still does."""
+        wanted = [
+            Wanted(flow, bundle.tree, taken)
+            for name, job in jobs.items()
+            for flow, bundle, taken in zip(
+                job.index.job.flows, job.index.bundles, placements[name].choice.tolist(), strict=True
+            )
+        ]
+        return source_ports(view.fabric, wanted, view.seed, view.decision.ports)
+
+    def _notes(
+        self,
+        view: ClusterView,
+        senders: Mapping[str, Profile],
+        factors: Mapping[str, float],
+        priorities: Mapping[str, float],
+    ) -> dict[str, object]:
+        used = view.measured.keys() if self._measured else frozenset[str]()
+        return {
+            "profile": {name: "measured" if name in used else "declared" for name in view.jobs},
+            "reference": reference_of(tuple(senders.values())).job if senders else None,
+            "intensity": {name: found.intensity for name, found in senders.items()},
+            "communication_s": {name: found.communication_s for name, found in senders.items()},
+            "k": dict(factors),
+            "priority": dict(priorities),
+        }
+
+
+class _Kept:
+    """What later calls need not work out again: arrays, placements, factors, and the levels of those who contend."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.index = FabricIndex(fabric)
+        self.jobs: dict[str, PlacedJob] = {}
+        self.placements = StandingPlacements(self.index)
+        self.factors = KnownFactors()
+        self.parts = ContendingParts()
+
+
+class CruxPa(Crux):
+    """Crux-PA of section 6.3: priorities only, flows on their ECMP paths, no compression."""
+
+    name: ClassVar[str] = "crux-pa"
+    summary: ClassVar[str] = "Crux with priorities only: ECMP paths, the first K - 1 jobs a level each, no compression"
+    decides: ClassVar[tuple[str, ...]] = ("levels",)
+
+    def __init__(
+        self, *, profile: str = "declared", arrival: str = "recompute", fairness: float = 0.0, pcie: str = "queue"
+    ) -> None:
+        super().__init__(
+            paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness, pcie=pcie
+        )
+
+
+class CruxPsPa(Crux):
+    """Crux-PS-PA of section 6.3: paths and priorities, a level for every job, no compression.
+
+    The paper gives it as many levels as there are jobs. On K levels the first K - 1 contending jobs have
+    one each and the rest share the last: with K at least the number of contending jobs that is the same.
+    """
+
+    name: ClassVar[str] = "crux-ps-pa"
+    summary: ClassVar[str] = "Crux without compression: its paths, the first K - 1 jobs a level each, the rest the last"
+
+    def __init__(
+        self,
+        *,
+        profile: str = "declared",
+        arrival: str = "recompute",
+        fairness: float = 0.0,
+        enforcement: str = "rules",
+        pcie: str = "queue",
+    ) -> None:
+        super().__init__(
+            compression=False, profile=profile, arrival=arrival, fairness=fairness, enforcement=enforcement, pcie=pcie
+        )

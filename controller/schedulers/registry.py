@@ -1,0 +1,109 @@
+"""Schedulers by name: the built-in ones, and those of other packages (entry points ``testbed.schedulers``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from controller.decision import JOB_EVENTS, Scheduler
+from controller.schedulers.cassini.scheduler import Cassini
+from controller.schedulers.crux.scheduler import Crux, CruxPa, CruxPsPa
+from controller.schedulers.ecmp import Ecmp, EcmpSwitch
+from controller.schedulers.fixed import Fixed
+from controller.schedulers.hedera import Hedera
+from controller.schedulers.ideal import Ideal
+from controller.schedulers.lina import Lina
+from controller.schedulers.pfabric import PFabric
+from controller.schedulers.pias import Pias
+from controller.schedulers.sincronia import Sincronia
+from controller.schedulers.taccl_star import TacclStar
+from controller.schedulers.varys import Varys, VarysPriority
+from workloads.plugins import Options, Plugins
+
+GROUP = "testbed.schedulers"
+
+_BUILT_IN: Mapping[str, type[Scheduler]] = {
+    "cassini": Cassini,
+    "crux": Crux,
+    "crux-pa": CruxPa,
+    "crux-ps-pa": CruxPsPa,
+    "ecmp": Ecmp,
+    "ecmp-switch": EcmpSwitch,
+    "fixed": Fixed,
+    "hedera": Hedera,
+    "ideal": Ideal,
+    "lina": Lina,
+    "pfabric": PFabric,
+    "pias": Pias,
+    "sincronia": Sincronia,
+    "taccl-star": TacclStar,
+    "varys": Varys,
+    "varys-priority": VarysPriority,
+}
+_ATTRIBUTES = ("name", "summary", "decide")
+_SCHEDULERS = Plugins("scheduler", GROUP, _BUILT_IN, _ATTRIBUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A scheduler as it describes itself.
+
+    ``decides`` are columns of a decision, ``events`` names of the types it hears, ``source`` the publication
+    it follows; empty where it says nothing. ``package`` is the distribution a plug-in comes from, "" for
+    a built-in one. ``problem`` is why it cannot be used, "" if it can.
+    """
+
+    name: str
+    summary: str = ""
+    decides: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    source: str = ""
+    package: str = ""
+    problem: str = ""
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all schedulers that can be created, sorted."""
+    return _SCHEDULERS.names()
+
+
+def create(name: str, options: Options | None = None, seed: int | None = None) -> Scheduler:
+    """Return the scheduler ``name`` with its ``options``; ``seed`` goes to those that take one.
+
+    Raises ``ValueError``, one line, for an unknown name, an unknown option, or an option's bad value.
+    """
+    return cast("Scheduler", _SCHEDULERS.create(name, options, seed))
+
+
+def descriptions() -> tuple[Description, ...]:
+    """Return what every scheduler says of itself, by name."""
+    return tuple(describe(name) for name in names())
+
+
+def describe(name: str) -> Description:
+    """Return what the scheduler ``name`` says of itself; one that cannot be loaded has the reason in ``problem``."""
+    package = _SCHEDULERS.package_of(name)
+    try:
+        factory = _SCHEDULERS.find(name)
+        subject = factory if _is_scheduler(factory) else create(name)
+        return Description(
+            name=name,
+            summary=" ".join(str(getattr(subject, "summary", "")).split()),
+            decides=_words(getattr(subject, "decides", ())),
+            events=tuple(sorted(event.__name__ for event in getattr(subject, "events", JOB_EVENTS))),
+            source=" ".join(str(getattr(subject, "source", "")).split()),
+            package=package,
+        )
+    except Exception as error:  # a foreign package may fail in any way; the list goes on
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return Description(name=name, package=package, problem=" ".join(said.split()))
+
+
+def _is_scheduler(factory: object) -> bool:
+    """Whether the class itself has what is asked for: then no instance is needed, and no option."""
+    return isinstance(factory, type) and all(hasattr(factory, part) for part in _ATTRIBUTES)
+
+
+def _words(said: str | Iterable[object]) -> tuple[str, ...]:
+    return (said,) if isinstance(said, str) else tuple(str(word) for word in said)

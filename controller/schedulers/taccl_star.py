@@ -1,0 +1,105 @@
+"""TACCL* as Crux defines it (section 4.4, footnote 3), in two rules; it is not TACCL, which synthesises collectives.
+
+Each job takes the least congested links, and traffic that travels farther goes first. Crux leaves
+open what distance is: here the option ``distance`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, Literal
+
+from controller.decision import JOB_EVENTS, ClusterView, Decision, Event
+from controller.schedulers.crux.compression import first_levels_own
+from controller.schedulers.varys import even_levels
+from topologies.fabric import Fabric, Path
+from workloads.job import Flow, Job
+
+Distance = Literal["hops", "cost"]
+
+LATENCY_S: Final = 2.6e-6
+"""Fixed cost of a link in a transfer's cost: alpha of an inter-node link in TACCL's example profile, in seconds."""
+
+_COMPRESSIONS: Final[Mapping[str, Callable[[Sequence[str], int], dict[str, int]]]] = {
+    "first": first_levels_own,
+    "even": even_levels,
+}
+
+
+def taccl_star_paths(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, Path]:
+    """Return flow id -> path, the jobs placed in the given order (that of arrival).
+
+    Each flow takes the candidate whose worst link needs the fewest seconds for all bytes per
+    iteration placed on it, the flow's own included; the lowest index on a tie.
+    """
+    load: dict[str, float] = {}
+    paths: dict[str, Path] = {}
+    for job in jobs:
+        for flow in job.flows:
+            path = _least_congested(fabric, flow, load)
+            for link in path:
+                load[link] = load.get(link, 0.0) + flow.bytes
+            paths[flow.id] = path
+    return paths
+
+
+def _least_congested(fabric: Fabric, flow: Flow, load: Mapping[str, float]) -> Path:
+    links = fabric.links
+
+    def congestion(path: Path) -> float:
+        return max((load.get(link, 0.0) + flow.bytes) / links[link].capacity for link in path)
+
+    return min(fabric.candidate_paths(flow.source, flow.target), key=congestion)
+
+
+def transmission_distance(fabric: Fabric, job: Job, paths: Mapping[str, Path], distance: Distance = "hops") -> float:
+    """Return how far the traffic of ``job`` travels: the largest over its flows that send; 0 if none does.
+
+    ``hops``: links of the path. ``cost``: seconds, the sum over its links of a fixed latency and the
+    time for the flow's bytes per iteration.
+    """
+    sending = (flow for flow in job.flows if flow.bytes > 0)
+    if distance == "hops":
+        return max((len(paths[flow.id]) for flow in sending), default=0)
+    return max((_cost(fabric, flow, paths[flow.id]) for flow in sending), default=0.0)
+
+
+def _cost(fabric: Fabric, flow: Flow, path: Path) -> float:
+    return sum(LATENCY_S + 8 * flow.bytes / fabric.links[link].capacity for link in path)
+
+
+def taccl_star_order(
+    fabric: Fabric, jobs: Sequence[Job], paths: Mapping[str, Path], distance: Distance = "hops"
+) -> tuple[str, ...]:
+    """Return the names of the ``jobs`` that send, the longest distance first; ties in the given order (of arrival)."""
+    far = {job.name: transmission_distance(fabric, job, paths, distance) for job in jobs}
+    return tuple(sorted((name for name in far if far[name] > 0), key=lambda name: -far[name]))
+
+
+class TacclStar:
+    """Least congested paths in order of arrival, levels by falling transmission distance.
+
+    ``distance``: ``hops`` or ``cost`` (:func:`transmission_distance`). ``compression`` of ranks to
+    levels: ``first`` gives the first K - 1 jobs a level each and the rest the last, ``even`` splits evenly.
+    """
+
+    name: ClassVar[str] = "taccl-star"
+    summary: ClassVar[str] = "least congested paths, longest transmission distance first"
+    events: ClassVar[frozenset[type]] = JOB_EVENTS
+    decides: ClassVar[tuple[str, ...]] = ("paths", "levels")
+    source: ClassVar[str] = "Cao et al., SIGCOMM 2024, section 4.4, footnote 3"
+
+    def __init__(self, *, distance: str = "hops", compression: str = "first") -> None:
+        if distance not in ("hops", "cost"):
+            raise ValueError(f"option 'distance' of taccl-star must be hops or cost, not '{distance}'")
+        if compression not in _COMPRESSIONS:
+            raise ValueError(f"option 'compression' of taccl-star must be first or even, not '{compression}'")
+        self._distance: Distance = "hops" if distance == "hops" else "cost"
+        self._compress = _COMPRESSIONS[compression]
+
+    def decide(self, view: ClusterView, event: Event) -> Decision:
+        """Return a path per flow and a level per job that sends."""
+        jobs = tuple(view.jobs.values())
+        paths = taccl_star_paths(view.fabric, jobs)
+        order = taccl_star_order(view.fabric, jobs, paths, self._distance)
+        return Decision(paths=paths, levels=self._compress(order, view.levels))

@@ -1,0 +1,60 @@
+"""A controller that runs in this process: OpenFlow server, application and REST server together."""
+
+from __future__ import annotations
+
+import socket
+
+from controller.dataplane.ryu_app import ControllerApp, SwitchNetwork
+from controller.dataplane.ryu_compat import OFP_HANDLER, AppManager, cfg, hub
+from controller.decision import Scheduler
+from controller.service.rest import RestServer
+from controller.service.service import Service
+
+
+class Running:
+    """Starts everything; the hub's threads then serve until the process ends.
+
+    Raises ``OSError`` with one line where a port is taken.
+    """
+
+    def __init__(self, scheduler: Scheduler, levels: int, seed: int, openflow_port: int) -> None:
+        _require_free(openflow_port)
+        network = SwitchNetwork()
+        self._lock = hub.Semaphore(1)
+        self.service = Service(network, scheduler, levels, seed)
+        _start_openflow(openflow_port, network, self.service, self._lock)
+
+    def serve_rest(self, port: int, path: str | None = None) -> int:
+        """Serve REST on loopback ``port`` (0: any) and, if given, on the Unix socket ``path``; return the port."""
+        rest = RestServer(self.service, self._lock)
+        try:
+            bound = rest.listen(port)
+        except OSError as error:
+            raise OSError(f"REST port {port} cannot be used: {error.strerror}") from error
+        if path is not None:
+            rest.listen_unix(path)
+        return bound
+
+
+def _require_free(port: int) -> None:
+    """The library would only log that its port is taken, and serve nobody."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise OSError(f"OpenFlow port {port} cannot be used: {reason}") from error
+
+
+def _start_openflow(port: int, network: SwitchNetwork, service: Service, lock: object) -> None:
+    manager = AppManager.get_instance()
+    manager.load_apps([OFP_HANDLER])
+    configuration = cfg.CONF
+    configuration(args=[], project="controller", default_config_files=[])
+    configuration.set_override("ofp_listen_host", "127.0.0.1")
+    configuration.set_override("ofp_tcp_listen_port", port)
+    manager.create_contexts()
+    manager.instantiate(ControllerApp, network=network, service=service, lock=lock)
+    manager.instantiate_apps()
+    hub.sleep(0.05)  # the server listens as soon as its thread has run

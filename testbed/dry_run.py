@@ -1,0 +1,205 @@
+"""What a run would do, computed without running it: decisions, scale, load, time. Pure.
+
+Decisions come from the controller's own state, with the jobs arriving in the order in which the
+engine announces them, so they are those of the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from controller.dataplane.planner import ControllerState, SchedulerFailedError
+from controller.decision import Decision
+from controller.schedulers import registry
+from controller.schedulers.crux.intensity import profile
+from testbed.errors import RunFailedError
+from testbed.experiment.experiment import Experiment
+from testbed.experiment.managed_footprint import stand_ins
+from testbed.experiment.scale import grain, peak_load
+from testbed.machine.budget import DEFAULT, Budget
+from testbed.metrics.job_metrics import level_of
+from topologies.fabric import Fabric, Path
+from workloads.analysis import Isolated, isolated
+from workloads.job import Job
+from workloads.managers.registry import GROUPS
+
+SCHEMA_VERSION: Final = 1
+
+SET_UP_S: Final = 4.0
+"""Seconds to bring a fabric up and down, as measured for 26 nodes; it varies little with the fabric."""
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """Which links inside the fabric carry more than one flow.
+
+    ``links_by_flows``: number of flows -> number of directed links that carry so many, from two on.
+    ``worst`` is the link with most bytes per bit/s among them, None if no flows meet.
+    """
+
+    links_by_flows: Mapping[int, int]
+    worst: str | None
+    worst_flows: int
+    worst_jobs: tuple[str, ...]
+
+
+def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[str, Any]:
+    """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
+
+    ``budget`` is what the machine forwards.
+    Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or decides the impossible.
+    """
+    first, managed = experiments[0], experiments[0].managed
+    if managed is None:
+        schedulers = [_scheduler(experiment) for experiment in experiments]
+    else:
+        first = replace(first, jobs=stand_ins(managed, first.fabric))
+        schedulers = [_undecided(replace(experiment, jobs=first.jobs)) for experiment in experiments]
+    parts = {} if managed is None else {"manager": {point: getattr(managed, point) for point in GROUPS}}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "scenario": first.name,
+        "seed": first.seed,
+        "levels": first.levels,
+        "fabric": _fabric(first.fabric),
+        "jobs": [_job(job, first.fabric) for job in first.jobs],
+        "scale": _scale(first, budget),
+        "schedulers": schedulers,
+        "estimated_s": sum(entry["estimated_s"] for entry in schedulers),
+        **parts,
+    }
+
+
+def final_decision(experiment: Experiment) -> Decision:
+    """The decision in force once every job has arrived and none has left."""
+    try:
+        scheduler = registry.create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        state = ControllerState(experiment.fabric, scheduler, experiment.levels, experiment.seed)
+        for job in sorted(experiment.jobs, key=lambda job: max(0.0, job.start_s)):
+            state.arrive(job)
+    except (SchedulerFailedError, ValueError) as error:
+        raise RunFailedError(str(error)) from error
+    return state.decision
+
+
+def collisions(fabric: Fabric, jobs: Iterable[Job], paths: Mapping[str, Path]) -> Collisions:
+    """Find the links that flows share under ``paths``; host links are left out, and flows without a path."""
+    flows = Counter[str]()
+    load: dict[str, float] = {}
+    users: dict[str, dict[str, None]] = {}
+    for job in jobs:
+        for flow in job.flows:
+            for link in paths.get(flow.id, ()):
+                if fabric.links[link].kind != "host-tor" and flow.bytes > 0:
+                    flows[link] += 1
+                    load[link] = load.get(link, 0.0) + flow.bytes / fabric.links[link].capacity
+                    users.setdefault(link, {})[job.name] = None
+    shared = [link for link, count in flows.items() if count > 1]
+    worst = max(shared, key=lambda link: load[link], default=None)
+    by_flows = dict(sorted(Counter(flows[link] for link in shared).items()))
+    return Collisions(by_flows, worst, flows[worst] if worst else 0, tuple(users[worst]) if worst else ())
+
+
+def estimate(experiment: Experiment, alone: Mapping[str, Isolated]) -> float:
+    """Seconds of wall clock until the last job has made its iterations, each job as if alone on its paths."""
+    measure, dilation = experiment.measure, experiment.scale.time
+    wanted = measure.warmup + measure.iterations
+    ends = [job.start_s + min(wanted, job.iterations) * alone[job.name].iteration_s for job in experiment.jobs]
+    return min(max(ends, default=0.0), measure.limit_s) * dilation + SET_UP_S
+
+
+def _fabric(fabric: Fabric) -> dict[str, Any]:
+    cables = Counter(link.kind for link in fabric.network_links)
+    tiers = Counter(switch.tier for switch in fabric.switches.values())
+    return {
+        "name": fabric.name,
+        "hosts": len(fabric.hosts),
+        "gpus": len(fabric.gpus),
+        "nics": len(fabric.nics),
+        "ports": len(fabric.ports),
+        "switches": {"tor": tiers["tor"], "agg": tiers["agg"], "core": tiers["core"]},
+        "cables": {kind: count // 2 for kind, count in cables.items()},
+    }
+
+
+def _job(job: Job, fabric: Fabric) -> dict[str, Any]:
+    alone, found = isolated(job, fabric), profile(job, fabric)
+    return {
+        "name": job.name,
+        "model": job.model,
+        "gpus": len(job.gpus),
+        "hosts": len({fabric.host_of_gpu[gpu] for gpu in job.gpus}),
+        "flows": len(job.flows),
+        "start_s": job.start_s,
+        "iteration_s": alone.iteration_s,
+        "compute_s": alone.compute_s,
+        "communication_s": alone.communication_s,
+        "gpu_utilization": alone.utilization,
+        "intensity": found.intensity,
+    }
+
+
+def _scale(experiment: Experiment, budget: Budget) -> dict[str, Any]:
+    scale, fabric = experiment.scale, experiment.fabric
+    load, cut = peak_load(fabric, experiment.jobs, scale, budget), grain(experiment.jobs, scale)
+    rates = {kind: sorted({scale.rate(link.capacity) for link in fabric.network_links if link.kind == kind})
+             for kind in dict.fromkeys(link.kind for link in fabric.network_links)}  # fmt: skip
+    return {
+        "bandwidth": scale.bandwidth,
+        "time": scale.time,
+        "mtu": scale.mtu,
+        "link_rates_bps": rates,
+        "peak_load_share": load.share,
+        "budget_packet_hops_per_s": load.budget,
+        "budget": budget.source,
+        "coarse": cut.worst if cut.share < 1 else "",
+        "dilation_wanted": cut.dilation_wanted(scale) if cut.share < 1 else scale.time,
+    }
+
+
+def _scheduler(experiment: Experiment) -> dict[str, Any]:
+    decision = final_decision(experiment)
+    alone = {job.name: _alone(job, experiment.fabric, decision) for job in experiment.jobs}
+    met = collisions(experiment.fabric, experiment.jobs, decision.paths)
+    return {
+        "scheduler": experiment.scheduler,
+        "options": dict(experiment.scheduler_options),
+        "jobs": [
+            {
+                "name": job.name,
+                "level": level_of(job, decision, experiment.levels),
+                "iteration_s": alone[job.name].iteration_s,
+                "gpu_utilization": alone[job.name].utilization,
+            }
+            for job in experiment.jobs
+        ],
+        "hashed_flows": len(decision.hashed),
+        "links_by_flows": {str(count): links for count, links in met.links_by_flows.items()},
+        "worst_link": met.worst and {"link": met.worst, "flows": met.worst_flows, "jobs": list(met.worst_jobs)},
+        "estimated_s": estimate(experiment, alone),
+    }
+
+
+def _undecided(experiment: Experiment) -> dict[str, Any]:
+    """Under a manager nothing is decided before jobs come: only the time is estimated, with the GPUs never idle."""
+    alone = {job.name: isolated(job, experiment.fabric) for job in experiment.jobs}
+    held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in experiment.jobs)
+    packed_s = min(held / len(experiment.fabric.gpus), experiment.measure.limit_s) * experiment.scale.time + SET_UP_S
+    return {
+        "scheduler": experiment.scheduler,
+        "options": dict(experiment.scheduler_options),
+        "jobs": [],
+        "hashed_flows": 0,
+        "links_by_flows": {},
+        "worst_link": None,
+        "estimated_s": max(estimate(experiment, alone), packed_s),
+    }
+
+
+def _alone(job: Job, fabric: Fabric, decision: Decision) -> Isolated:
+    """Alone on the decided paths; where the switches choose one, as if no two of its flows met."""
+    paths = decision.paths
+    return isolated(job, fabric, paths if all(flow.id in paths for flow in job.flows) else None)

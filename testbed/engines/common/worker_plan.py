@@ -1,0 +1,218 @@
+"""What each worker is told: a job's part on one host, in emulated bytes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import ceil
+from typing import Any, Final
+
+from controller.decision import Decision
+from testbed.experiment.experiment import Experiment, Scale
+from topologies.addressing import address_of
+from topologies.fabric import Fabric, Link
+from topologies.queues import tos_of_level
+from topologies.shaping import BURST_S, TCP_IP_HEADER
+from workloads.analysis import bottleneck_time
+from workloads.job import Flow, Job, Phase
+
+MIN_WINDOW_PACKETS: Final = 8
+WINDOW_S: Final = 0.04
+"""What a flow may have in flight: eight full packets, and on fast links as much as they send in this time, which
+covers the way through the switches and back. Enough for the longest path, little to wait behind."""
+INSIDE_PACKETS: Final = 2
+"""More of them where the way leads through the queues of PCIe at both ends."""
+SLICE_PACKETS: Final = 2
+"""Rings forward in slices of this many full packets: what one acknowledgement covers."""
+
+
+def segment_size(mtu: int) -> int:
+    """Payload bytes of a full packet."""
+    return mtu - TCP_IP_HEADER
+
+
+def emulated_size(scale: Scale, size: float) -> int:
+    """Whole bytes, at least one, that stand for ``size`` bytes of the scenario."""
+    return max(1, round(scale.size(size)))
+
+
+def tos_of_flows(decision: Decision, flows: tuple[Flow, ...], levels: int) -> dict[str, int]:
+    """Flow id -> ``IP_TOS`` that its packets carry under ``decision``."""
+    return {flow.id: tos_of_level(decision.level_of(flow, levels - 1), levels) for flow in flows}
+
+
+def hosts_of(job: Job, fabric: Fabric) -> tuple[str, ...]:
+    """The hosts of ``job``, in the order of its GPUs."""
+    return tuple(dict.fromkeys(fabric.host_of_gpu[gpu] for gpu in job.gpus))
+
+
+def rhythm_of(decision: Decision, job: str, scale: Scale, anchor: float) -> dict[str, float] | None:
+    """What keeps ``job`` at its shift, on the machine's clock from ``anchor``; None for a job that is not shifted."""
+    shift, period = decision.shifts.get(job, 0.0), decision.periods.get(job, 0.0)
+    if shift == 0.0 and period == 0.0:
+        return None
+    return {"anchor": anchor, "shift": shift * scale.time, "period": period * scale.time}
+
+
+def byte_marks_of(decision: Decision, flow: Flow, experiment: Experiment) -> dict[str, Any] | None:
+    """``IP_TOS`` of ``flow`` by the bytes of its message, in emulated bytes; None where its level is fixed."""
+    counted = decision.byte_levels_of(flow)
+    if counted is None:
+        return None
+    if len(counted.thresholds) >= experiment.levels:
+        raise ValueError(f"flow '{flow.id}' has {len(counted.thresholds)} thresholds for {experiment.levels} levels")
+    marks = [tos_of_level(level, experiment.levels) for level in range(len(counted.thresholds) + 1)]
+    thresholds = [round(experiment.scale.size(threshold)) for threshold in counted.thresholds]
+    return {"left": counted.by == "left", "thresholds": thresholds, "marks": marks}
+
+
+def shape_command(
+    cause: float,
+    *,
+    jobs: Mapping[str, int] | None = None,
+    flows: Mapping[str, int] | None = None,
+    rates: Mapping[str, float | None] | None = None,
+) -> dict[str, Any]:
+    """The worker's command that changes marks of jobs and flows (``IP_TOS``) and rates (bytes per second, 0: none).
+
+    ``cause`` is when the reason for it came up, on the machine's clock.
+    """
+    return {"op": "shape", "cause": cause, "tos": jobs or {}, "flows": flows or {}, "rates": rates or {}}
+
+
+def turns_of(decision: Decision, jobs: Iterable[Job], fabric: Fabric, levels: int) -> dict[str, dict[str, list[Any]]]:
+    """Host -> flow -> (PCIe link, rank) of the flows of ``jobs`` that take turns on a link to a NIC of that host.
+
+    All flows of a job have the job's own level for rank: a flow that waited for another of its job might wait for ever.
+    """
+    exclusive = set(decision.exclusive)
+    found: dict[str, dict[str, list[Any]]] = {}
+    for job in jobs:
+        for flow in job.flows if exclusive else ():
+            port = fabric.ports[flow.source]
+            link = fabric.nic_links[port.nic][0].name
+            if link in exclusive:
+                found.setdefault(port.host, {})[flow.id] = [link, decision.levels.get(job.name, levels - 1)]
+    return found
+
+
+def with_port(flow: Flow, decision: Decision) -> Flow:
+    """``flow`` with the source port that ``decision`` gives it, if any."""
+    return replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
+
+
+def job_plans(
+    job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Host -> the ``job`` command's plan for the worker of that host.
+
+    ``steps``: the worker tells when communication begins and ends.
+    """
+    ported = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
+    shared = {
+        "tos": tos_of_flows(decision, job.flows, experiment.levels),
+        "byte_marks": {
+            flow.id: marks for flow in job.flows if (marks := byte_marks_of(decision, flow, experiment)) is not None
+        },
+        "steps": steps,
+    }
+    return {host: {**_plan(ported, host, experiment), **shared} for host in hosts_of(job, experiment.fabric)}
+
+
+def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
+    fabric, segment = experiment.fabric, segment_size(experiment.scale.mtu)
+    return {
+        "name": job.name,
+        "seed": experiment.seed,
+        "iterations": job.iterations,
+        "time_scale": experiment.scale.time,
+        "jitter": job.jitter,
+        "stragglers": [[straggler.gpu, straggler.factor] for straggler in job.stragglers],
+        "gpus": [gpu for gpu in job.gpus if fabric.host_of_gpu[gpu] == host],
+        "phases": [_phase(phase, job, host, experiment) for phase in job.phases],
+        "outgoing": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host],
+        "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
+        "window": window_packets(experiment) * segment,
+        "slice": _slice(job, experiment),
+        "departure": _departure(job, experiment),
+        "link_rate": _slowest_first_link(job, experiment),
+    }
+
+
+def _slice(job: Job, experiment: Experiment) -> int:
+    """Bytes of a slice: no more than the shortest lead of a ring, or each of its hosts would wait for the next."""
+    transfers = (transfer for phase in job.phases for transfer in phase.transfers)
+    leads = [round(experiment.scale.size(transfer.lead)) for transfer in transfers if transfer.after is not None]
+    return max(1, min([SLICE_PACKETS * segment_size(experiment.scale.mtu), *leads]))
+
+
+def window_packets(experiment: Experiment) -> int:
+    """Full packets in flight allowed to every flow of the run alike."""
+    fabric, scale = experiment.fabric, experiment.scale
+    fastest = max((scale.rate(fabric.uplink(port).capacity) for port in fabric.ports), default=0.0)
+    least = MIN_WINDOW_PACKETS + (INSIDE_PACKETS if fabric.shaped_nics else 0)
+    return max(least, ceil(WINDOW_S * fastest / 8 / segment_size(scale.mtu)))
+
+
+def _departure(job: Job, experiment: Experiment) -> float:
+    """Seconds, dilated, by which the job's slowest host link lets a burst start ahead of its rate; 0 without flows.
+
+    A token bucket sends its first packet, and what the bucket holds, at once.
+    """
+    return segment_size(experiment.scale.mtu) / _slowest_first_link(job, experiment) + BURST_S if job.flows else 0.0
+
+
+def _slowest_first_link(job: Job, experiment: Experiment) -> float:
+    """Bytes per second, emulated, of the slowest link by which the job leaves a host; 0 without flows."""
+    fabric = experiment.fabric
+    rates = (link.capacity for flow in job.flows for link in _first_links(flow, fabric))
+    return experiment.scale.rate(min(rates, default=0.0)) / 8
+
+
+def _first_links(flow: Flow, fabric: Fabric) -> tuple[Link, ...]:
+    """The emulated links over which a flow leaves its host."""
+    uplink = fabric.uplink(flow.source)
+    nic = fabric.ports[flow.source].nic
+    return (fabric.nic_links[nic][0], uplink) if nic in fabric.shaped_nics else (uplink,)
+
+
+def _inside_s(phase: Phase, host: str, experiment: Experiment) -> dict[str, float]:
+    """Seconds, dilated, that the communication of ``phase`` takes inside ``host`` at least; nothing where that is 0."""
+    fabric = experiment.fabric
+    own = {f"{host}nv", f"{host}rc", *fabric.hosts[host].gpus}
+    for nic in fabric.hosts[host].nics:
+        own |= {nic, fabric.nics[nic].pcie_switch}
+    seconds = bottleneck_time({link: size for link, size in phase.inside if fabric.links[link].source in own}, fabric)
+    return {"inside_s": seconds * experiment.scale.time} if seconds > 0 else {}
+
+
+def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
+    fabric, scale = experiment.fabric, experiment.scale
+    flows = job.flow_by_id
+    return {
+        "compute_s": phase.compute_s,
+        "overlap": phase.overlap,
+        "out": [
+            [move.flow, emulated_size(scale, move.bytes), move.after, round(scale.size(move.lead))]
+            for move in phase.transfers
+            if fabric.ports[flows[move.flow].source].host == host
+        ],
+        "in": [
+            [move.flow, emulated_size(scale, move.bytes)]
+            for move in phase.transfers
+            if fabric.ports[flows[move.flow].target].host == host
+        ],
+        **_inside_s(phase, host, experiment),
+        **({"background": True} if phase.background else {}),
+    }
+
+
+def _connection(flow: Flow, fabric: Fabric) -> dict[str, Any]:
+    return {
+        "flow": flow.id,
+        "source": address_of(fabric, flow.source),
+        "source_port": flow.source_port,
+        "target": address_of(fabric, flow.target),
+        "target_port": flow.target_port,
+        "peer": fabric.ports[flow.source].host,
+    }

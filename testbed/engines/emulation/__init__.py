@@ -1,0 +1,1 @@
+"""The emulation engine: real packets between namespaces."""

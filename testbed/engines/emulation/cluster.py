@@ -1,0 +1,399 @@
+"""The emulated cluster of a run: network, controller, workers, and the jobs that come and go on it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from controller.decider import wants_profiles
+from controller.decision import Decision
+from controller.schedulers.registry import create
+from testbed.engines.common.iterations import HostIteration, PhaseTimes, phase_errors
+from testbed.engines.common.managed_jobs import ManagedJobs
+from testbed.engines.common.mark_log import MarkLog
+from testbed.engines.common.profiling import disturbed_iterations, measure_profile, profile_window, recent_throughput
+from testbed.engines.common.step_coordinator import StepCoordinator
+from testbed.engines.common.worker_plan import (
+    byte_marks_of,
+    hosts_of,
+    job_plans,
+    rhythm_of,
+    tos_of_flows,
+    window_packets,
+)
+from testbed.engines.emulation.controller_process import ControllerProcess, decision_of
+from testbed.engines.emulation.managed_run import ManagedRun
+from testbed.engines.emulation.reconfiguration import Changes
+from testbed.engines.emulation.running_job import RunningJob
+from testbed.engines.emulation.workers import Event, WorkerPool
+from testbed.errors import RunFailedError
+from testbed.experiment.experiment import Experiment
+from testbed.results.record import DecisionRow
+from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
+from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
+from topologies.mininet_adapter.readback import queue_mismatches
+from workloads.job import Job
+
+QUEUE_BYTES: Final = 32 << 20
+"""Room in each emulated queue: never full, it stands for a lossless fabric."""
+START_DELAY_S: Final = 0.1
+
+Tell = Callable[..., None]
+
+
+class Cluster:
+    """Brings the parts of a run up and down, and carries out what happens to its jobs.
+
+    ``origin`` is the moment on the monotonic clock at which the first jobs begin. Everything else
+    that is public is what the run left: jobs, reports of the workers, decisions, retransmits.
+    """
+
+    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+        self._experiment = experiment
+        self._scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        self._tell = tell
+        settings = NetworkSettings(
+            bandwidth_scale=experiment.scale.bandwidth,
+            mtu=experiment.scale.mtu,
+            levels=experiment.levels,
+            buffer=QUEUE_BYTES,
+            kernel_datapath=kernel_datapath_loaded(),
+            discipline=best_discipline(),
+            late_opening=experiment.jobs_come_later,
+        )
+        log = directory / "testbed.log"
+        self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
+        self._controller = ControllerProcess(
+            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
+        )
+        self.workers = WorkerPool(self._on_event, log, scratch / "workers")
+        self.jobs: dict[str, RunningJob] = {}
+        self.reports: list[HostIteration] = []
+        self.decisions: list[DecisionRow] = []
+        self.confirmations: list[float] = []
+        self.timings: dict[str, float] = {}
+        self.retransmits = 0
+        self._enlarged = 0
+        self.late_workers: list[tuple[str, float, float]] = []
+        self.marks = MarkLog()
+        self.origin = 0.0
+        self._decision = Decision()
+        self._changing = asyncio.Lock()
+        self._changes = Changes(experiment, self._controller, self.workers, self.network.openvswitch.settle)
+        self.managed: ManagedJobs | None = None
+        self.managed_run: ManagedRun | None = None
+        if experiment.managed is not None:
+            self.managed = ManagedJobs(experiment.managed, experiment.fabric, experiment.seed)
+            self.managed_run = ManagedRun(self, self.managed)
+        self.steps: StepCoordinator | None = None
+        if StepCoordinator.wanted(self._scheduler):
+            self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)
+
+    @property
+    def overtaking(self) -> int | None:
+        """Packets that a change of level let others of their flow pass; None where levels change all the time."""
+        if self.steps is not None or any(row.decision.byte_levels for row in self.decisions):
+            return None
+        return self._changes.relevelled * window_packets(self._experiment)
+
+    # Up and down
+
+    async def bring_up(self) -> None:
+        """Bring everything up, the first jobs connected; ``RunFailedError`` or ``CommandError`` says what failed."""
+        began = time.monotonic()
+        self._tell("set up", note="namespaces and links")
+        await self._controller.spawn()
+        self.network.start_hosts()
+        await self._controller.ready()
+        self.network.start_switches(self._controller.openflow_target)
+        self.timings["network"] = time.monotonic() - began
+        self._tell("set up", note="workers and switches")
+        await asyncio.gather(self._connect_switches(), self._start_workers())
+        self.timings["connected"] = time.monotonic() - began
+        self._tell("set up", note="jobs and rules")
+        initial = [job for job in self._experiment.jobs if job.start_s <= 0.0]
+        for job in initial:
+            await self._announce(job, prepare=False)
+        self.timings["programmed"] = time.monotonic() - began
+        for job in initial:
+            await self._open(job)
+        mismatches = await self.queue_mismatches()
+        if mismatches:
+            raise RunFailedError(f"the network is not as set: {mismatches[0]}")
+        self.timings["set up"] = time.monotonic() - began
+        _log("timings", {**self.network.timings, **self.timings})
+
+    async def _connect_switches(self) -> None:
+        await self._controller.set_fabric(self._experiment.fabric)
+        await self._controller.wait_for_switches(list(self._experiment.fabric.switches))
+
+    async def _start_workers(self) -> None:
+        hosts = dict.fromkeys(host for job in self._experiment.jobs for host in self.hosts_of(job))
+        if self.managed is not None:
+            hosts = dict.fromkeys(self._experiment.fabric.hosts)
+        await self.workers.start({host: self.network.host_pid(host) for host in hosts})
+
+    async def queue_mismatches(self) -> list[str]:
+        """Queues that the kernel does not hold as they were set."""
+        return await asyncio.to_thread(queue_mismatches, self.network)
+
+    async def take_down(self) -> None:
+        """End every process of the run and take the network away."""
+        began = time.monotonic()
+        await self.workers.stop()
+        await self._controller.stop()
+        self.network.stop()
+        _log("take-down", {"seconds": time.monotonic() - began})
+
+    # Jobs come
+
+    def hosts_of(self, job: Job) -> tuple[str, ...]:
+        """The hosts of ``job``."""
+        return hosts_of(job, self._experiment.fabric)
+
+    def start_first_jobs(self) -> None:
+        """Set :attr:`origin` and let the jobs that are there begin."""
+        self.origin = time.monotonic() + START_DELAY_S
+        if self.steps is not None:
+            self.steps.origin = self.origin
+        for running in self.jobs.values():
+            self._start(running.job, self.origin)
+
+    async def arrive_later(self, job: Job) -> None:
+        """Wait for the arrival of ``job``, make room for it, and let it begin."""
+        await asyncio.sleep(max(0.0, self.seconds_until(job.start_s)))
+        async with self._changing:
+            before = self._decision
+            answer = await self._announce(job, prepare=True)
+            await self._carry_out(before, answer)
+            # What is decided next must reach this job too, so it comes up before that.
+            await self._open(job)
+            self._start(job, time.monotonic() + START_DELAY_S)
+
+    def profiles_due(self, disturbed: Callable[[], Sequence[tuple[float, float]]]) -> list[tuple[RunningJob, int]]:
+        """Jobs a profile can be taken of now, where the scheduler wants one, and from which iteration; each once.
+
+        ``disturbed`` returns when something disturbed the run, on the machine's clock.
+        """
+        if not wants_profiles(self._scheduler):
+            return []
+        waiting = [each for each in self.jobs.values() if not each.ended and not each.profiled]
+        spans = disturbed() if waiting else ()
+        found = []
+        for running in waiting:
+            first = profile_window(running.completed, disturbed_iterations(running.job, self.reports, spans))
+            if first is not None:
+                running.profiled = True
+                found.append((running, first))
+        return found
+
+    async def profile(self, running: RunningJob, first: int) -> None:
+        """Hand in the profile of a job, measured from its iteration ``first`` on, and carry out what follows."""
+        measured = measure_profile(running.job, self.reports, self._experiment.scale.time, first)
+        async with self._changing:
+            began, before = time.monotonic(), self._decision
+            answer = await self._controller.profiled(running.job.name, measured)
+            self._note_decision(f"profile of {running.job.name}", answer, began)
+            await self._carry_out(before, answer)
+
+    async def _tell_throughput(self) -> None:
+        """How fast the running jobs were of late beside what they would be alone."""
+        shares = recent_throughput(
+            [running.job for running in self.jobs.values() if not running.ended], self.reports, self._experiment
+        )
+        if shares:
+            await self._controller.tell_throughput(shares)
+
+    async def _announce(self, job: Job, *, prepare: bool) -> dict[str, Any]:
+        """Tell the controller that ``job`` arrives; its rules stand when this returns."""
+        await self._tell_throughput()
+        began = time.monotonic()
+        answer = await self._controller.arrive(job, prepare=prepare)
+        self.jobs[job.name] = RunningJob(job)
+        self._note_decision(f"arrival of {job.name}", answer, began)
+        return answer
+
+    def _note_decision(self, cause: str, answer: dict[str, Any], began: float) -> None:
+        self._decision = decision_of(answer)
+        if self.steps is not None:
+            present = {name: running.job for name, running in self.jobs.items() if not running.ended}
+            self.steps.set_jobs(present)
+        self._log_marks()
+        confirmed = time.monotonic() - began
+        self.confirmations.append(confirmed)
+        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed))
+
+    def _log_marks(self) -> None:
+        """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""
+        now, decision = time.monotonic(), self._decision
+        for flow in (flow for running in self.jobs.values() for flow in running.job.flows):
+            counted = byte_marks_of(decision, flow, self._experiment)
+            tos = tos_of_flows(decision, (flow,), self._experiment.levels)[flow.id]
+            self.marks.set(flow.id, now, counted["marks"] if counted else [tos])
+
+    @property
+    def decision(self) -> Decision:
+        """The decision in force."""
+        return self._decision
+
+    async def switch_check(self) -> dict[str, Any]:
+        """What on the switches is not as decided, and the packets counted along each flow's path."""
+        await asyncio.to_thread(self.network.openvswitch.settle)
+        return await self._controller.check()
+
+    @property
+    def steady_since(self) -> int | None:
+        """Number of the decision that switches carry out; None while they are being brought to a new one."""
+        return None if self._changing.locked() else len(self.decisions)
+
+    def watched_processes(self) -> dict[str, int]:
+        """The processes on which a run's timing rests: name -> process id."""
+        workers = {f"the worker of host {host}": pid for host, pid in self.workers.pids.items()}
+        controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
+        return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **workers}
+
+    def now(self) -> float:
+        """Undilated seconds since the first jobs began; 0 before."""
+        return max(0.0, time.monotonic() - self.origin) / self._experiment.scale.time if self.origin else 0.0
+
+    def seconds_until(self, then_s: float) -> float:
+        """Seconds of the machine's clock until ``then_s`` of the run."""
+        return self.origin + then_s * self._experiment.scale.time - time.monotonic()
+
+    async def _open(self, job: Job) -> None:
+        """Open the connections of ``job``."""
+        hosts = self.hosts_of(job)
+        for host, plan in job_plans(job, self._experiment, self._decision, steps=self.steps is not None).items():
+            self.workers.tell(host, {"op": "job", "job": plan})
+        await self.workers.expect("listening", job.name, hosts)
+        for host in hosts:
+            self.workers.tell(host, {"op": "connect", "job": job.name})
+        await self.workers.expect("connected", job.name, hosts)
+        if job.flows and not self._enlarged:
+            self._enlarged = self.network.openvswitch.enlarge_buffers()
+        self._changes.tell_rates(Decision(), self._decision, [job])
+        present = [running.job for running in self.jobs.values() if not running.ended]
+        self._changes.tell_turns(Decision(), self._decision, present)
+
+    def _start(self, job: Job, at: float) -> None:
+        running = self.jobs[job.name]
+        running.iterations = dict.fromkeys(self.hosts_of(job), 0)
+        running.began = at
+        self._keep_rhythm(running)
+        for host in self.hosts_of(job):
+            self.workers.tell(host, {"op": "start", "job": job.name, "at": at})
+
+    # Running jobs change
+
+    async def _carry_out(self, before: Decision, answer: dict[str, Any]) -> None:
+        """Bring the jobs that run from the decision ``before`` to the one in force."""
+        after = self._decision
+        running = [r for r in self.jobs.values() if r.iterations and not r.ended]
+        jobs = [r.job for r in running]
+        await self._changes.carry_out(before, after, answer["changes"], jobs)
+        self._changes.tell_rates(before, after, jobs)
+        self._changes.tell_byte_marks(before, after, jobs)
+        self._changes.tell_turns(before, after, jobs)
+        for each in running:
+            name = each.job.name
+            if (before.shifts.get(name), before.periods.get(name)) != (after.shifts.get(name), after.periods.get(name)):
+                self._keep_rhythm(each)
+
+    def _keep_rhythm(self, running: RunningJob) -> None:
+        """Shifts with a period count from the beginning of the run, those without from that of the job."""
+        job, decision = running.job, self._decision
+        if job.name in decision.shifts or job.name in decision.periods:
+            running.shifted_at = time.monotonic()
+            anchor = self.origin if job.name in decision.periods else running.began
+            self._changes.tell_shift(decision, job, self.hosts_of(job), anchor)
+
+    def phase_errors(self) -> dict[str, list[float]]:
+        """Job -> seconds between its phase and the begin of iterations that waited for it, under the last decision."""
+        found: dict[str, list[float]] = {}
+        for name, running in self.jobs.items():
+            rhythm = rhythm_of(self._decision, name, self._experiment.scale, self.origin)
+            if rhythm is not None and rhythm["period"] > 0.0:
+                reports = [r for r in self.reports if r.job == name and r.phases[0].start > running.shifted_at]
+                found[name] = phase_errors(reports, **rhythm)
+        return found
+
+    def _on_event(self, host: str, event: Event) -> None:
+        if event["event"] == "late":
+            self.late_workers.append((host, event["from"], event["to"]))
+        if event["event"] == "closed":
+            self.retransmits += event["retransmits"]
+        if event["event"] == "shaped" and self.steps is not None:
+            self.steps.on_shaped(event)
+        if event["event"] == "step" and self.steps is not None:
+            self.steps.on_event(host, event)
+        if event["event"] != "iteration":
+            return
+        running = self.jobs[event["job"]]
+        running.iterations[host] = event["iteration"] + 1
+        gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
+        phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
+        self.reports.append(
+            HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"], event["waited"])
+        )
+        if self.managed_run is not None and self.has_finished():
+            self.managed_run.wake()
+
+    # Jobs go
+
+    def finished(self) -> list[RunningJob]:
+        """Jobs that have made all their iterations since the last call."""
+        found = [r for r in self.jobs.values() if not r.ended and r.completed >= r.job.iterations]
+        for running in found:
+            running.ended = True
+        return found
+
+    def has_finished(self) -> bool:
+        """Whether a job has made all its iterations and is still there."""
+        return any(r.iterations and not r.ended and r.completed >= r.job.iterations for r in self.jobs.values())
+
+    async def halt(self, job: Job) -> None:
+        """Let ``job`` send nothing more and report nothing more."""
+        for host in self.hosts_of(job):
+            self.workers.tell(host, {"op": "halt", "job": job.name})
+
+    async def depart(self, running: RunningJob) -> None:
+        """Close a job's connections and let the controller decide anew for those that stay."""
+        await self._close(running.job)
+        async with self._changing:
+            began, before = time.monotonic(), self._decision
+            answer = await self._controller.depart(running.job.name, prepare=True)
+            self._note_decision(f"departure of {running.job.name}", answer, began)
+            await self._carry_out(before, answer)
+
+    async def end_all(self) -> None:
+        """Stop the jobs that are still there, and put on record what is only known at the end."""
+        await self._note_taken_paths()
+        left = [running.job for running in self.jobs.values() if not running.ended]
+        for job in left:
+            await self.halt(job)
+        for job in left:
+            await self._close(job)
+
+    async def _close(self, job: Job) -> None:
+        hosts = self.hosts_of(job)
+        for host in hosts:
+            self.workers.tell(host, {"op": "close", "job": job.name})
+        await self.workers.expect("closed", job.name, hosts)
+
+    async def _note_taken_paths(self) -> None:
+        """Where switches chose paths themselves, put what they chose on record."""
+        if not self._decision.hashed:
+            return
+        taken = {flow: tuple(path) for flow, path in (await self._controller.taken_paths())["taken"].items() if path}
+        self._decision = replace(self._decision, paths={**self._decision.paths, **taken}, hashed=())
+        self.decisions.append(DecisionRow(self.now(), "paths read back from the switches", self._decision))
+
+
+def _log(what: str, values: dict[str, float]) -> None:
+    text = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+    print(f"{what}: {text}", file=sys.stderr)

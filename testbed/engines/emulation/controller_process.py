@@ -1,0 +1,153 @@
+"""The controller of a run: a process of its own, asked over its REST interface on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from controller.decision import Decision, Measured
+from controller.service import json_codec
+from testbed.errors import RunFailedError
+from topologies.fabric import Fabric
+from workloads.job import Job
+
+OPENFLOW_PORT = 6653
+REST_PORT = 8080
+_START_S = 30.0
+_ANSWER_S = 60.0
+
+
+class ControllerProcess:
+    """``python -m controller`` in the run's namespaces."""
+
+    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path) -> None:
+        self._arguments = [
+            "--scheduler", scheduler, "--levels", str(levels), "--seed", str(seed),
+            "--openflow-port", str(OPENFLOW_PORT), "--rest-port", str(REST_PORT),
+        ]  # fmt: skip
+        for name, value in options.items():
+            self._arguments += ["--option", f"{name}={json.dumps(value)}"]
+        self._log = log
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def openflow_target(self) -> str:
+        """Where switches connect, as Open vSwitch spells it."""
+        return f"tcp:127.0.0.1:{OPENFLOW_PORT}"
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, once started."""
+        return self._process.pid if self._process else None
+
+    async def spawn(self) -> None:
+        """Start the process; :meth:`ready` waits until it listens."""
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "controller", *self._arguments,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=log,
+            )  # fmt: skip
+
+    async def ready(self) -> None:
+        """Wait for the line that says it listens; ``RunFailedError`` with its last words if it does not."""
+        assert self._process is not None and self._process.stdout is not None
+        try:
+            while True:
+                line = await asyncio.wait_for(self._process.stdout.readline(), _START_S)
+                if line.startswith(b"controller ready"):
+                    return
+                if not line:
+                    raise RunFailedError(f"the controller did not start: {self._last_words()}")
+        except TimeoutError as error:
+            raise RunFailedError(f"the controller was not ready after {_START_S:.0f} s") from error
+
+    def _last_words(self) -> str:
+        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the controller; ``RunFailedError`` with its own words if it refuses."""
+        return await asyncio.to_thread(_request, method, path, body)
+
+    async def set_fabric(self, fabric: Fabric) -> None:
+        """Tell the controller the fabric."""
+        await self.request("PUT", "/fabric", json_codec.encode(fabric))
+
+    async def wait_for_switches(self, names: Sequence[str]) -> None:
+        """Wait until every switch is connected."""
+        deadline = asyncio.get_running_loop().time() + _START_S
+        while True:
+            state = await self.request("GET", "/state")
+            missing = [name for name in names if not state["switches"].get(name)]
+            if not missing:
+                return
+            if asyncio.get_running_loop().time() > deadline:
+                raise RunFailedError(f"switch {missing[0]} did not connect to the controller within {_START_S:.0f} s")
+            await asyncio.sleep(0.02)
+
+    async def arrive(self, job: Job, *, prepare: bool) -> dict[str, Any]:
+        """Announce a job; the answer holds the decision and which running flows must change."""
+        body = {"job": json_codec.encode(job), "apply": "prepare" if prepare else "now"}
+        answer: dict[str, Any] = await self.request("POST", "/jobs", body)
+        return answer
+
+    async def depart(self, job: str, *, prepare: bool) -> dict[str, Any]:
+        """Take a job away; the answer is as for :meth:`arrive`."""
+        answer: dict[str, Any] = await self.request("DELETE", f"/jobs/{job}?apply={'prepare' if prepare else 'now'}")
+        return answer
+
+    async def profiled(self, job: str, measured: Measured) -> dict[str, Any]:
+        """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        body = {"job": job, "profile": json_codec.encode(measured), "apply": "prepare"}
+        answer: dict[str, Any] = await self.request("POST", "/profiles", body)
+        return answer
+
+    async def tell_throughput(self, shares: Mapping[str, float]) -> None:
+        """Hand in how fast jobs are beside what they would be alone."""
+        await self.request("PUT", "/throughput", dict(shares))
+
+    async def commit(self, flows: Sequence[str]) -> None:
+        """Flip the first switch of ``flows``, whose senders hold still."""
+        await self.request("POST", "/commit", {"flows": list(flows)})
+
+    async def check(self) -> dict[str, Any]:
+        """``mismatches``, what on the switches is not as decided, and ``packets``, flow -> counted along its path."""
+        answer: dict[str, Any] = await self.request("GET", "/check")
+        return answer
+
+    async def taken_paths(self) -> dict[str, Any]:
+        """Paths read back from switches that chose for themselves (``ecmp-switch``)."""
+        answer: dict[str, Any] = await self.request("GET", "/taken")
+        return answer
+
+    async def stop(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+
+def decision_of(answer: Mapping[str, Any]) -> Decision:
+    """The decision in a controller's answer."""
+    return json_codec.decision_from_json(answer["decision"])
+
+
+def _request(method: str, path: str, body: Any) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", REST_PORT, timeout=_ANSWER_S)
+    try:
+        text = None if body is None else json.dumps(body)
+        connection.request(method, path, text, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+        raise RunFailedError(f"the controller did not answer {method} {path}: {error}") from error
+    finally:
+        connection.close()
+    if response.status >= 400:
+        raise RunFailedError(str(answer.get("error", f"the controller refused {method} {path}")))
+    return answer

@@ -1,0 +1,60 @@
+"""The emulation engine, seen from outside: start the sandbox, show progress, take the record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from testbed.engines.emulation.handover import read_answer, write_request
+from testbed.engines.emulation.sandbox import only_run_on_this_machine, spawn
+from testbed.experiment.experiment import Experiment
+from testbed.machine.capabilities import require_emulation
+from testbed.results.record import RunRecord
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+class EmulationEngine:
+    """Sends packets: Mininet, Open vSwitch, the Ryu controller and workers, in namespaces of the run's own."""
+
+    name = "emulation"
+
+    def __init__(self) -> None:
+        self._alone = False
+
+    def check(self) -> None:
+        """Raise ``CannotRunError`` naming the first thing this machine lacks."""
+        require_emulation()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other emulations away for several runs in a row; ``CannotRunError`` if there is one already."""
+        with only_run_on_this_machine():
+            self._alone = True
+            try:
+                yield
+            finally:
+                self._alone = False
+
+    def run(self, experiment: Experiment, directory: Path, progress: Progress) -> RunRecord:
+        """Run ``experiment``; logs go to ``directory``, progress messages to ``progress``.
+
+        Raises ``CannotRunError`` beside another run and ``RunFailedError`` if the run does not end well.
+        """
+        log = directory / "testbed.log"
+        request = directory / ".handover"
+        write_request(request, experiment, directory)
+        with nullcontext() if self._alone else only_run_on_this_machine():
+            child = spawn("testbed.engines.emulation.sandbox_main", request, log)
+            try:
+                assert child.stdout is not None
+                for line in child.stdout:
+                    progress(json.loads(line))
+                child.wait()
+            finally:
+                child.kill()
+                child.wait()
+        return read_answer(request, log)

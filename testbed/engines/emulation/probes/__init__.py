@@ -1,0 +1,1 @@
+"""What watches an emulation while it runs: counters, queues, packets, processes."""

@@ -1,0 +1,119 @@
+"""Whether packets keep to the decided paths while a run goes on, not only at its end.
+
+Every few seconds the rules are read back and the packets counted at each switch of a flow's path are
+compared: what the first switch sent and the next did not get went another way. A rule that was changed
+and changed back between two looks is found by those packets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from testbed.errors import RunFailedError
+from testbed.fidelity.observations import Change
+from topologies.mininet_adapter.system import CommandError
+
+INTERVAL_S: Final = 5.0
+MOST_OF_TIME: Final = 0.02
+"""Reading the rules of a large fabric takes a while: it may keep the controller busy for this share of the time."""
+CONFIRM_S: Final = 0.3
+"""A rule that is just being changed is not wrong: what is found is looked for again this much later."""
+
+Check = Callable[[], Awaitable[Mapping[str, Any]]]
+"""Asks the controller: ``mismatches`` and ``packets``."""
+Version = Callable[[], int | None]
+"""Number of the decision in force; None while it is being carried out."""
+
+
+class PathSeries:
+    """Answers of the controller one after the other; ``changes`` says what they show. Pure.
+
+    ``slack``: packets of a flow that may be between two switches.
+    """
+
+    def __init__(self, slack: int) -> None:
+        self._slack = slack
+        self._right = 0.0
+        self._open: dict[str, Change] = {}
+        self._closed: list[Change] = []
+        self._counted: tuple[int, float, Mapping[str, Sequence[int]]] | None = None
+
+    def note(self, now: float, version: int, mismatches: Sequence[str], packets: Mapping[str, Sequence[int]]) -> None:
+        """Take in what was read back at ``now`` under decision ``version``; mismatches are confirmed ones."""
+        self._note_rules(now, mismatches)
+        if self._counted is not None and self._counted[0] == version:
+            self._compare(self._counted[1], now, self._counted[2], packets)
+        self._counted = version, now, packets
+
+    def _note_rules(self, now: float, mismatches: Sequence[str]) -> None:
+        for line in mismatches:
+            begin = self._open[line].from_s if line in self._open else self._right
+            self._open[line] = Change("path", begin, now, line)
+        for line in [line for line in self._open if line not in mismatches]:
+            was = self._open.pop(line)
+            self._closed.append(Change("path", was.from_s, now, line, lasting=False))
+        if not mismatches:
+            self._right = now
+
+    def _compare(
+        self, since: float, now: float, before: Mapping[str, Sequence[int]], after: Mapping[str, Sequence[int]]
+    ) -> None:
+        for flow in before.keys() & after.keys():
+            moved = [new - old for old, new in zip(before[flow], after[flow], strict=False)]
+            if len(moved) < 2 or min(moved) < 0:  # made anew in between: counted from zero
+                continue
+            missed = moved[0] - min(moved[1:])
+            if missed > self._slack:
+                what = f"{missed} of {moved[0]} packets of flow {flow} left its path"
+                self._closed.append(Change("path", since, now, what, lasting=False))
+
+    @property
+    def changes(self) -> list[Change]:
+        """What was found so far."""
+        return [*self._closed, *self._open.values()]
+
+
+class PathWatch:
+    """Asks every :data:`INTERVAL_S` until cancelled; times are on the run's clock, which began at ``origin``."""
+
+    def __init__(self, check: Check, version: Version, origin: float, slack: int) -> None:
+        self._check = check
+        self._version = version
+        self._origin = origin
+        self._series = PathSeries(slack)
+        self._asking = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Look now and then."""
+        while True:
+            began = time.monotonic()
+            with contextlib.suppress(CommandError, RunFailedError):  # the look at the end says if that lasts
+                await self.look()
+            taken = time.monotonic() - began
+            await asyncio.sleep(max(INTERVAL_S, taken / MOST_OF_TIME) - taken)
+
+    async def look(self) -> list[str]:
+        """Ask once, unless a decision is just being carried out; return what is not as decided."""
+        async with self._asking:
+            version = self._version()
+            answer = await self._check()
+            if version is None or self._version() != version:
+                return list(answer["mismatches"])
+            found = list(answer["mismatches"])
+            if found:
+                await asyncio.sleep(CONFIRM_S)
+                again = await self._check()
+                if self._version() != version:
+                    return list(again["mismatches"])
+                found, answer = [line for line in found if line in set(again["mismatches"])], again
+            self._series.note(time.monotonic() - self._origin, version, found, answer["packets"])
+            return found
+
+    @property
+    def changes(self) -> list[Change]:
+        """What was found so far."""
+        return self._series.changes

@@ -1,0 +1,144 @@
+"""Carrying a new decision out on jobs that run: path and level in the switches, marks, rates and shifts at the senders.
+
+A new level is marked at once. A flow that moves to another path is held until nothing of it is in
+flight and packets follow the new rules, so that no packet takes the way of another's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from controller.decision import Decision
+from testbed.engines.common.worker_plan import (
+    byte_marks_of,
+    rhythm_of,
+    shape_command,
+    tos_of_flows,
+    turns_of,
+    with_port,
+)
+from testbed.engines.emulation.controller_process import ControllerProcess
+from testbed.engines.emulation.workers import WorkerPool
+from testbed.experiment.experiment import Experiment
+from topologies.addressing import address_of
+from workloads.job import Flow, Job
+
+
+class Changes:
+    """Moves running flows from one decision to the next; ``relevelled`` counts those whose level changed."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        controller: ControllerProcess,
+        workers: WorkerPool,
+        settle: Callable[[], None],
+    ) -> None:
+        """``settle`` returns when packets follow the rules that switches have confirmed."""
+        self._experiment = experiment
+        self._settle = settle
+        self._controller = controller
+        self._workers = workers
+        self.relevelled = 0
+
+    async def carry_out(
+        self, before: Decision, decision: Decision, changes: Sequence[Mapping[str, Any]], jobs: Iterable[Job]
+    ) -> None:
+        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are told."""
+        flows = {flow.id: flow for job in jobs for flow in job.flows}
+        staying = [flows[c["flow"]] for c in changes if c["level_changed"] and not c["path_changed"]]
+        moving = [flows[c["flow"]] for c in changes if c["path_changed"]]
+        self.relevelled += sum(change["level_changed"] for change in changes)
+        self._mark([*staying, *moving], decision)
+        await asyncio.gather(self._commit(staying), self._move(moving, before, decision))
+
+    async def _commit(self, flows: list[Flow]) -> None:
+        if flows:
+            await self._controller.commit([flow.id for flow in flows])
+
+    async def _move(self, flows: list[Flow], before: Decision, after: Decision) -> None:
+        """Hold all; whenever some are quiet, change them in the switches together and let them go on."""
+        waiting = {asyncio.create_task(self._hold(flow)) for flow in flows}
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            held = [task.result() for task in done]
+            reopened = [flow for flow in held if before.ports.get(flow.id) != after.ports.get(flow.id)]
+            await asyncio.gather(*(self._reopen(flow, after) for flow in reopened))
+            await self._controller.commit([flow.id for flow in held])
+            await asyncio.to_thread(self._settle)
+            for flow in held:
+                self._workers.tell(self._host(flow.source), {"op": "resume", "flows": [flow.id]})
+
+    async def _reopen(self, flow: Flow, decision: Decision) -> None:
+        """Open a held flow anew from the source port that hashes to its new path."""
+        fabric, ported = self._experiment.fabric, with_port(flow, decision)
+        sender, receiver = self._host(flow.source), self._host(flow.target)
+        ends = (address_of(fabric, flow.source), ported.source_port)
+        address = [*ends, address_of(fabric, flow.target), flow.target_port]
+        self._workers.tell(receiver, {"op": "expect", "flows": {flow.id: address}})
+        await self._workers.expect("expecting", flow.id, [receiver])
+        self._workers.tell(sender, {"op": "reconnect", "flows": {flow.id: ported.source_port}})
+        await self._workers.expect("reconnected", flow.id, [sender])
+        await self._workers.expect("accepted", flow.id, [receiver])
+
+    async def _hold(self, flow: Flow) -> Flow:
+        sender = self._host(flow.source)
+        self._workers.tell(sender, {"op": "hold", "flows": [flow.id]})
+        await self._workers.expect("held", flow.id, [sender])
+        return flow
+
+    def _mark(self, flows: list[Flow], decision: Decision) -> None:
+        """Tell both ends of each flow its level."""
+        by_host: dict[str, dict[str, int]] = {}
+        tos = tos_of_flows(decision, tuple(flows), self._experiment.levels)
+        for flow in flows:
+            for port in (flow.source, flow.target):
+                by_host.setdefault(self._host(port), {})[flow.id] = tos[flow.id]
+        for host, marks in by_host.items():
+            self._workers.tell(host, shape_command(time.monotonic(), flows=marks))
+
+    def _host(self, port: str) -> str:
+        return self._experiment.fabric.ports[port].host
+
+    # What only the senders carry out
+
+    def tell_rates(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
+        """Pace the flows whose rate changes."""
+        by_host: dict[str, dict[str, float | None]] = {}
+        for flow in (flow for job in jobs for flow in job.flows):
+            rate = after.rates.get(flow.id)
+            if rate != before.rates.get(flow.id):
+                paced = None if rate is None else self._experiment.scale.rate(rate) / 8
+                by_host.setdefault(self._host(flow.source), {})[flow.id] = paced
+        for host, rates in by_host.items():
+            self._workers.tell(host, shape_command(time.monotonic(), rates=rates))
+
+    def tell_turns(self, before: Decision, decision: Decision, jobs: Iterable[Job]) -> None:
+        """Which flows of ``jobs``, all that run, take turns on PCIe links."""
+        if not before.exclusive and not decision.exclusive:
+            return
+        known = list(jobs)
+        turns = turns_of(decision, known, self._experiment.fabric, self._experiment.levels)
+        for host in dict.fromkeys(self._host(flow.source) for job in known for flow in job.flows):
+            self._workers.tell(host, {"op": "turns", "flows": turns.get(host, {})})
+
+    def tell_byte_marks(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
+        """New thresholds for flows whose level counts bytes."""
+        by_host: dict[str, dict[str, Any]] = {}
+        for flow in (flow for job in jobs for flow in job.flows):
+            if after.byte_levels_of(flow) == before.byte_levels_of(flow):
+                continue
+            for port in (flow.source, flow.target):
+                marks = byte_marks_of(after, flow, self._experiment)
+                by_host.setdefault(self._host(port), {})[flow.id] = marks
+        for host, flows in by_host.items():
+            self._workers.tell(host, {"op": "count", "flows": flows})
+
+    def tell_shift(self, decision: Decision, job: Job, hosts: Iterable[str], anchor: float) -> None:
+        """Keep the iterations of ``job`` at the phase that ``decision`` gives it, from ``anchor`` on."""
+        rhythm = rhythm_of(decision, job.name, self._experiment.scale, anchor)
+        for host in hosts:
+            self._workers.tell(host, {"op": "shift", "job": job.name, "rhythm": rhythm})

@@ -1,0 +1,310 @@
+"""One emulated run from inside its namespaces: bring the cluster up, measure, take it down."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
+from testbed.engines.common.managed_record import record_of
+from testbed.engines.common.stop_condition import goal_of
+from testbed.engines.common.worker_plan import window_packets
+from testbed.engines.emulation.cluster import Cluster, Tell
+from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
+from testbed.engines.emulation.probes.packet_tap import PacketTap
+from testbed.engines.emulation.probes.path_watch import PathWatch
+from testbed.engines.emulation.probes.process_watch import ProcessWatch
+from testbed.engines.emulation.probes.sampler import Sampler
+from testbed.experiment.experiment import Experiment
+from testbed.fidelity.interference import disturbed_spans
+from testbed.fidelity.observations import Change, Standstill, joined_standstills
+from testbed.fidelity.verdict import MAX_TIMER_LATENESS_S, Evidence, discarded_spans, judge
+from testbed.results.record import IterationRow, RunRecord, Window
+
+SAMPLE_S: Final = 1.0
+MAX_EXTENSION: Final = 3.0
+"""A run that meets disturbances goes on for at most this many times its undisturbed length."""
+_CORES: Final = os.cpu_count() or 1
+STATE_S: Final = 0.1
+"""How often processes are looked at to see whether they are stopped."""
+
+
+class Session:
+    """Runs ``experiment`` in the network and PID namespaces of this process.
+
+    ``tell(phase, **values)`` reports progress. ``directory`` takes the logs.
+    """
+
+    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+        self._experiment = experiment
+        self._tell = tell
+        self._tap: PacketTap
+        self._paths: PathWatch
+        self._processes: ProcessWatch
+        self._seen = 0
+        self._step_delays: list[float] = []
+        self._old_marks: list[float] = []
+        self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._goal = goal_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
+
+    async def run(self) -> RunRecord:
+        """Bring up, measure, take down; return the record."""
+        try:
+            await self._cluster.bring_up()
+            return await self._measure()
+        finally:
+            await self._cluster.take_down()
+
+    async def _measure(self) -> RunRecord:
+        cluster = self._cluster
+        cluster.start_first_jobs()
+        sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin)
+        self._tap = PacketTap(cluster.network)
+        self._processes = ProcessWatch(cluster.watched_processes(), 0.0)
+        slack = 2 * window_packets(self._experiment) + 2 * sampler.probe.packets_in(STATE_S)
+        self._paths = PathWatch(cluster.switch_check, lambda: cluster.steady_since, cluster.origin, slack)
+        watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
+        later = [job for job in self._experiment.jobs if job.start_s > 0.0]
+        arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]
+        if cluster.managed_run is not None:
+            arrivals.append(asyncio.create_task(cluster.managed_run.live()))
+        try:
+            enough = await self._watch(sampler, [*arrivals, *watches])
+        finally:
+            for task in [*watches, *arrivals]:
+                task.cancel()
+        end = time.monotonic()
+        self._step_delays = [] if cluster.steps is None else list(cluster.steps.delays)
+        self._processes.finish(end - cluster.origin)
+        self._tap.drain()
+        self._tap.close()
+        await cluster.end_all()
+        wrong = await self._mismatches()
+        return self._record(sampler, end, enough, wrong + await cluster.queue_mismatches())
+
+    async def _mismatches(self) -> list[str]:
+        """What the switches and the packets on the wire did that was not decided."""
+        cluster = self._cluster
+        flows = [flow for running in cluster.jobs.values() for flow in running.job.flows]
+        seen = await asyncio.to_thread(
+            read_packets, self._tap.packets, self._experiment.fabric, flows, cluster.decision.ports
+        )
+        self._seen = len(seen)
+        self._old_marks = old_marks_s(seen, cluster.marks)
+        return await self._paths.look() + wrong_marks(seen, cluster.marks)
+
+    async def _probe(self, sampler: Sampler) -> None:
+        """Watch busy links and the state of processes closely until cancelled."""
+        looked = 0.0
+        while True:
+            sampler.probe.poll()
+            sampler.order.poll()
+            now = time.monotonic()
+            if now - looked >= STATE_S:
+                looked = now
+                self._processes.look(now - self._cluster.origin)
+            await asyncio.sleep(sampler.probe.interval_s)
+
+    async def _watch(self, sampler: Sampler, tasks: Sequence[asyncio.Task[None]]) -> bool:
+        """Sample until every job has its iterations; return whether enough of them were undisturbed.
+
+        What goes wrong in one of ``tasks`` is raised here.
+        """
+        cluster, dilation = self._cluster, self._experiment.scale.time
+        limit = cluster.origin + self._experiment.measure.limit_s * dilation
+        planned: float | None = None
+        tick = cluster.origin
+        changes: list[asyncio.Task[None]] = []
+        while True:
+            tick += SAMPLE_S
+            await asyncio.sleep(max(0.0, tick - time.monotonic()))
+            cluster.workers.check()
+            for task in [*tasks, *changes]:
+                if task.done():
+                    task.result()
+            now = time.monotonic()
+            for _ in chain(sampler.sampling(now), self._tap.draining()):
+                await asyncio.sleep(0)  # steps of jobs are heard in between
+            phase, values = self._goal.progress()
+            self._tell(phase, **values)
+            await asyncio.sleep(0)
+            self._processes.sample(now - cluster.origin)
+            gone = () if self._goal.managed else cluster.finished()
+            changes += [asyncio.create_task(cluster.depart(running)) for running in gone]
+            due = cluster.profiles_due(lambda: self._replaced(sampler))
+            changes += [asyncio.create_task(cluster.profile(running, first)) for running, first in due]
+            if self._goal.left() == 0 and all(task.done() for task in changes):
+                planned = planned or now - cluster.origin
+                enough = self._undisturbed(sampler)
+                if enough or self._goal.managed or now - cluster.origin > MAX_EXTENSION * planned:
+                    return enough
+            if now > limit:
+                self._goal.refuse_if_short()
+                return self._undisturbed(sampler)
+
+    def _undisturbed(self, sampler: Sampler) -> bool:
+        return self._goal.undisturbed(self._rows(sampler), self._cluster.reports)
+
+    def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
+        spans = self._disturbed(sampler) if self._goal.managed else self._replaced(sampler)
+        return iteration_rows(self._cluster.reports, self._goal.experiment(), self._cluster.origin, spans)
+
+    def _replaced(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When iterations ran that are replaced where that can be, on the machine's clock: late pauses too."""
+        return self._disturbed(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
+
+    def _disturbed(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When something took the CPU from the run for a time that nobody can tell, on the machine's clock."""
+        spans = self._neighbours(sampler)
+        if self._experiment.measure.discard_disturbed:
+            spans += self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
+        return spans
+
+    def _neighbours(self, sampler: Sampler) -> list[tuple[float, float]]:
+        """When neighbours took the CPU, on the machine's clock."""
+        spans = disturbed_spans(sampler.seconds, self._standstills(), self._processes.waits, _CORES)
+        return self._on_the_machines_clock(spans)
+
+    def _on_the_machines_clock(self, spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        origin = self._cluster.origin
+        return [(origin + start, origin + end) for start, end in spans]
+
+    def _standstills(self) -> list[Standstill]:
+        """Processes that were stopped, and workers whose heartbeat came late, since the run began."""
+        origin = self._cluster.origin
+        late = [
+            Standstill(f"the worker of host {host}", begin - origin, end - origin)
+            for host, begin, end in self._cluster.late_workers
+            if begin >= origin
+        ]
+        return joined_standstills(late, self._processes.standstills)
+
+    def _changes(self, sampler: Sampler) -> list[Change]:
+        return [*sampler.queues.changes, *self._paths.changes]
+
+    def _seen_so_far(self, sampler: Sampler) -> Evidence:
+        """The evidence that is limited in time."""
+        return Evidence(
+            seconds=sampler.seconds,
+            waits=self._processes.waits,
+            standstills=self._standstills(),
+            changes=self._changes(sampler),
+            cores=_CORES,
+        )
+
+    def _record(self, sampler: Sampler, end: float, enough: bool, mismatches: list[str]) -> RunRecord:
+        cluster = self._cluster
+        rows = self._rows(sampler)
+        spans = windows(rows, self._goal.experiment())
+        evidence = self._evidence(sampler, spans, enough, mismatches)
+        sampler.close()
+        return RunRecord(
+            scheduler=self._experiment.scheduler,
+            engine="emulation",
+            duration_s=(end - cluster.origin) / self._experiment.scale.time,
+            windows=spans,
+            iterations=rows,
+            links=tuple(sampler.links),
+            decisions=tuple(cluster.decisions),
+            fidelity=judge(evidence),
+            environment=self._environment(sampler, evidence),
+            managed=record_of(cluster.managed, (end - cluster.origin) / self._experiment.scale.time),
+        )
+
+    def _evidence(
+        self,
+        sampler: Sampler,
+        spans: dict[str, Window],
+        enough: bool,
+        mismatches: list[str],
+    ) -> Evidence:
+        """What was seen from the first measured iteration on; timers do not count while neighbours took the CPU."""
+        measure, dilation = self._experiment.measure, self._experiment.scale.time
+        begin = min((span.start_s for span in spans.values()), default=0.0) * dilation
+        neighbours = self._neighbours(sampler)
+        limited = self._on_the_machines_clock(discarded_spans(self._seen_so_far(sampler)))
+        left_out = [*neighbours, *(limited if measure.discard_disturbed else ())]
+        reports = [
+            report
+            for report in self._cluster.reports
+            if report.iteration >= measure.warmup and not overlaps(report, left_out)
+        ]
+        origin = self._cluster.origin
+        late = late_spans(reports, MAX_TIMER_LATENESS_S)
+        return replace(
+            self._seen_so_far(sampler),
+            seconds=[second for second in sampler.seconds if second.start_s >= begin],
+            waits=[wait for wait in self._processes.waits if wait.start_s >= begin],
+            standstills=[still for still in self._standstills() if still.to_s >= begin],
+            timer_lateness_s=[report.late for report in reports],
+            late=[(start - origin, end - origin) for start, end in late],
+            link_rates=sampler.probe.results(without=left_out),
+            rate_spans={
+                link: (stretches[0].begin - origin, stretches[-1].end - origin)
+                for link, stretches in sampler.probe.stretches(without=left_out).items()
+            },
+            order=sampler.order.results(origin),
+            queue_drops=sampler.queue_drops,
+            other_drops=sampler.other_drops(),
+            retransmits=self._cluster.retransmits,
+            out_of_order=self._cluster.network.out_of_order_segments(),
+            overtaking=self._cluster.overtaking,
+            settings=mismatches,
+            enough_undisturbed=enough,
+            dilation=dilation,
+            end_s=max((second.time_s for second in sampler.seconds), default=0.0),
+            discard=measure.discard_disturbed,
+        )
+
+    def _run_delay_rows(self) -> list[list[float]]:
+        """[time, ovs-vswitchd, controller, slowest worker, quota on ovs-vswitchd] of every sample, in shares of it."""
+        rows: dict[float, list[float]] = {}
+        for wait in self._processes.waits:
+            row = rows.setdefault(wait.time_s, [wait.time_s, 0.0, 0.0, 0.0, 0.0])
+            place = {"ovs-vswitchd": 1, "the controller": 2}.get(wait.process, 3)
+            row[place] = max(row[place], round(wait.share, 4))
+            if place == 1:
+                row[4] = round(wait.quota_s / wait.duration_s, 4)
+        return list(rows.values())
+
+    def _environment(self, sampler: Sampler, evidence: Evidence) -> dict[str, object]:
+        """The evidence itself, for the run's directory."""
+        network = self._cluster.network
+        return {
+            "timings_s": {**network.timings, **self._cluster.timings},
+            "confirm_s": self._cluster.confirmations,
+            "datapath": "kernel" if network.settings.kernel_datapath else "userspace",
+            "priority_queues": network.settings.discipline,
+            "steered_queues": network.steered_queues,
+            "workers": "real-time" if self._cluster.workers.served_first else "ordinary",
+            "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
+            "run_delay": self._run_delay_rows(),
+            "standstills": [[s.process, s.from_s, s.to_s] for s in evidence.standstills],
+            "link_stretches": _stretch_rows(sampler, self._cluster.origin),
+            "level_order": {link: asdict(order) for link, order in evidence.order.items()},
+            "timers": [[r.phases[-1].end - self._cluster.origin, r.late] for r in self._cluster.reports],
+            "link_rates": {link: [round(value, 5) for value in seen] for link, seen in evidence.link_rates.items()},
+            "timer_lateness_s": list(evidence.timer_lateness_s),
+            "out_of_order": evidence.out_of_order,
+            "sampled_packets": self._seen,
+            "old_marks_s": self._old_marks,
+            "phase_errors_s": self._cluster.phase_errors(),
+            "step_delays_s": self._step_delays,
+        }
+
+
+def _stretch_rows(sampler: Sampler, origin: float) -> dict[str, list[list[float]]]:
+    """Link -> [begin, end, reached / set rate] of its busy stretches, on the run's clock."""
+    return {
+        link: [
+            [round(s.begin - origin, 3), round(s.end - origin, 3), round(sampler.probe.share(link, s), 4)]
+            for s in stretches
+        ]
+        for link, stretches in sampler.probe.stretches().items()
+    }

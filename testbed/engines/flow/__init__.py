@@ -1,0 +1,1 @@
+"""The flow engine: the jobs' own programs on links whose rates are computed."""

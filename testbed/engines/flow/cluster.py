@@ -1,0 +1,378 @@
+"""A cluster whose packets are fluids: the jobs' own programs on a clock that jumps from event to event.
+
+Hosts run the same state machines as the workers of an emulation (:class:`JobProgram`), steps and
+shifts follow the same rules, and decisions come from the same schedulers; only the links are
+computed. Times are seconds of the scenario, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final
+
+from controller.decider import Decider
+from controller.decision import Decision, LinkDown, LinkUp
+from controller.schedulers.registry import create
+from testbed.engines.common.iterations import HostIteration, PhaseTimes
+from testbed.engines.common.managed_jobs import ManagedJobs
+from testbed.engines.common.mark_log import MarkLog
+from testbed.engines.common.profiling import measure_profile, profile_window, recent_throughput
+from testbed.engines.common.step_coordinator import StepCoordinator
+from testbed.engines.common.worker_plan import hosts_of, job_plans, rhythm_of, turns_of
+from testbed.engines.flow.network import FluidNetwork
+from testbed.engines.flow.streams import FluidReceiver, FluidSender
+from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
+from testbed.results.record import DecisionRow, LinkRow
+from topologies.queues import tos_of_level
+from workloads.iteration.from_plan import program_of
+from workloads.iteration.hold import Hold
+from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.program import JobProgram
+from workloads.iteration.shared_gpus import SharedGpus
+from workloads.iteration.time_shift import Rhythm
+from workloads.job import Flow, Job
+
+SAMPLE_S: Final = 1.0
+LATENCY_S: Final = 1e-6
+"""Seconds by which a message arrives later for each link of its way: the alpha of an alpha-beta link."""
+
+Program = JobProgram[FluidSender, FluidReceiver]
+
+
+@dataclass
+class HostedFluid:
+    """A running job: a program for each of its hosts, and both ends of its flows."""
+
+    job: Job
+    programs: dict[str, Program]
+    out: dict[str, FluidSender] = field(default_factory=dict)
+    into: dict[str, FluidReceiver] = field(default_factory=dict)
+    iterations: dict[str, int] = field(default_factory=dict)
+    began: float = 0.0
+    profiled: bool = False
+    ended: bool = False
+
+    @property
+    def completed(self) -> int:
+        """Iterations that all hosts have ended."""
+        return min(self.iterations.values(), default=0)
+
+
+class FluidCluster:
+    """Runs jobs; what is public besides is what the run left behind."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        fabric = experiment.fabric
+        self._network = FluidNetwork({name: link.capacity for name, link in fabric.links.items()})
+        scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed)
+        self._steps: StepCoordinator | None = None
+        if StepCoordinator.wanted(scheduler):
+            own = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+            self._steps = StepCoordinator(experiment, own, self._tell_worker, MarkLog())
+        self._levels = {tos_of_level(level, experiment.levels): level for level in range(experiment.levels)}
+        self._timers: list[tuple[float, int, Callable[[float], None]]] = []
+        self._order = itertools.count()
+        self._turns: dict[str, Turns[FluidSender]] = {}
+        self._gpus: dict[str, SharedGpus] = {}
+        self._at_place: dict[int, tuple[HostedFluid, Flow]] = {}
+        self.now = 0.0
+        self.events = 0
+        self._down: list[str] = []
+        self._cancelled: set[str] = set()
+        self._wakes_s = inf
+        self.jobs: dict[str, HostedFluid] = {}
+        self.reports: list[HostIteration] = []
+        self.decisions: list[DecisionRow] = []
+        self.links: list[LinkRow] = []
+        self.managed: ManagedJobs | None = None
+        if experiment.managed is not None:
+            self.managed = ManagedJobs(experiment.managed, fabric, experiment.seed)
+            self._wake_at(self.managed.next_s())
+        for job in experiment.jobs:
+            self._expect(job)
+        for failure in experiment.failures:
+            self._expect_failure(failure)
+        self.at(SAMPLE_S, self._sample)
+
+    # Time
+
+    def clock(self) -> float:
+        """Seconds of the run."""
+        return self.now
+
+    def at(self, when: float, handler: Callable[[float], None]) -> None:
+        """Call ``handler(0)`` at ``when``, or now if that is past."""
+        heapq.heappush(self._timers, (when, next(self._order), handler))
+
+    def step(self) -> None:
+        """Go to the next event and let everything happen that happens then."""
+        self.events += 1
+        fluid = self.now + self._network.next_event()
+        timer = max(self.now, self._timers[0][0]) if self._timers else inf
+        then = min(fluid, timer)
+        reached = self._network.advance(then - self.now)
+        self.now = then
+        for place in reached:
+            self._reached(place)
+        while self._timers and self._timers[0][0] <= self.now:
+            _, _, handler = heapq.heappop(self._timers)
+            handler(0.0)
+
+    def _reached(self, place: int) -> None:
+        """A message has been sent whole, or has reached a count of bytes."""
+        running, flow = self._at_place[place]
+        sender, receiver = running.out[flow.id], running.into[flow.id]
+        if not self._network.ended(place):
+            sender.settle_level()
+            return
+        total, program = self._network.total(place), running.programs[self._host(flow.target)]
+
+        def arrive(_late: float) -> None:
+            receiver.arrive(total)
+            sender.arrive()
+            program.arrived(receiver)
+            running.programs[self._host(flow.source)].writable(sender)
+
+        self.at(self.now + LATENCY_S * self._network.hops(place), arrive)
+
+    def _sample(self, _late: float) -> None:
+        """A row for each link and level that sent something."""
+        self.flush_links()
+        self.at(self.now + SAMPLE_S, self._sample)
+
+    def flush_links(self) -> None:
+        """Put on record what links have sent since the last time."""
+        taken = self._network.take_bytes().items()
+        self.links += [LinkRow(self.now, link, level, moved, 0.0, 0) for (link, level), moved in taken]
+
+    # Jobs
+
+    def _expect(self, job: Job) -> None:
+        self.at(job.start_s, lambda _late: self._arrive(job))
+
+    def _manage(self) -> None:
+        """Ask the cluster manager, and do what it says."""
+        if self.managed is None:
+            return
+        changes = self.managed.decide(self.now, self._made)
+        for name in changes.stopped:
+            self._cancelled.add(name)
+            if name in self.jobs:
+                self._depart(self.jobs[name])
+        for job in changes.started:
+            self._expect(job)
+        self._wake_at(self.managed.next_s())
+
+    def _wake_at(self, then_s: float) -> None:
+        """Ask the manager again at ``then_s``, unless that is to happen sooner anyway."""
+        if then_s < self._wakes_s:
+            self._wakes_s = then_s
+            self.at(then_s, lambda _late: self._wake(then_s))
+
+    def _wake(self, then_s: float) -> None:
+        if then_s == self._wakes_s:
+            self._wakes_s = inf
+            self._manage()
+
+    def _made(self, name: str) -> int:
+        return self.jobs[name].completed if name in self.jobs else 0
+
+    def _end(self, running: HostedFluid) -> None:
+        """All iterations are made."""
+        if running.ended:
+            return
+        self._depart(running)
+        if self.managed is not None:
+            self.managed.ended(running.job.name, self.now)
+            self._manage()
+
+    def _arrive(self, job: Job) -> None:
+        if job.name in self._cancelled:
+            return
+        shares = recent_throughput([r.job for r in self._present()], self.reports, self._experiment)
+        decision = self._decider.arrive(job, shares)
+        self.jobs[job.name] = running = HostedFluid(job, {}, began=self.now)
+        self._note(f"arrival of {job.name}", decision)
+        self._open(running, decision)
+        self._carry_out(decision)
+        for program in running.programs.values():
+            program.start(self.now)
+
+    # Links fail and come back
+
+    def _expect_failure(self, failure: LinkFailure) -> None:
+        self.at(failure.at_s, lambda _late: self._change_links(LinkDown(failure.link)))
+        if failure.until_s is not None:
+            self.at(failure.until_s, lambda _late: self._change_links(LinkUp(failure.link)))
+
+    def _change_links(self, event: LinkDown | LinkUp) -> None:
+        """Paths are decided anew at once: what detection and the controller take is not modelled."""
+        if isinstance(event, LinkDown):
+            self._down.append(event.link)
+        else:
+            self._down.remove(event.link)
+        decision = self._decider.links_changed(self._experiment.fabric.without(self._down), event)
+        self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
+        self._carry_out(decision)
+
+    def _open(self, running: HostedFluid, decision: Decision) -> None:
+        job = running.job
+        running.iterations = dict.fromkeys(hosts_of(job, self._experiment.fabric), 0)
+        for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
+            program: Program = program_of({**plan, "departure": 0.0}, self, self._hear(host), lambda _stream: None)
+            program.turns = self._turns.setdefault(host, Turns(self._resume))
+            program.gpus = self._gpus.setdefault(host, SharedGpus()).share_of(job.name, plan["gpus"])
+            running.programs[host] = program
+        for flow in job.flows:
+            level = decision.level_of(flow, self._experiment.levels - 1)
+            place = self._network.add(self._way(flow, decision), level)
+            self._at_place[place] = (running, flow)
+            running.out[flow.id] = FluidSender(flow.id, self._network, place, level)
+            running.into[flow.id] = FluidReceiver(flow.id, self._network, place)
+            running.programs[self._host(flow.source)].out[flow.id] = running.out[flow.id]
+            running.programs[self._host(flow.target)].into[flow.id] = running.into[flow.id]
+
+    def _depart(self, running: HostedFluid) -> None:
+        running.ended = True
+        self._close(running)
+        decision = self._decider.depart(running.job.name)
+        self._note(f"departure of {running.job.name}", decision)
+        self._carry_out(decision)
+
+    def _close(self, running: HostedFluid) -> None:
+        for program in running.programs.values():
+            program.halt()
+        for sender in running.out.values():
+            self._network.remove(sender.place)
+            del self._at_place[sender.place]
+
+    def _profile(self, running: HostedFluid) -> None:
+        running.profiled = True
+        measured = measure_profile(running.job, self.reports, 1.0)
+        decision = self._decider.profiled(running.job.name, measured)
+        self._note(f"profile of {running.job.name}", decision)
+        self._carry_out(decision)
+
+    def _hear(self, host: str) -> Callable[[dict[str, Any]], None]:
+        """What the programs of ``host`` tell goes here."""
+
+        def tell(event: dict[str, Any]) -> None:
+            if event["event"] == "iteration":
+                self._ended_iteration(host, event)
+            elif event["event"] == "step" and self._steps is not None:
+                self._steps.on_event(host, event)
+
+        return tell
+
+    def _ended_iteration(self, host: str, event: Mapping[str, Any]) -> None:
+        running = self.jobs[event["job"]]
+        running.iterations[host] = event["iteration"] + 1
+        gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
+        phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
+        self.reports.append(
+            HostIteration(event["job"], host, gpus, event["iteration"], phases, 0.0, event["waited"])
+        )
+        if running.completed >= running.job.iterations:
+            self.at(self.now, lambda _late: self._end(running))
+        elif self._decider.wants_profiles and not running.profiled and profile_window(running.completed, frozenset()):
+            self._profile(running)
+
+    # Decisions
+
+    def _note(self, cause: str, decision: Decision) -> None:
+        self.decisions.append(DecisionRow(self.now, cause, decision))
+        if self._steps is not None:
+            self._steps.set_jobs({running.job.name: running.job for running in self._present()})
+
+    def _carry_out(self, decision: Decision) -> None:
+        for running in self._present():
+            for flow in running.job.flows:
+                self._apply(running, flow, decision)
+            self._keep_rhythm(running, decision)
+        turns = turns_of(decision, [running.job for running in self._present()], self._experiment.fabric,
+                         self._experiment.levels)  # fmt: skip
+        for host, table in self._turns.items():
+            table.assign({flow: (link, rank) for flow, (link, rank) in turns.get(host, {}).items()})
+
+    def _apply(self, running: HostedFluid, flow: Flow, decision: Decision) -> None:
+        sender = running.out[flow.id]
+        self._network.lead_over(sender.place, self._way(flow, decision))
+        sender.byte_levels = decision.byte_levels_of(flow)
+        self._set_level(sender, decision.level_of(flow, self._experiment.levels - 1))
+        self._set_rate(running, sender, decision.rates.get(flow.id, inf) / 8)
+
+    def _set_level(self, sender: FluidSender, level: int) -> None:
+        sender.level = level
+        sender.settle_level()
+
+    def _set_rate(self, running: HostedFluid, sender: FluidSender, bytes_per_s: float) -> None:
+        """A rate of 0 holds the flow, and frees PCIe for those that wait for their turn."""
+        flow = running.job.flow_by_id[sender.flow]
+        held = sender.held & Hold.ZERO_RATE
+        if bytes_per_s == 0.0:
+            sender.held |= Hold.ZERO_RATE
+        else:
+            sender.held &= ~Hold.ZERO_RATE
+            self._network.set_limit(sender.place, bytes_per_s)
+        if held != sender.held & Hold.ZERO_RATE:
+            self._turns[self._host(flow.source)].changed(flow.id)
+            if sender.started:
+                sender.send(1)
+
+    def _keep_rhythm(self, running: HostedFluid, decision: Decision) -> None:
+        """Shifts with a period count from the beginning of the run, those without from that of the job."""
+        name = running.job.name
+        anchor = 0.0 if name in decision.periods else running.began
+        rhythm = rhythm_of(decision, name, UNSCALED, anchor)
+        for program in running.programs.values():
+            kept = program.rhythm
+            wanted = None if rhythm is None else Rhythm(**rhythm)
+            if kept is None or wanted is None or (kept.shift, kept.period) != (wanted.shift, wanted.period):
+                program.rhythm = wanted
+
+    def _tell_worker(self, host: str, command: Mapping[str, Any]) -> None:
+        """What the coordinator of steps would send to a worker: marks and rates."""
+        for name, tos in command["tos"].items():
+            for flow, sender in self.jobs[name].out.items():
+                if self._host(self.jobs[name].job.flow_by_id[flow].source) == host:
+                    self._set_level(sender, self._levels[tos])
+        for flow, tos in command["flows"].items():
+            found = self._sender(flow)
+            if found is not None:
+                self._set_level(found[1], self._levels[tos])
+        for flow, rate in command["rates"].items():
+            found = self._sender(flow)
+            if found is not None:
+                self._set_rate(*found, inf if rate is None else rate)
+
+    # Looking things up
+
+    def _present(self) -> list[HostedFluid]:
+        return [running for running in self.jobs.values() if not running.ended]
+
+    def _sender(self, flow: str) -> tuple[HostedFluid, FluidSender] | None:
+        for running in self._present():
+            if flow in running.out:
+                return running, running.out[flow]
+        return None
+
+    def _host(self, port: str) -> str:
+        return self._experiment.fabric.ports[port].host
+
+    def _way(self, flow: Flow, decision: Decision) -> tuple[str, ...]:
+        """The links of the path, and those between PCIe switch and NIC where they are shaped."""
+        fabric = self._experiment.fabric
+        source, target = fabric.ports[flow.source].nic, fabric.ports[flow.target].nic
+        first = (fabric.nic_links[source][0].name,) if source in fabric.shaped_nics else ()
+        last = (fabric.nic_links[target][1].name,) if target in fabric.shaped_nics else ()
+        return (*first, *decision.paths[flow.id], *last)
+
+    def _resume(self, stream: FluidSender) -> None:
+        running, flow = self._at_place[stream.place]
+        running.programs[self._host(flow.source)].resume(stream)

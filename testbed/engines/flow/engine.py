@@ -1,0 +1,65 @@
+"""The flow-level engine: runs an experiment like the emulation, with rates computed instead of packets sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from testbed.engines.common.iterations import iteration_rows, windows
+from testbed.engines.common.managed_record import record_of
+from testbed.engines.common.stop_condition import Goal, goal_of
+from testbed.engines.flow.cluster import FluidCluster
+from testbed.experiment.experiment import UNSCALED, Experiment
+from testbed.results.record import RunRecord
+
+_TELL_EVERY: Final = 500
+"""Events between messages about progress."""
+
+
+class FlowEngine:
+    """Computes; needs no root and no switch. Its verdict is always ``ok``: it is what it models."""
+
+    name = "flow"
+
+    def check(self) -> None:
+        """Nothing is needed of the machine."""
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Runs beside each other do not disturb each other."""
+        yield
+
+    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+        """Run ``experiment``. ``RunFailedError`` if its time limit comes before every job could be measured."""
+        plain = replace(experiment, scale=UNSCALED)
+        cluster = FluidCluster(plain)
+        goal = goal_of(plain, cluster.jobs, cluster.managed, cluster.clock)
+        while goal.left():
+            if cluster.now > plain.measure.limit_s:
+                goal.refuse_if_short()
+                break
+            cluster.step()
+            if cluster.events % _TELL_EVERY == 0:
+                progress(_message(goal, cluster.now))
+        cluster.flush_links()
+        plain = goal.experiment()
+        rows = iteration_rows(cluster.reports, plain, 0.0, [])
+        return RunRecord(
+            scheduler=plain.scheduler,
+            engine=self.name,
+            duration_s=cluster.now,
+            windows=windows(rows, plain),
+            iterations=rows,
+            links=tuple(cluster.links),
+            decisions=tuple(cluster.decisions),
+            environment={"events": cluster.events},
+            managed=record_of(cluster.managed, cluster.now),
+        )
+
+
+def _message(goal: Goal, now_s: float) -> dict[str, Any]:
+    _, values = goal.progress()
+    return {"phase": "compute", **values, "note": f"{now_s:.1f} s"}

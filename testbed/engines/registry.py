@@ -1,0 +1,44 @@
+"""Engines by name: the emulation, and the flow-level twin beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from testbed.experiment.experiment import Experiment
+from testbed.results.record import RunRecord
+
+ENGINES: Final = ("emulation", "flow")
+
+
+class Engine(Protocol):
+    """Carries out one experiment and hands back what it saw."""
+
+    name: str
+
+    def check(self) -> None:
+        """Raise ``CannotRunError`` if this machine cannot do it."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Have the machine to itself for several runs in a row; ``CannotRunError`` if another run has it."""
+        ...
+
+    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+        """Run ``experiment``, with logs in ``directory`` and messages to ``progress``."""
+        ...
+
+
+def create_engine(name: str) -> Engine:
+    """The engine called ``name``; ``ValueError`` for one that there is not."""
+    if name == "flow":
+        from testbed.engines.flow.engine import FlowEngine
+
+        return FlowEngine()
+    if name != "emulation":
+        raise ValueError(f"engine '{name}' is not one of: {', '.join(ENGINES)}")
+    from testbed.engines.emulation.engine import EmulationEngine
+
+    return EmulationEngine()

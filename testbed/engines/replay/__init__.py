@@ -1,0 +1,1 @@
+"""The replay engine: weeks of a trace on thousands of GPUs."""

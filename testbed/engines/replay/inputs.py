@@ -1,0 +1,86 @@
+"""From a trace and a fabric to what a replay takes: requests with models, and the jobs they become on GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from controller.schedulers.crux.intensity import profile
+from testbed.engines.replay.running_job import Builder, Request
+from topologies.clos import clos
+from topologies.double_sided import double_sided
+from topologies.fabric import Fabric
+from workloads.build import JobSpec, build_jobs
+from workloads.job import Job
+from workloads.traces.models import assign_models
+from workloads.traces.trace import Trace
+
+TORS, AGGREGATIONS, HOSTS_PER_TOR = 173, 16, 2
+PAIRS, DOUBLE_SIDED_HOSTS = 3, 252
+PORT_RATE = 100e9
+NICS, PORTS, GPUS = 4, 2, 8
+
+
+def clos_of_the_paper(scale: int = 1) -> Fabric:
+    """Clos of 173 ToRs and 16 aggregation switches (Crux section 6.1), ``scale`` times as many ToRs.
+
+    The paper gives the counts. Here: two hosts of 8 GPUs under each ToR (2,768 GPUs), hosts as in its testbed
+    (4 NICs of 2 x 100 Gb/s), one cable of 100 Gb/s from each ToR to each aggregation switch, which is as much as
+    its hosts can send: no oversubscription.
+    """
+    per_tor = HOSTS_PER_TOR * NICS * PORTS * PORT_RATE
+    return clos(
+        hosts=TORS * HOSTS_PER_TOR * scale, gpus_per_host=GPUS, nics_per_host=NICS, ports_per_nic=PORTS,
+        tors=TORS * scale, aggregations=AGGREGATIONS, port_rate=PORT_RATE, fabric_rate=per_tor / AGGREGATIONS,
+    )  # fmt: skip
+
+
+def double_sided_of_the_paper() -> Fabric:
+    """The double-sided fabric of 6 ToRs, 12 aggregation and 32 core switches (Crux section 6.1).
+
+    The paper gives the counts and eight links from a host to two ToRs. Here: 252 hosts of 8 GPUs (2,016 GPUs);
+    a ToR and an aggregation switch are joined by one bonded cable that carries its share of all that the hosts
+    under the ToR can send.
+    """
+    per_tor = DOUBLE_SIDED_HOSTS // PAIRS * NICS * PORT_RATE
+    return double_sided(hosts=DOUBLE_SIDED_HOSTS, fabric_rate=per_tor / 12, core_rate=6 * per_tor / 12 / 32)
+
+
+def requests_of(trace: Trace, seed: int) -> Iterator[Request]:
+    """The jobs of ``trace`` in order of submission, each with a model: its own, or one drawn by ``seed``."""
+    models = assign_models(trace, seed)
+    for job in trace.jobs:
+        yield Request(
+            job.name, job.submit_s, job.duration_s, job.gpus, models[job.name], job.virtual_cluster, job.user
+        )
+
+
+def builder(fabric: Fabric) -> Builder:
+    """Return what makes a job of a request on its GPUs."""
+
+    def build(request: Request, gpus: tuple[str, ...]) -> Job:
+        return build_jobs([JobSpec(request.name, request.model, placement=gpus)], fabric)[0]
+
+    return build
+
+
+def reference_times(fabric: Fabric) -> Callable[[Request], float]:
+    """Return request -> seconds of an iteration, alone, on GPUs that lie together."""
+
+    @cache
+    def iteration_s(model: str, gpus: int) -> float:
+        (job,) = build_jobs([JobSpec("job", model, placement=fabric.gpus[:gpus])], fabric)
+        return profile(job, fabric).iteration_s
+
+    return lambda request: iteration_s(request.model, min(request.gpus, len(fabric.gpus)))
+
+
+def stage_times(fabric: Fabric) -> Callable[[Request], tuple[float, float]]:
+    """Return request -> seconds of compute and of communication of an iteration, on GPUs that lie together."""
+
+    @cache
+    def times(model: str, gpus: int) -> tuple[float, float]:
+        (job,) = build_jobs([JobSpec("job", model, placement=fabric.gpus[:gpus])], fabric)
+        return job.compute_s, profile(job, fabric).communication_s
+
+    return lambda request: times(request.model, min(request.gpus, len(fabric.gpus)))

@@ -1,0 +1,393 @@
+"""The replay itself: from event to event, jobs arrive, are placed, settle to a rate and end.
+
+Between two events nothing is stepped: the rates that :mod:`testbed.fluid.steady_state` finds for jobs that
+share links hold. An event makes anew only what it touches: the decision, if a job that sends came or
+went, and the groups of jobs in which somebody's links or level changed. Memory grows with running jobs.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final
+
+from controller.decision import (
+    STEP_EVENTS,
+    ClusterView,
+    Decision,
+    Event,
+    JobArrived,
+    JobDeparted,
+    Scheduler,
+    Step,
+    StepEnded,
+    StepStarted,
+)
+from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.common.paths_by_job import paths_of
+from controller.schedulers.crux.path_index import FabricIndex
+from testbed.engines.replay.changed_jobs import ToldAnew
+from testbed.engines.replay.gc_tuning import seldom_collected
+from testbed.engines.replay.job_totals import Columns
+from testbed.engines.replay.manager_adapter import ManagedPlacing
+from testbed.engines.replay.outcome import Replayed, Series, Totals
+from testbed.engines.replay.running_job import COLUMNS, Builder, Request, RunningJob, contention_of
+from testbed.engines.replay.traffic import Traffic, link_classes
+from testbed.errors import RunFailedError
+from testbed.fluid.steady_state import Settled, settle
+from testbed.results.job_outcome import JobOutcome
+from topologies.fabric import Fabric
+from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
+
+BIN_S: Final = 600.0
+_INSTANT_S: Final = 1e-6
+"""A time too short to step through."""
+
+
+class Replay:
+    """One scheduler on one fabric over ``requests``, ordered by submission."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        scheduler: Scheduler,
+        placing: ManagedPlacing,
+        requests: Iterable[Request],
+        build: Builder,
+        *,
+        levels: int = 8,
+        seed: int = 1,
+        until_s: float = inf,
+        jump: bool = True,
+        reference_s: Callable[[Request], float] | None = None,
+    ) -> None:
+        """``jump`` False steps through every iteration between two events instead of using long-run rates.
+
+        A job's recorded duration is made of iterations of ``reference_s`` seconds; without it, of iterations as
+        long as they are where the job is placed first, alone.
+        """
+        self._fabric, self._scheduler, self._placing, self._build = fabric, scheduler, placing, build
+        self._coming: Iterator[Request] = iter(requests)
+        self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
+        self._reference_s = reference_s
+        self._index = FabricIndex(fabric)
+        self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
+        self._packed: list[RunningJob] = []
+        self._classes = link_classes(self._index)
+        self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
+        self._requests: dict[str, Request] = {}
+        self._running: dict[str, RunningJob] = {}
+        self._standing: dict[str, RunningJob] = {}
+        self._preempted: dict[str, RunningJob] = {}
+        self._ends: list[tuple[float, int, str]] = []
+        self._held_until_s: dict[str, float] = {}
+        self._version = 0
+        self._users = LinkUsers()
+        self._next = next(self._coming, None)
+        self._decision = Decision()
+        self._told_anew = ToldAnew()
+        self._outcomes: list[JobOutcome] = []
+        self._totals = Totals()
+        self._series = Series(BIN_S, COLUMNS)
+        self._columns = Columns(len(COLUMNS))
+        self.now_s = 0.0
+
+    def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
+        """Replay to the end or to ``until_s``; ``progress`` hears the seconds replayed at each event."""
+        with seldom_collected():
+            self._go_on(progress)
+        return self._result()
+
+    def _go_on(self, progress: Callable[[float], None] | None) -> None:
+        while (then := self._next_event()) < min(self._until_s, inf):
+            self._pass(then)
+            gone = self._end_jobs()
+            self._submit()
+            come = self._resume_jobs()
+            for action in self._placing.actions(self.now_s, self._remaining_s):
+                self._carry_out_action(action, come, gone)
+            self._react(come, gone)
+            if progress is not None:
+                progress(self.now_s)
+        if self._until_s < inf:
+            self._pass(self._until_s)
+
+    def _next_event(self) -> float:
+        while self._ends and self._stale(self._ends[0]):
+            heapq.heappop(self._ends)
+        if not (self._next or self._running or self._standing or self._placing.waiting):
+            return inf  # whatever the manager still expects
+        return min(self._expected_s(), self._ends[0][0] if self._ends else inf)
+
+    def _expected_s(self) -> float:
+        """The next event that does not depend on how fast jobs run: one comes or goes on, the manager wakes."""
+        arrival = inf if self._next is None else self._next.submit_s
+        resumes = min((running.stands_until_s for running in self._standing.values()), default=inf)
+        return min(arrival, resumes, self._placing.next_s())
+
+    def _stale(self, end: tuple[float, int, str]) -> bool:
+        running = self._running.get(end[2])
+        return running is None or running.version != end[1]
+
+    # Time passes
+
+    def _pass(self, then_s: float) -> None:
+        seconds = then_s - self.now_s
+        if seconds > 0.0:
+            rates = {} if self._jump or seconds < _INSTANT_S else self._exact_rates(seconds)
+            if not self._jump:
+                for name, running in self._running.items():
+                    rate = rates.get(name, running.rate)
+                    running.advance(then_s, rate)
+                    self._columns.put(name, running.columns(rate))
+            values = self._columns.total()
+            self._totals.allocated += float(values[1]) * seconds
+            self._totals.busy += float(values[2]) * seconds
+            self._series.add(self.now_s, then_s, values.tolist())
+        self.now_s = then_s
+
+    def _exact_rates(self, seconds: float) -> dict[str, float]:
+        """Iterations per second over just the ``seconds`` that pass, every iteration stepped through."""
+        found: dict[str, float] = {}
+        for members in dict.fromkeys(running.group for running in self._running.values()):
+            settled = self._settled(members, seconds)
+            found.update(zip(members, settled.rates, strict=True))
+            for name, state in zip(members, settled.states, strict=True):
+                self._running[name].state = state
+        return found
+
+    def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
+        """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
+        running = [self._running[name] for name in members]
+        packs = [each.pack for each in running]
+        return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs)
+
+    # Jobs go and come
+
+    def _end_jobs(self) -> list[RunningJob]:
+        gone = []
+        while self._ends and (self._stale(self._ends[0]) or self._ends[0][0] <= self.now_s):
+            end = heapq.heappop(self._ends)
+            if self._stale(end):
+                continue
+            running = self._running[end[2]]
+            running.advance(self.now_s, running.rate)
+            if not self._jump and not running.done:
+                self._expect_end(running)  # predicted by the long-run rate, and not there yet
+                continue
+            gone.append(self._running.pop(end[2]))
+            self._forget(end[2])
+            del self._requests[end[2]]
+            self._placing.ended(end[2], self.now_s)
+            self._outcomes.append(running.outcome(self.now_s))
+        return gone
+
+    def _forget(self, name: str) -> None:
+        """Drop what holds for a job only as long as it runs where it is."""
+        self._columns.remove(name)
+        self._held_until_s.pop(name, None)
+
+    def _submit(self) -> None:
+        while self._next is not None and self._next.submit_s <= self.now_s:
+            if self._placing.submitted(self._next, self.now_s):
+                self._requests[self._next.name] = self._next
+            self._next = next(self._coming, None)
+
+    def _resume_jobs(self) -> list[RunningJob]:
+        """Those that have stood long enough after a start or a move."""
+        come = [running for running in self._standing.values() if running.stands_until_s <= self.now_s]
+        for running in come:
+            del self._standing[running.name]
+            self._set_off(running)
+        return come
+
+    def _set_off(self, running: RunningJob) -> None:
+        running.advance(self.now_s, 0.0)
+        if self._by_steps and running.traffic.sends:
+            sizes = {flow.id: flow.bytes for flow in running.traffic.job.flows}
+            running.step = Step(running.name, 0, self.now_s, sizes)
+        self._running[running.name] = running
+
+    def _remaining_s(self, name: str) -> float:
+        running = self._running.get(name) or self._standing[name]
+        running.advance(self.now_s, running.rate)
+        return running.remaining_s
+
+    def _carry_out_action(self, action: Action, come: list[RunningJob], gone: list[RunningJob]) -> None:
+        match action:
+            case Start():
+                before = self._preempted.pop(action.job, None)
+                self._place(action.job, action.gpus, action.pause_s, before, come)
+            case Preempt():
+                self._preempted[action.job] = before = self._taken_off(action.job, come, gone)
+                before.preemptions += 1
+            case Resize() | Migrate():
+                before = self._taken_off(action.job, come, gone)
+                before.moves += 1
+                self._place(action.job, action.gpus, action.pause_s, before, come)
+            case Pack():
+                self._pack(action, come, gone)
+            case _:
+                pass  # hosts come and go, jobs are sent back: nobody's progress changes
+
+    def _pack(self, action: Pack, come: list[RunningJob], gone: list[RunningJob]) -> None:
+        """Put those that are not on the GPUs yet there; from now on these compute for one at a time."""
+        for name in action.jobs:
+            running = self._running.get(name) or self._standing.get(name)
+            if running is None:
+                self._place(name, action.gpus, action.pause_s, self._preempted.pop(name, None), come)
+            elif running.traffic.job.gpus != action.gpus:
+                before = self._taken_off(name, come, gone)
+                before.moves += 1
+                self._place(name, action.gpus, action.pause_s, before, come)
+            packed = self._running.get(name) or self._standing[name]
+            packed.pack = self._gpu_number[action.gpus[0]]
+            self._packed.append(packed)
+
+    def _taken_off(self, name: str, come: list[RunningJob], gone: list[RunningJob]) -> RunningJob:
+        standing = self._standing.pop(name, None)
+        running = standing or self._running.pop(name)
+        self._forget(name)
+        running.advance(self.now_s, running.rate)
+        if standing is None and running in come:
+            come.remove(running)
+        elif standing is None:
+            gone.append(running)
+        return running
+
+    def _place(
+        self, name: str, gpus: tuple[str, ...], pause_s: float, before: RunningJob | None, come: list[RunningJob]
+    ) -> None:
+        request = self._requests[name]
+        traffic = Traffic(self._build(request, gpus), self._index, self._classes, self._seed)
+        fluid = traffic.fluid(Decision(), self._levels)
+        if before is None:
+            iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
+            left = request.duration_s / iteration_s * request.gpus / len(gpus)
+            running = RunningJob(request, traffic, fluid, left, self.now_s, self.now_s, self.now_s + pause_s)
+        else:
+            running = before.moved_to(traffic, fluid, self.now_s, pause_s)
+        if pause_s > 0.0:
+            self._standing[name] = running
+            self._columns.put(name, running.columns(0.0))
+        else:
+            self._set_off(running)
+            come.append(running)
+
+    # What follows
+
+    def _react(self, come: Sequence[RunningJob], gone: Sequence[RunningJob]) -> None:
+        """Decide if somebody who sends came or went; find new rates for those whom that touches."""
+        touched = {running.name: None for running in (*come, *self._packed) if running.name in self._running}
+        self._packed.clear()
+        last = [running for running in (*gone, *come) if running.traffic.sends]
+        if last:
+            self._decide(last[-1], arrived=last[-1] in come)
+            told = self._told_anew.by(self._decision, self._running, come)
+            touched.update((name, None) for name in told if self._obey(self._running[name]))
+        for running in gone:
+            self._users.remove(running.name)
+        for name in touched:
+            self._users.put(name, self._uses(self._running[name]))
+        beside = {name for running in gone for name in self._users.using(self._uses(running))}
+        touched.update((name, None) for name in self._running if name in beside)
+        if last or beside:
+            touched.update((n, None) for n in self._old_partners(touched))
+        self._settle(touched)
+
+    def _uses(self, running: RunningJob) -> Collection[int]:
+        """What the job may share with others: its links and, if it is packed, its GPUs."""
+        if running.pack < 0:
+            return running.traffic.loads
+        return {*running.traffic.loads, self._index.absent + running.pack}
+
+    def _old_partners(self, touched: Mapping[str, None]) -> list[str]:
+        """Jobs that were in a group with one of ``touched``."""
+        return [name for each in touched for name in self._running[each].group if name in self._running]
+
+    def _decide(self, running: RunningJob, arrived: bool) -> None:
+        began = time.perf_counter()
+        jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
+        steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
+        name, event = running.name, _event(running.name, arrived, self._by_steps)
+        view = ClusterView(self._fabric, jobs, self._levels, self._seed, self._decision, steps=steps, time_s=self.now_s)
+        self._decision = self._scheduler.decide(view, event)
+        if self._decision.rates or self._decision.byte_levels:
+            raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
+        self._totals.decisions += 1
+        self._totals.decision_s += time.perf_counter() - began
+
+    def _obey(self, running: RunningJob) -> bool:
+        """Bring a job to the decision in force; return whether that changes its links, level or shift."""
+        running.traffic.follow(paths_of(self._decision.paths, running.name))
+        fluid = running.traffic.fluid(self._decision, self._levels)
+        if fluid is running.fluid or fluid == running.fluid:
+            return False
+        running.fluid = fluid
+        return True
+
+    def _settle(self, touched: Iterable[str]) -> None:
+        """Find the rates of the groups of ``touched``, and of those whose rates held until now only."""
+        over = [name for name, until_s in self._held_until_s.items() if until_s <= self.now_s]
+        for joined in self._users.joined([*touched, *over]):
+            members = tuple(name for name in self._running if name in joined)
+            self._count_sharers(members)
+            if len(members) == 1:
+                self._take_rate(members, 0, 1.0 / self._running[members[0]].fluid.period_s, inf)
+                continue
+            self._totals.settled += 1
+            expected_s = self._expected_s()
+            settled = self._settled(members, limit_s=max(_INSTANT_S, expected_s - self.now_s))
+            for place, rate in enumerate(settled.rates):
+                self._take_rate(members, place, rate, inf if settled.lasting else expected_s)
+                if self._jump:
+                    self._running[members[place]].state = settled.states[place]
+
+    def _count_sharers(self, members: Sequence[str]) -> None:
+        running = [self._running[name] for name in members]
+        on_gpus = Counter(each.pack for each in running)
+        for each in running:
+            each.sharers = on_gpus[each.pack] if each.pack >= 0 else 1
+
+    def _take_rate(self, members: tuple[str, ...], place: int, rate: float, until_s: float) -> None:
+        running = self._running[members[place]]
+        running.advance(self.now_s, running.rate)
+        running.rate, running.group = rate, members
+        if until_s < inf:
+            self._held_until_s[running.name] = until_s
+        else:
+            self._held_until_s.pop(running.name, None)
+        self._columns.put(running.name, running.columns(rate))
+        self._expect_end(running)
+
+    def _expect_end(self, running: RunningJob) -> None:
+        self._version += 1
+        running.version = self._version
+        if running.rate > 0.0:
+            end_s = max(self.now_s, self.now_s + running.left / running.rate)
+            heapq.heappush(self._ends, (end_s, running.version, running.name))
+
+    # The outcome
+
+    def _result(self) -> Replayed:
+        on_gpus = [*self._running.values(), *self._standing.values()]
+        for running in on_gpus:
+            running.advance(self.now_s, running.rate)
+        unfinished = [running.outcome(None) for running in (*on_gpus, *self._preempted.values())]
+        known = (*self._outcomes, *unfinished)
+        outcomes = tuple(replace(each, waits=dict(self._placing.waits(each.name))) for each in known)
+        return Replayed(
+            self._scheduler.name, len(self._fabric.gpus), self.now_s, self._totals,
+            outcomes, self._series, self._placing.waiting, len(on_gpus),
+        )  # fmt: skip
+
+
+def _event(job: str, arrived: bool, by_steps: bool) -> Event:
+    """A coflow scheduler orders whole iterations: a job's coming and going are those of its coflow."""
+    if by_steps:
+        return StepStarted(job, 0) if arrived else StepEnded(job, 0)
+    return JobArrived(job) if arrived else JobDeparted(job)

@@ -1,0 +1,142 @@
+"""A job of a trace while it is on GPUs: what it asked for, what it sends, how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from controller.decision import Step
+from testbed.engines.replay.traffic import LINK_CLASSES, Traffic
+from testbed.fluid.fluids import Contention, Fluid
+from testbed.fluid.maxmin import Floats
+from testbed.fluid.steady_state import State
+from testbed.results.job_outcome import JobOutcome
+from workloads.job import Job
+
+COLUMNS: Final = (
+    "jobs", "allocated", "busy", "sharing_jobs", "sharing_gpus",
+    *(f"load {kind}" for kind in LINK_CLASSES), *(f"intensity {kind}" for kind in LINK_CLASSES),
+)  # fmt: skip
+"""Of a series: running jobs; GPUs allocated (shared ones once) and computing; jobs that share a link or GPUs with
+another, and their GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes
+they carry."""
+
+_ROUNDING: Final = 1e-9
+"""Share of a job that is nothing but rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A job of a trace: ``duration_s`` is what it takes alone, ``model`` a name of the catalogue."""
+
+    name: str
+    submit_s: float
+    duration_s: float
+    gpus: int
+    model: str
+    virtual_cluster: str = ""
+    user: str = ""
+
+
+Builder = Callable[[Request, tuple[str, ...]], Job]
+"""Makes the job of a request on its GPUs."""
+
+
+@dataclass(eq=False)
+class RunningJob:
+    """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
+
+    Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
+    that have to do with each other over links or shared GPUs, itself included.
+    ``contention``: the group as arrays, as its first job was settled last.
+    ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
+    """
+
+    request: Request
+    traffic: Traffic
+    fluid: Fluid
+    left: float
+    start_s: float
+    since_s: float
+    stands_until_s: float = 0.0
+    rate: float = 0.0
+    busy_gpu_s: float = 0.0
+    held_gpu_s: float = 0.0
+    held_s: float = 0.0
+    version: int = 0
+    preemptions: int = 0
+    moves: int = 0
+    group: tuple[str, ...] = ()
+    pack: int = -1
+    sharers: int = 1
+    state: State | None = None
+    step: Step | None = field(default=None, repr=False)
+    contention: Contention | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.request.name
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it holds."""
+        return len(self.traffic.job.gpus)
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds that are left of it alone, on as many GPUs as it asked for."""
+        return self.left * self.traffic.alone_s * self.gpus / self.request.gpus
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left but rounding."""
+        return self.left <= _ROUNDING * self.request.duration_s / self.traffic.alone_s
+
+    def advance(self, then_s: float, rate: float) -> None:
+        """Let time pass at ``rate`` iterations per second."""
+        seconds = then_s - self.since_s
+        made = rate * seconds
+        self.left -= made
+        self.busy_gpu_s += made * self.traffic.job.compute_s * self.gpus
+        self.held_gpu_s += seconds * self.gpus
+        self.held_s += seconds
+        self.since_s = then_s
+
+    def moved_to(self, traffic: Traffic, fluid: Fluid, now_s: float, pause_s: float) -> RunningJob:
+        """Return the job on other GPUs, after ``pause_s``. What is left is divided over them: weak scaling."""
+        gpus = len(traffic.job.gpus)
+        return RunningJob(
+            self.request, traffic, fluid, self.left * self.gpus / gpus, self.start_s, now_s, now_s + pause_s,
+            busy_gpu_s=self.busy_gpu_s, held_gpu_s=self.held_gpu_s, held_s=self.held_s, preemptions=self.preemptions,
+            moves=self.moves,
+        )  # fmt: skip
+
+    def columns(self, rate: float) -> Floats:
+        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
+        gpus, traffic = self.fluid.weight, self.traffic
+        shares = float(len(self.group) > 1)
+        held = gpus / self.sharers
+        loads = [rate * seconds for seconds in traffic.by_class]
+        intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0
+        busy = gpus * rate * traffic.job.compute_s
+        return np.array([1.0, held, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
+
+    def outcome(self, end_s: float | None) -> JobOutcome:
+        """What is to be said of it at its end, or at that of the replay."""
+        return JobOutcome(
+            self.name, self.request.gpus, self.request.submit_s, self.start_s, end_s, self.request.duration_s,
+            self.busy_gpu_s, self.held_gpu_s, self.held_s, self.preemptions, self.moves,
+        )  # fmt: skip
+
+
+def contention_of(running: Sequence[RunningJob]) -> Contention:
+    """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
+    fluids = tuple(each.fluid for each in running)
+    kept = running[0].contention
+    if kept is None or kept.jobs != fluids:
+        kept = running[0].contention = Contention.of(fluids)
+    return kept

@@ -1,0 +1,101 @@
+"""What a running job loads on which link, from the decision in force. Pure; what does not change is kept by job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from controller.decision import Decision
+from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex, Numbers
+from testbed.fluid.fluids import Fluid
+from topologies.fabric import Path
+from workloads.job import Job
+
+LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
+
+
+class Traffic:
+    """A job on a fabric: its ECMP paths, the links it loads on given paths, and the fluid that stands for it."""
+
+    def __init__(self, job: Job, index: FabricIndex, classes: Numbers, seed: int) -> None:
+        """``classes``: see :func:`link_classes`."""
+        self.job = job
+        self.sends = bool(job.flows)
+        """Whether the job uses the network."""
+        self._index, self._classes = index, classes
+        self._flows = JobIndex(job, index)
+        self.default: Mapping[str, Path] = self._flows.paths(self._flows.hashed_choice(seed)) if job.flows else {}
+        self.alone_s = self._flows.alone.iteration_s
+        """Seconds of an iteration where only the job's own host links bound its communication."""
+        self._lead_s = self._flows.lead_s
+        self._phase = Random(f"{seed}|{job.name}").random()
+        self._flow_names = tuple(flow.id for flow in job.flows)
+        self._followed: Mapping[str, Path] | None = None
+        self._paths: tuple[Path, ...] = ()
+        self._fluid: tuple[tuple[int, float, float], Fluid] | None = None
+        self.loads: Mapping[int, float] = {}
+        self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
+        """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
+
+    def follow(self, decided: Mapping[str, Path]) -> None:
+        """Take the paths of the job's flows from ``decided``, or ECMP's where it lacks them."""
+        if decided is self._followed:
+            return
+        self._followed = decided
+        paths = decided if self._flow_names[0] in decided else self.default
+        wanted = tuple(map(paths.__getitem__, self._flow_names))
+        if wanted != self._paths:
+            self._take(wanted)
+
+    def _take(self, wanted: tuple[Path, ...]) -> None:
+        self._paths, self._fluid = wanted, None
+        self.loads = self._loads(wanted)
+        used: Numbers = np.array(list(self.loads), np.intp)
+        sums = np.bincount(self._classes[used], list(self.loads.values()), minlength=len(LINK_CLASSES) + 1)
+        self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
+
+    def _loads(self, paths: Sequence[Path]) -> dict[int, float]:
+        """Link -> seconds it needs for an iteration's bytes, PCIe to and from NICs included."""
+        numbers = self._index.number
+        counts = [len(path) for path in paths]
+        links: Numbers = np.array([numbers[link] for path in paths for link in path], np.intp)
+        sizes: Floats = np.repeat(self._flows.bytes, counts)
+        pcie, moved = self._flows.pcie_bytes()
+        used, place = np.unique(np.concatenate((links, pcie)), return_inverse=True)
+        total = np.bincount(place, np.concatenate((sizes, moved)))
+        loaded = (total > 0) & (used < self._index.absent)
+        seconds = 8 * total[loaded] / self._index.capacity[used[loaded]]
+        return dict(zip(used[loaded].tolist(), seconds.tolist(), strict=True))
+
+    def fluid(self, decision: Decision, levels: int) -> Fluid:
+        """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
+
+        Without a shift the job stands at a phase of its own, drawn by the seed: jobs do not start together.
+        """
+        job = self.job
+        level = decision.levels.get(job.name, levels - 1)
+        if not decision.levels.keys().isdisjoint(self._flow_names):
+            level = min(decision.level_of(flow, levels - 1) for flow in job.flows)
+        decided_by = (level, decision.periods.get(job.name, 0.0), decision.shifts.get(job.name, 0.0))
+        if self._fluid is None or self._fluid[0] != decided_by:
+            self._fluid = decided_by, self._fluid_at(*decided_by)
+        return self._fluid[1]
+
+    def _fluid_at(self, level: int, period_s: float, shift_s: float) -> Fluid:
+        job = self.job
+        plain = Fluid(job.compute_s, self._lead_s, self.loads, level, float(len(job.gpus)))
+        if period_s <= 0.0:
+            return replace(plain, offset_s=self._phase * plain.period_s)
+        pause_s = max(0.0, period_s - plain.period_s)
+        return replace(plain, pause_s=pause_s, offset_s=(pause_s - shift_s) % (plain.period_s + pause_s))
+
+
+def link_classes(index: FabricIndex) -> Numbers:
+    """Return for each link its place in :data:`LINK_CLASSES`; one behind the last for links of other kinds."""
+    kinds = {"pcie": 0, "host-tor": 1, "tor-agg": 2}
+    links = index.fabric.links
+    return np.array([kinds.get(links[name].kind, len(LINK_CLASSES)) for name in index.number], np.intp)

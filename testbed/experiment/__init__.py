@@ -1,0 +1,1 @@
+"""An experiment as a value: what runs, at which scale."""

@@ -1,0 +1,136 @@
+"""An experiment: a resolved scenario, ready for an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from topologies.fabric import Fabric
+from workloads.build import JobSpec
+from workloads.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How the emulation is shrunk: link rates and messages / ``bandwidth``; pauses and messages x ``time``."""
+
+    bandwidth: float
+    time: float
+    mtu: int = 9000
+
+    def rate(self, bits_per_second: float) -> float:
+        """Emulated rate in bit/s of a link of the scenario."""
+        return bits_per_second / self.bandwidth
+
+    def size(self, size: float) -> float:
+        """Emulated bytes of a message of the scenario."""
+        return size / self.bandwidth * self.time
+
+    def unscale_size(self, size: float) -> float:
+        """Bytes in the scenario's units of ``size`` emulated bytes."""
+        return size * self.bandwidth / self.time
+
+
+UNSCALED: Final = Scale(1.0, 1.0)
+"""Times and sizes as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How long to measure: ``iterations`` per job after ``warmup``, in at most ``limit_s`` undilated seconds.
+
+    ``discard_disturbed``: whatever disturbs the run for a limited time costs it the iterations concerned.
+    """
+
+    iterations: int
+    warmup: int
+    limit_s: float
+    discard_disturbed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFailure:
+    """A cable, named by either of its links, that carries nothing from ``at_s`` to ``until_s`` (None: for good)."""
+
+    link: str
+    at_s: float
+    until_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job that asks a cluster manager for ``spec.gpus`` GPUs at ``spec.start_s``.
+
+    The rest is for parts of managers that ask: its virtual cluster, the bounds of an elastic job, and whether it is
+    content with what is idle.
+    """
+
+    spec: JobSpec
+    virtual_cluster: str = ""
+    least_gpus: int | None = None
+    most_gpus: int | None = None
+    opportunistic: bool = False
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it asks for."""
+        return self.spec.gpus or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Jobs fail and are tried again up to ``retries`` times, drawn by the run's seed.
+
+    :mod:`workloads.traces.job_failures` has the causes.
+
+    Policies against it: ``prerun`` of the first iteration, where user errors show; ``blacklist``: what fails the same
+    way is not tried again; ``end_at``: a share of its iterations at which a job that would pass is ended.
+    """
+
+    retries: int = 4
+    prerun: bool = False
+    blacklist: bool = False
+    end_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Managed:
+    """Jobs that a cluster manager places while the run goes on, and the manager's parts by name.
+
+    ``options``: plug-in point -> options of the part there. ``fates``: None where every job passes at once.
+    """
+
+    submissions: tuple[Submission, ...]
+    queue: str
+    policy: str
+    placer: str
+    capacity: str
+    options: Mapping[str, Mapping[str, object]]
+    fates: Fates | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything an engine needs for one scheduler's run; pure value.
+
+    Either ``jobs`` stand on their GPUs from their arrival to their end, or there are none and those of ``managed``
+    are placed as they come.
+    """
+
+    name: str
+    fabric: Fabric
+    jobs: tuple[Job, ...]
+    scheduler: str
+    scheduler_options: Mapping[str, object]
+    measure: Measure
+    scale: Scale
+    levels: int
+    seed: int
+    failures: tuple[LinkFailure, ...] = ()
+    managed: Managed | None = None
+
+    @property
+    def jobs_come_later(self) -> bool:
+        """Whether jobs come while others run."""
+        return self.managed is not None or any(job.start_s > 0 for job in self.jobs)

@@ -1,0 +1,1 @@
+"""Whether a run can be believed."""

@@ -1,1 +1,0 @@
-"""Flow-level models: rates are computed, no packet is sent."""

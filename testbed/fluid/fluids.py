@@ -1,0 +1,149 @@
+"""Jobs as fluids on links, and the arrays in which :mod:`testbed.fluid.steady_state` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from testbed.fluid.maxmin import Flags, Floats, Integers
+
+FINEST: Final = 256
+"""Iterations of a stretch that are computed one by one; more only as :meth:`Contention.bundles` of them."""
+MUCH: Final = 8.0
+"""Iterations that are so many times as long are no longer like each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fluid:
+    """A job on its links. Seconds per iteration: ``compute_s``, ``lead_s`` of it before communication may start.
+
+    ``loads``: link -> seconds that the link needs for an iteration's bytes. ``level``: 0 is served first.
+    ``pause_s``: what the job waits before each iteration to keep a time shift. ``offset_s``: how far into an
+    iteration, alone, the job stands at time 0. ``weight``: its GPUs.
+    """
+
+    compute_s: float
+    lead_s: float
+    loads: Mapping[int, float]
+    level: int
+    weight: float
+    pause_s: float = 0.0
+    offset_s: float = 0.0
+
+    @property
+    def communication_s(self) -> float:
+        """Seconds of communication alone: those of the most loaded link."""
+        return max(self.loads.values(), default=0.0)
+
+    @property
+    def period_s(self) -> float:
+        """Seconds of an iteration alone."""
+        return self.pause_s + max(self.compute_s, self.lead_s + self.communication_s)
+
+
+@dataclass(frozen=True, eq=False)
+class Contention:
+    """Jobs that share links, as arrays: what stays the same as long as nobody's links, level or pause changes.
+
+    ``starts`` [jobs + 1], ``links`` and ``shares`` are rows by job, as :func:`_shared_links` has them, ``count`` the
+    number of links. ``times`` [jobs, 4]: compute and lead (pause included), communication, offset, in seconds.
+    """
+
+    jobs: tuple[Fluid, ...]
+    starts: Integers
+    links: Integers
+    shares: Floats
+    count: int
+    times: Floats
+    levels: Integers
+    weights: Floats
+
+    @classmethod
+    def of(cls, jobs: Sequence[Fluid]) -> Contention:
+        """Return ``jobs`` as arrays."""
+        times = [[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs]
+        levels = np.array([job.level for job in jobs], np.int64)
+        weights = np.array([job.weight for job in jobs], float)
+        return cls(tuple(jobs), *_shared_links(jobs), np.array(times), levels, weights)
+
+    @cached_property
+    def periods_s(self) -> Floats:
+        """Seconds of an iteration of each job alone."""
+        return np.array([job.period_s for job in self.jobs])
+
+    @cached_property
+    def _alike(self) -> Flags:
+        """[jobs, jobs]: who shares a link with whom and has iterations of like length; everyone with himself."""
+        jobs = len(self.jobs)
+        uses = np.zeros((jobs, self.links.max(initial=0) + 1), np.float32)
+        uses[np.repeat(np.arange(jobs), np.diff(self.starts)), self.links] = 1.0
+        ratios = self.periods_s[:, None] / self.periods_s
+        return (uses @ uses.T > 0.0) & (ratios < MUCH) & (ratios * MUCH > 1.0) | np.eye(jobs, dtype=np.bool_)
+
+    def bundles(self, one_by_one: Flags, stretch_s: float) -> Floats:
+        """How many iterations of each job are taken as one, so many times as long; mostly 1.
+
+        What lies between iterations of milliseconds and of seconds does not depend on how short the short ones are,
+        only on their shares of compute and communication. Jobs that share links and have like iterations are taken
+        alike, so that time shifts between them stay what they are. Those that take turns on GPUs, ``one_by_one``, are
+        taken so.
+        """
+        most = np.where(one_by_one, 0.0, stretch_s / FINEST / self.periods_s)
+        while True:  # over all whom like iterations join, directly or through others
+            least = np.where(self._alike, most, inf).min(axis=1)
+            if np.array_equal(least, most):
+                return np.maximum(1.0, np.floor(most))
+            most = least
+
+
+def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, int]:
+    """Links that several jobs use, in rows by job: starts [jobs + 1], link numbers, shares at full speed; their count.
+
+    Of links with the same users only those matter that are not less loaded by everyone than another.
+    """
+    groups: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
+    for users, shares in _users_of_links(jobs):
+        groups.setdefault(tuple(users), set()).add(tuple(shares))
+    rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
+    count = 0
+    for members, kinds in groups.items():
+        for largest in _largest(kinds):
+            for number, share in zip(members, largest, strict=True):
+                rows[number].append((count, share))
+            count += 1
+    starts = np.cumsum([0, *(len(row) for row in rows)])
+    flat = [pair for row in rows for pair in row]
+    return starts, np.array([link for link, _ in flat], np.int64), np.array([share for _, share in flat]), count
+
+
+def _users_of_links(jobs: Sequence[Fluid]) -> Iterable[tuple[list[int], list[float]]]:
+    """Of each link that several jobs load: who, and their shares of it at full speed; in order of first users."""
+    counts = [len(job.loads) for job in jobs]
+    links = np.fromiter(chain.from_iterable(job.loads for job in jobs), np.int64, sum(counts))
+    loads = np.fromiter(chain.from_iterable(job.loads.values() for job in jobs), float, sum(counts))
+    numbers = np.repeat(np.arange(len(jobs)), counts)
+    loaded = loads > 0
+    several = loaded & (np.bincount(links[loaded], minlength=links.max(initial=0) + 1) > 1)[links]
+    shares = loads[several] / np.array([job.communication_s for job in jobs])[numbers[several]]
+    found: dict[int, tuple[list[int], list[float]]] = {}
+    for link, number, share in zip(links[several].tolist(), numbers[several].tolist(), shares.tolist(), strict=True):
+        users = found.setdefault(link, ([], []))
+        users[0].append(number)
+        users[1].append(share)
+    return found.values()
+
+
+def _largest(kinds: set[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Those that no other one is at least as large as, everywhere."""
+    ordered = sorted(kinds, reverse=True)
+    kept: list[tuple[float, ...]] = []
+    for shares in ordered:
+        if not any(all(mine <= its for mine, its in zip(shares, other, strict=True)) for other in kept):
+            kept.append(shares)
+    return kept

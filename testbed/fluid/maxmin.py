@@ -1,0 +1,153 @@
+"""Rates of flows under strict priority, max-min fair inside a level; compiled.
+
+A level gets what the levels above leave. Inside a level all rates rise together, and a flow stops
+where a link of its way is full or its own limit is reached. A flow that forwards what another brings
+cannot be faster than that one once it has caught up with it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.fluid.compiled import compiled
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FULL = 1e-9
+"""Share of a link's capacity, or of a limit, that counts as rounding."""
+
+
+@compiled
+def rise_together(
+    growing: Flags, ways: Integers, bounds: Floats, capacity: Floats, free: Floats, out: Floats, users: Integers
+) -> None:
+    """Raise ``out`` of the ``growing`` flows until a link is full or one of their ``bounds`` is reached.
+
+    ``ways`` [flows, hops]: link numbers, -1 behind the end. ``free`` [links] falls accordingly; ``users`` [links]
+    is room to count in.
+    """
+    users[:] = 0
+    rise = np.inf
+    for flow in range(len(growing)):
+        if growing[flow]:
+            rise = min(rise, bounds[flow] - out[flow])
+            for link in ways[flow]:
+                if link >= 0:
+                    users[link] += 1
+    for link in range(len(capacity)):
+        if users[link] > 0:
+            rise = min(rise, free[link] / users[link])
+    rise = max(rise, 0.0)
+    for link in range(len(capacity)):
+        free[link] -= rise * users[link]
+    for flow in range(len(growing)):
+        if growing[flow]:
+            out[flow] += rise
+
+
+@compiled
+def stop_the_full(growing: Flags, ways: Integers, bounds: Floats, capacity: Floats, free: Floats, out: Floats) -> int:
+    """Let flows that are bounded or on a full link grow no more; return how many that are."""
+    stopped = 0
+    for flow in range(len(growing)):
+        if growing[flow]:
+            stops = out[flow] >= bounds[flow] * (1.0 - FULL)
+            for link in ways[flow]:
+                if link >= 0 and free[link] <= FULL * capacity[link]:
+                    stops = True
+            if stops:
+                growing[flow] = False
+                stopped += 1
+    return stopped
+
+
+@compiled
+def stop_followers(growing: Flags, after: Integers, out: Floats) -> int:
+    """Let flows grow no more whose leader does not; return how many that are. What they follow has the same rate."""
+    stopped, again = 0, True
+    while again:
+        again = False
+        for flow in range(len(growing)):
+            leader = after[flow]
+            if growing[flow] and leader >= 0 and not growing[leader] and out[flow] >= out[leader] * (1.0 - FULL):
+                growing[flow] = False
+                stopped += 1
+                again = True
+    return stopped
+
+
+@compiled
+def fill(
+    sending: Flags, levels: Integers, ways: Integers, limits: Floats, after: Integers, capacity: Floats, out: Floats
+) -> None:
+    """Write into ``out`` [flows] the rates of the flows that are ``sending``, 0 for the others; units of ``capacity``.
+
+    ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; ``after`` [flows]
+    names the leader that a flow has caught up with, -1 for none.
+    """
+    free = capacity.copy()
+    users = np.zeros(len(capacity), np.int64)
+    growing = np.zeros(len(sending), np.bool_)
+    waiting = sending.copy()
+    bounds = limits.copy()
+    out[:] = 0.0
+    while True:
+        level = np.int64(2**62)
+        for flow in range(len(sending)):
+            if waiting[flow] and levels[flow] < level:
+                level = levels[flow]
+        left = 0
+        for flow in range(len(sending)):
+            growing[flow] = waiting[flow] and levels[flow] == level
+            if growing[flow]:
+                left += 1
+                waiting[flow] = False
+        if left == 0:
+            return
+        for flow in range(len(sending)):
+            leader = after[flow]
+            if growing[flow] and leader >= 0 and not growing[leader] and not waiting[leader]:
+                bounds[flow] = min(bounds[flow], out[leader])
+        while left > 0:
+            rise_together(growing, ways, bounds, capacity, free, out, users)
+            left -= stop_the_full(growing, ways, bounds, capacity, free, out)
+            left -= stop_followers(growing, after, out)
+
+
+@compiled
+def follow(sending: Flags, after: Integers, limits: Floats, out: Floats) -> bool:
+    """Lower flows to the rate of a leader (``after`` [flows], -1: none) at a lower level; return whether one was.
+
+    Their ``limits`` are lowered with them.
+    """
+    lowered = False
+    again = True
+    while again:
+        again = False
+        for flow in range(len(sending)):
+            if sending[flow] and after[flow] >= 0:
+                first = out[after[flow]]
+                if out[flow] > first * (1.0 + FULL):
+                    out[flow] = first
+                    limits[flow] = first
+                    lowered = again = True
+    return lowered
+
+
+@compiled
+def rates(
+    sending: Flags, levels: Integers, ways: Integers, limits: Floats, after: Integers, capacity: Floats, out: Floats
+) -> None:
+    """Write into ``out`` the rates of all flows; ``after`` names for those that have caught up whom they follow.
+
+    Leaders and followers of one level rise together. Where a leader is at a lower level, what its follower leaves
+    unused goes to others in a new filling, at most once for each flow.
+    """
+    bounded = limits.copy()
+    for _ in range(len(sending) + 1):
+        fill(sending, levels, ways, bounded, after, capacity, out)
+        if not follow(sending, after, bounded, out):
+            return

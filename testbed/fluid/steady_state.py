@@ -1,0 +1,94 @@
+"""What jobs that share links settle down to: iterations per second in the long run, without stepping through weeks.
+
+The jobs are the fluids of :mod:`testbed.fluid.periodic`. As long as nobody comes or goes they repeat, in
+the long run, the same pattern; so a stretch of it is computed, doubled until its average stands
+still, and the average holds for the rest. Averages weigh the middle of the stretch most (a triangle),
+so that iterations cut at its ends do not matter. Any number of jobs; the loop over events is
+:mod:`testbed.fluid.steady_state_kernel`. Jobs that share GPUs compute one at a time, whoever asked first, as
+:mod:`workloads.iteration.shared_gpus` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from testbed.fluid.fluids import Contention, Fluid
+from testbed.fluid.maxmin import Floats, Integers
+from testbed.fluid.periodic import SLACK_S, state_at_start
+from testbed.fluid.steady_state_kernel import run
+
+FIRST_PERIODS: Final = 8
+"""Iterations of the slowest job, alone, in the first stretch."""
+MOST_DOUBLINGS: Final = 6
+State = tuple[float, float, float]
+"""What is left of an iteration: seconds of compute, seconds of the lead in it, and the share of communication."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Iterations per second of each job, the seconds that were computed to know it, and where the jobs stand then.
+
+    ``lasting``: these are long-run rates, not averages over just ``horizon_s``.
+    """
+
+    rates: tuple[float, ...]
+    horizon_s: float
+    states: tuple[State, ...]
+    lasting: bool
+
+
+def settle(
+    jobs: Sequence[Fluid] | Contention,
+    horizon_s: float | None = None,
+    states: Sequence[State | None] = (),
+    limit_s: float = inf,
+    packs: Sequence[int] = (),
+) -> Settled:
+    """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on.
+
+    ``states`` say where the jobs stand at 0; None, or no states, for one that stands where its ``offset_s`` says.
+    No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
+    ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares with nobody.
+    """
+    if limit_s <= 0.0:
+        raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
+    on = jobs if isinstance(jobs, Contention) else Contention.of(jobs)
+    count = len(on.jobs)
+    pack = _packs(packs, count)
+    first, bundles, doublings = horizon_s, np.ones(count), 0
+    if first is None:
+        first, doublings = FIRST_PERIODS * float(on.periods_s.max()), MOST_DOUBLINGS
+        bundles = on.bundles(pack >= 0, min(first, limit_s))
+    times = on.times * bundles[:, None]
+    rates = np.zeros(count)
+    left = _state(times, bundles, states)
+    reached = run(
+        left, times, on.starts, on.links, on.shares, on.count, on.levels, on.weights, pack,
+        first, limit_s, doublings, rates,
+    )  # fmt: skip
+    lasting = horizon_s is None and reached < limit_s - SLACK_S
+    left[:2] /= bundles
+    left[2] = np.divide(left[2], times[:, 2], out=np.zeros(count), where=times[:, 2] > 0)
+    return Settled(tuple((rates * bundles).tolist()), reached, tuple(zip(*left.tolist(), strict=True)), lasting)
+
+
+def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Floats:
+    """What is left of each job's iteration [3, jobs]: as ``states`` have it, or the offset in ``times``."""
+    left = state_at_start(times)
+    for number, state in enumerate(states):
+        if state is not None:
+            whole = (bundles[number], bundles[number], times[number, 2])
+            left[:, number] = np.minimum(np.array(state) * whole, times[number, :3])
+    return left
+
+
+def _packs(packs: Sequence[int], jobs: int) -> Integers:
+    """The packs by job, numbered from 0; -1 for jobs that share with nobody here."""
+    given = list(packs) or [-1] * jobs
+    shared = [pack for pack in dict.fromkeys(given) if pack >= 0 and given.count(pack) > 1]
+    return np.array([shared.index(pack) if pack in shared else -1 for pack in given], np.int64)

@@ -1,0 +1,375 @@
+"""The compiled loop over events behind :mod:`testbed.fluid.steady_state`: jobs compute, send, wait and begin anew.
+
+Arrays are by job; what happens to one touches only those that it shares links or GPUs with.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from testbed.fluid.compiled import compiled
+from testbed.fluid.maxmin import Flags, Floats, Integers
+from testbed.fluid.periodic import SLACK_S
+
+TOLERANCE: Final = 1e-3
+"""A stretch twice as long must move the busy GPUs by less than this share of all."""
+_FULL: Final = 1e-12
+
+Turns = tuple[Integers, Flags, Floats, Integers]
+"""What :func:`turns_at_start` returns."""
+Users = tuple[Integers, Integers, Floats]
+"""What :func:`users_of` returns."""
+
+
+@compiled
+def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> Users:
+    """Return who uses which share of a link, in rows by link: starts [count + 1], jobs and shares."""
+    rows = np.zeros(count + 1, np.int64)
+    for link in links:
+        rows[link + 1] += 1
+    for link in range(count):
+        rows[link + 1] += rows[link]
+    at, jobs, parts = rows[:count].copy(), np.zeros(len(links), np.int64), np.zeros(len(links))
+    for job in range(len(starts) - 1):
+        for place in range(starts[job], starts[job + 1]):
+            link = links[place]
+            jobs[at[link]], parts[at[link]] = job, shares[place]
+            at[link] += 1
+    return rows, jobs, parts
+
+
+@compiled
+def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
+    """Return who shares a link with whom, in rows by job: starts [jobs + 1] and jobs."""
+    jobs = len(starts) - 1
+    uses = np.zeros((count, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            uses[links[place], job] = True
+    near = np.zeros((jobs, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            near[job] |= uses[links[place]]
+        near[job, job] = False
+    rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
+    for job in range(jobs):
+        rows[job + 1] = rows[job]
+        for other in range(jobs):
+            if near[job, other]:
+                others[rows[job + 1]] = other
+                rows[job + 1] += 1
+    return rows, others
+
+
+@compiled
+def touched(
+    changed: Integers, sending: Flags, last: Flags, near: tuple[Integers, Integers], levels: Integers, rank: Integers,
+    inside: Flags, out: Integers,
+) -> int:  # fmt: skip
+    """Write into ``out`` who sends and may feel that one of ``changed`` began or ended; return how many.
+
+    Those are reached over links of jobs that send, from each only those of its own and of lower levels. They are in the
+    order of ``rank``, and ``inside`` says who they are; all of it is False before. ``last`` is brought up to date.
+    """
+    rows, others = near
+    count = 0
+    for job in changed:
+        if sending[job] != last[job]:
+            last[job] = sending[job]
+            inside[job] = True
+            out[count] = job
+            count += 1
+    done = 0
+    while done < count:
+        from_job = out[done]
+        done += 1
+        for job in others[rows[from_job] : rows[from_job + 1]]:
+            if sending[job] and not inside[job] and levels[job] >= levels[from_job]:
+                inside[job] = True
+                out[count] = job
+                count += 1
+    kept = 0
+    for place in range(count):
+        job = out[place]
+        if not sending[job]:
+            inside[job] = False
+        else:
+            at = kept
+            while at > 0 and rank[out[at - 1]] > rank[job]:
+                out[at] = out[at - 1]
+                at -= 1
+            out[at] = job
+            kept += 1
+    return kept
+
+
+@compiled
+def speeds(
+    who: Integers, inside: Flags, speed: Floats, starts: Integers, links: Integers, shares: Floats, users: Users,
+    free: Floats, wanted: Floats, levels: Integers, growing: Integers, out: Floats,
+) -> None:  # fmt: skip
+    """Write the speeds, 0 to 1, of the jobs ``who``, in order of their level, into their places of ``out``.
+
+    Strict between levels, max-min fair inside one; others keep their ``speed``, which takes its part of links first.
+    ``inside`` says who ``who`` are. ``free`` and ``wanted`` [links] and ``growing`` [jobs] are room to compute in;
+    ``wanted`` holds zeros, before and after.
+    """
+    rows, others, parts = users
+    for job in who:
+        for link in links[starts[job] : starts[job + 1]]:
+            left_over = 1.0
+            for place in range(rows[link], rows[link + 1]):
+                if not inside[others[place]]:
+                    left_over -= parts[place] * speed[others[place]]
+            free[link] = left_over
+    first = 0
+    while first < len(who):
+        level, left = levels[who[first]], 0
+        while first < len(who) and levels[who[first]] == level:
+            growing[left] = who[first]
+            left += 1
+            first += 1
+        if left == 1:
+            job = growing[0]
+            out[job] = fill(job, starts, links, shares, free)
+            continue
+        reached = 0.0
+        while left > 0:
+            reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
+            still = 0
+            for job in growing[:left]:
+                stops = reached >= 1.0 - _FULL
+                for link in links[starts[job] : starts[job + 1]]:
+                    stops = stops or free[link] <= _FULL
+                if stops:
+                    out[job] = reached
+                else:
+                    growing[still] = job
+                    still += 1
+            left = still
+
+
+@compiled
+def fill(job: int, starts: Integers, links: Integers, shares: Floats, free: Floats) -> float:
+    """Return the speed, 1 at most, at which a job alone at its level fills a link; ``free`` falls accordingly."""
+    speed = 1.0
+    for place in range(starts[job], starts[job + 1]):
+        if shares[place] > 0.0:
+            speed = min(speed, free[links[place]] / shares[place])
+    speed = max(speed, 0.0)
+    for place in range(starts[job], starts[job + 1]):
+        free[links[place]] -= speed * shares[place]
+    return speed
+
+
+@compiled
+def rise_together(
+    growing: Integers, starts: Integers, links: Integers, shares: Floats, free: Floats, wanted: Floats, most: float
+) -> float:
+    """Return by how much, ``most`` at most, the speeds of all jobs ``growing`` can rise until a link is full.
+
+    ``free`` falls accordingly.
+    """
+    rise = most
+    for job in growing:
+        for place in range(starts[job], starts[job + 1]):
+            wanted[links[place]] += shares[place]
+    for job in growing:
+        for link in links[starts[job] : starts[job + 1]]:
+            if wanted[link] > 0.0:
+                rise = min(rise, free[link] / wanted[link])
+    rise = max(rise, 0.0)
+    for job in growing:
+        for link in links[starts[job] : starts[job + 1]]:
+            free[link] -= rise * wanted[link]
+            wanted[link] = 0.0
+    return rise
+
+
+@compiled
+def that_change(who: Integers, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
+    """Write into ``out`` those of ``who`` that get another speed; return how many. ``inside`` is False afterwards."""
+    count = 0
+    for job in who:
+        inside[job] = False
+        if fresh[job] != speed[job]:
+            out[count] = job
+            count += 1
+    return count
+
+
+@compiled
+def those_due(due: Floats, now: float, out: Integers) -> int:
+    """Write into ``out`` the jobs to which something happens now; return how many."""
+    count = 0
+    for job in range(len(due)):
+        if due[job] <= now + SLACK_S:
+            out[count] = job
+            count += 1
+    return count
+
+
+@compiled
+def expect(who: Integers, now: float, left: Floats, waits: Flags, speed: Floats, due: Floats) -> None:
+    """Write into ``due`` [jobs] when the next part (compute, lead, communication) of each of ``who`` ends, if any."""
+    for job in who:
+        step = np.inf
+        if left[0, job] > 0.0 and not waits[job]:
+            step = left[0, job]
+        if left[1, job] > 0.0 and not waits[job]:
+            step = min(step, left[1, job])
+        if speed[job] > 0.0:
+            step = min(step, left[2, job] / speed[job])
+        due[job] = now + step
+
+
+@compiled
+def bring_to(
+    now: float, who: Integers, left: Floats, times: Floats, speed: Floats, turns: Turns, since: Floats, sums: Floats
+) -> None:
+    """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended begins anew.
+
+    ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them. Whoever has computed gives
+    shared GPUs back, and asks for them again for the next iteration.
+    """
+    pack, waits, asked, holder = turns
+    for job in who:
+        step = now - since[job]
+        if left[0, job] > 0.0 and not waits[job]:
+            part = step / times[job, 0]
+            sums[0, job] += part
+            sums[1, job] += part * (since[job] + 0.5 * step)
+            for row in range(2):
+                left[row, job] -= step
+                if left[row, job] <= SLACK_S:
+                    left[row, job] = 0.0
+            if pack[job] >= 0 and left[0, job] <= 0.0:
+                holder[pack[job]] = -1
+        if speed[job] > 0.0:
+            left[2, job] -= step * speed[job]
+            if left[2, job] <= SLACK_S:
+                left[2, job] = 0.0
+        if left[0, job] <= 0.0 and left[2, job] <= 0.0:
+            for row in range(3):
+                left[row, job] = times[job, row]
+            if pack[job] >= 0:
+                waits[job] = True
+                asked[job] = now
+        since[job] = now
+
+
+@compiled
+def grant(now: float, turns: Turns, since: Floats, ready: Integers, count: int) -> int:
+    """Let GPUs on which nobody computes serve whoever asked first, and add those to the ``count`` that are ready."""
+    pack, waits, asked, holder = turns
+    for place in range(len(holder)):
+        if holder[place] < 0:
+            first = -1
+            for job in range(len(pack)):
+                if pack[job] == place and waits[job] and (first < 0 or asked[job] < asked[first]):
+                    first = job
+            if first >= 0:
+                holder[place] = first
+                waits[first] = False
+                since[first] = now
+                if not (ready[:count] == first).any():
+                    ready[count] = first
+                    count += 1
+    return count
+
+
+@compiled
+def turns_at_start(left: Floats, times: Floats, pack: Integers) -> Turns:
+    """Return by job its pack, whether it waits for its GPUs and since when; by pack who has them: nobody yet.
+
+    Whoever is furthest into its iteration asked first.
+    """
+    jobs = len(pack)
+    waits, asked = np.zeros(jobs, np.bool_), np.zeros(jobs)
+    for job in range(jobs):
+        if pack[job] >= 0 and left[0, job] > 0.0:
+            waits[job] = True
+            asked[job] = left[0, job] / times[job, 0] - 1.0
+    return pack, waits, asked, np.full(pack.max() + 1, -1)
+
+
+@compiled
+def wish(who: Integers, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats) -> bool:
+    """Write into ``sending`` whether each of ``who`` wants its links, and stop those that do not; return any change."""
+    changed = False
+    for job in who:
+        sending[job] = left[1, job] <= 0.0 < left[2, job] and not waits[job]
+        if not sending[job]:
+            speed[job] = 0.0
+        changed = changed or sending[job] != last[job]
+    return changed
+
+
+@compiled
+def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
+    """Write into ``rates`` the averages over 0 .. ``now``, weights rising to the middle and falling after it."""
+    for job in range(len(rates)):
+        falling = now * (sums[0, job] - half[0, job]) - (sums[1, job] - half[1, job])
+        rates[job] = 4.0 * (half[1, job] + falling) / now**2
+
+
+@compiled
+def run(
+    left: Floats,
+    times: Floats,
+    starts: Integers,
+    links: Integers,
+    shares: Floats,
+    count: int,
+    levels: Integers,
+    weights: Floats,
+    pack: Integers,
+    first_s: float,
+    limit_s: float,
+    doublings: int,
+    rates: Floats,
+) -> float:
+    """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
+
+    ``left`` [3, jobs]: what is left of each iteration, at the beginning and, afterwards, at the end. ``times``
+    [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
+    """
+    jobs = len(levels)
+    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels))
+    users = users_of(starts, links, shares, count)
+    speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
+    sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
+    sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
+    everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
+    since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
+    turns = turns_at_start(left, times, pack)
+    waits = turns[1]
+    now, end, before = 0.0, min(first_s, limit_s), -1.0
+    while True:
+        while now < end - SLACK_S:
+            some = those_due(due, now, ready)
+            bring_to(now, ready[:some], left, times, speed, turns, since, sums)
+            some = grant(now, turns, since, ready, some)
+            changed = wish(ready[:some], left, waits, sending, last, speed)
+            expect(ready[:some], now, left, waits, speed, due)
+            if changed:
+                who = anew[: touched(ready[:some], sending, last, near, levels, rank, inside, anew)]
+                speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
+                who = room[: that_change(who, inside, speed, fresh, room)]
+                bring_to(now, who, left, times, speed, turns, since, sums)
+                speed[who] = fresh[who]
+                expect(who, now, left, waits, speed, due)
+            now = min(end, due.min())
+        bring_to(now, everybody, left, times, speed, turns, since, sums)
+        if end == first_s or end >= limit_s:
+            rates[:] = sums[0] / now
+        else:
+            weighted(sums, half, now, rates)
+        busy = (weights * rates * times[:, 0]).sum()
+        stands_still = abs(busy - before) < TOLERANCE * weights.sum()
+        if doublings == 0 or stands_still or end >= limit_s:
+            return now
+        half[:] = sums
+        before, end, doublings = busy, min(2.0 * end, limit_s), doublings - 1

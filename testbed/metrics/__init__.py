@@ -1,0 +1,1 @@
+"""What runs are judged by: metrics of jobs and managers, the summary, and checks on it."""

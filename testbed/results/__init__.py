@@ -1,0 +1,1 @@
+"""What a run leaves: its record, and its directory."""

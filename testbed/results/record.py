@@ -1,0 +1,133 @@
+"""What an engine hands back: raw rows in the scenario's own units (undilated seconds, unscaled bytes).
+
+Rows are raw enough to recompute every summary from them. Times count from the start of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from controller.decision import Decision
+from testbed.results.job_outcome import JobOutcome
+from workloads.job import Job
+
+Verdict = Literal["ok", "degraded", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRow:
+    """One iteration of one GPU.
+
+    ``compute_s`` busy time; ``communication_s`` from the first message allowed to the last received
+    (overlapped or not); ``exposed_s`` idle while communicating, all peers ready; ``straggler_s``
+    idle while a peer was not ready; what is left of ``end_s - start_s`` is waiting for the job's time
+    shift, at the beginning, or for GPUs that compute for another job.
+    """
+
+    job: str
+    gpu: str
+    iteration: int
+    start_s: float
+    compute_s: float
+    communication_s: float
+    exposed_s: float
+    straggler_s: float
+    end_s: float
+    disturbed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """Bytes one directed link sent at one level since the previous sample, and what waited at ``time_s``."""
+
+    time_s: float
+    link: str
+    level: int
+    bytes: float
+    queued_bytes: float
+    drops: int
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """A decision, when it came into force and why (``arrival of gpt``)."""
+
+    time_s: float
+    cause: str
+    decision: Decision
+    confirmed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that was not as it should be: what, on which ``links`` (where it is about links), and when.
+
+    ``kind``: ``cpu`` (the run's own load), ``neighbours`` (other processes, other guests), ``timer``,
+    ``standstill``, ``wait`` (for a CPU), ``quota`` (of a control group), ``rate``, ``order`` (of levels),
+    ``setting``, ``path``, ``mark``, ``loss`` or ``short`` (too few iterations). Undilated seconds of the run.
+    ``discarded``: the iterations that it touched are left out as disturbed, it does not count in the verdict.
+    """
+
+    kind: str
+    from_s: float
+    to_s: float
+    what: str
+    links: tuple[str, ...] = ()
+    discarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """The verdict on a run and the evidence it rests on. The flow engine is always ``ok``."""
+
+    verdict: Verdict = "ok"
+    reasons: tuple[str, ...] = ()
+    min_idle_cpu: float = 1.0
+    max_timer_lateness_s: float = 0.0
+    link_rate_error: float = 0.0
+    unintended_drops: int = 0
+    retransmits: int = 0
+    stolen_cpu: float = 0.0
+    machine_caused: bool = False
+    findings: tuple[Finding, ...] = ()
+    max_run_delay: float = 0.0
+    lower_level_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The measured part of a run of one job, warm-up excluded."""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class ManagedRecord:
+    """What a cluster manager made of its jobs: every stint (a job of its own), and what became of each job.
+
+    ``stints_of``: job -> names of its stints, in order. ``refused``: job -> why it could never start.
+    """
+
+    stints: tuple[Job, ...]
+    stints_of: Mapping[str, tuple[str, ...]]
+    outcomes: tuple[JobOutcome, ...]
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One scheduler's run; ``managed`` where a cluster manager placed its jobs."""
+
+    scheduler: str
+    engine: str
+    duration_s: float
+    windows: dict[str, Window]
+    iterations: tuple[IterationRow, ...]
+    links: tuple[LinkRow, ...]
+    decisions: tuple[DecisionRow, ...]
+    fidelity: Fidelity = field(default_factory=Fidelity)
+    environment: dict[str, object] = field(default_factory=dict)
+    managed: ManagedRecord | None = None

@@ -1,0 +1,70 @@
+"""Experiments, decisions and runs as JSON-ready values and back, in the form of :mod:`controller.service.json_codec`.
+
+What goes back in may raise ``ValueError``, ``KeyError`` or ``TypeError``, which the reader of a file
+turns into one clear line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from controller.decision import Decision
+from controller.service.json_codec import decode, encode
+from testbed.experiment.experiment import Experiment
+from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
+
+_SCHEDULER: Final = {"scheduler": "", "scheduler_options": {}}
+_OWN_KEYS: Final = ("time_s", "cause", "confirmed_s")
+
+
+def experiment_to(experiment: Experiment) -> dict[str, Any]:
+    """Everything of an experiment but its scheduler."""
+    return {key: value for key, value in encode(experiment).items() if key not in _SCHEDULER}
+
+
+def experiment_from(document: Mapping[str, Any]) -> Experiment:
+    """The experiment back; its scheduler is empty."""
+    return decode(Experiment, {**document, **_SCHEDULER}, "experiment")
+
+
+def decision_row_to(row: DecisionRow) -> dict[str, Any]:
+    """A decision with its time and cause, as in ``decisions.json``."""
+    return {**{key: getattr(row, key) for key in _OWN_KEYS}, **encode(row.decision)}
+
+
+def decision_row_from(document: Mapping[str, Any]) -> DecisionRow:
+    """The decision back."""
+    columns = {key: value for key, value in document.items() if key not in _OWN_KEYS}
+    own = {key: document[key] for key in _OWN_KEYS}
+    return DecisionRow(**own, decision=decode(Decision, columns, "decision"))
+
+
+def run_to(record: RunRecord) -> dict[str, Any]:
+    """What a record holds beside its rows and decisions."""
+    rest = {"windows": record.windows, "fidelity": record.fidelity, "environment": record.environment}
+    head = {"scheduler": record.scheduler, "engine": record.engine, "duration_s": record.duration_s}
+    managed = {} if record.managed is None else {"managed": encode(record.managed)}
+    return {**head, **{key: encode(value) for key, value in rest.items()}, **managed}
+
+
+def run_from(
+    document: Mapping[str, Any],
+    *,
+    iterations: Sequence[IterationRow],
+    links: Sequence[LinkRow],
+    decisions: Sequence[DecisionRow],
+) -> RunRecord:
+    """The record back from its parts."""
+    return RunRecord(
+        scheduler=decode(str, document["scheduler"], "scheduler"),
+        engine=decode(str, document["engine"], "engine"),
+        duration_s=decode(float, document["duration_s"], "duration_s"),
+        windows=decode(dict[str, Window], document["windows"], "windows"),
+        iterations=tuple(iterations),
+        links=tuple(links),
+        decisions=tuple(decisions),
+        fidelity=decode(Fidelity, document["fidelity"], "fidelity"),
+        environment=decode(dict[str, object], document["environment"], "environment"),
+        managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
+    )

@@ -1,0 +1,103 @@
+"""Rows of a run as CSV text and back: ``iterations.csv`` and ``links.csv``.
+
+Times in seconds from the start of the run, sizes in bytes. Numbers are written so that reading
+gives back the very same ones.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from testbed.results.record import IterationRow, LinkRow
+
+ITERATION_COLUMNS: Final[Mapping[str, type]] = {
+    "job": str,
+    "gpu": str,
+    "iteration": int,
+    "start_s": float,
+    "compute_s": float,
+    "communication_s": float,
+    "exposed_s": float,
+    "end_s": float,
+    "straggler_s": float,
+    "disturbed": bool,
+}
+LINK_COLUMNS: Final[Mapping[str, type]] = {
+    "time_s": float,
+    "link": str,
+    "level": int,
+    "bytes": float,
+    "queued_bytes": float,
+    "drops": int,
+}
+
+_Row = TypeVar("_Row")
+_FLAGS: Final = {"0": False, "1": True}
+
+
+class RowError(ValueError):
+    """A line that is no row; ``line`` counts from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def iterations_to_csv(rows: Iterable[IterationRow]) -> str:
+    """The text of ``iterations.csv``."""
+    return _to_csv(rows, ITERATION_COLUMNS)
+
+
+def links_to_csv(rows: Iterable[LinkRow]) -> str:
+    """The text of ``links.csv``."""
+    return _to_csv(rows, LINK_COLUMNS)
+
+
+def iterations_from_csv(text: str) -> tuple[IterationRow, ...]:
+    """The rows of ``iterations.csv``; :class:`RowError` names the first line that is none."""
+    return _from_csv(text, ITERATION_COLUMNS, lambda values: IterationRow(**values))
+
+
+def links_from_csv(text: str) -> tuple[LinkRow, ...]:
+    """The rows of ``links.csv``; :class:`RowError` names the first line that is none."""
+    return _from_csv(text, LINK_COLUMNS, lambda values: LinkRow(**values))
+
+
+def _to_csv(rows: Iterable[object], columns: Mapping[str, type]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(_cell(getattr(row, name), kind) for name, kind in columns.items())
+    return stream.getvalue()
+
+
+def _cell(value: Any, kind: type) -> str:
+    if kind is float:
+        return repr(float(value))
+    return str(int(value)) if kind in (int, bool) else str(value)
+
+
+def _from_csv(text: str, columns: Mapping[str, type], build: Callable[[dict[str, Any]], _Row]) -> tuple[_Row, ...]:
+    reader = csv.reader(io.StringIO(text))
+    header = next(reader, [])
+    if header != list(columns):
+        raise RowError(1, f"the columns are '{','.join(header)}' and not '{','.join(columns)}'")
+    rows = []
+    for cells in reader:
+        if len(cells) != len(columns):
+            raise RowError(reader.line_num, f"{len(cells)} cells instead of {len(columns)}")
+        try:
+            rows.append(
+                build({name: _value(cell, kind) for (name, kind), cell in zip(columns.items(), cells, strict=True)})
+            )
+        except (ValueError, KeyError) as error:
+            raise RowError(reader.line_num, f"not a row ({error})") from error
+    return tuple(rows)
+
+
+def _value(cell: str, kind: type) -> object:
+    return _FLAGS[cell] if kind is bool else kind(cell)

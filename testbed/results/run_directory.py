@@ -1,0 +1,246 @@
+"""The directory of a run: what is written while it runs, and read back afterwards.
+
+A kill at any moment leaves the directory either complete or plainly marked: the file ``UNFINISHED``
+is in it from its first moment and is removed last, and every file appears whole under its name
+(written beside it, then renamed). The files and their columns are contracts; columns that are ours
+come after the agreed ones, and two files more than agreed make the directory self-contained:
+
+``experiment.json``         fabric, jobs, scale, levels, seed: what the summary is computed with
+``<scheduler>/run.json``    duration, windows, fidelity and environment of that run
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from testbed.errors import BadInputError, RunFailedError
+from testbed.experiment.experiment import Experiment
+from testbed.results import row_files
+from testbed.results.chrome_trace import trace_events
+from testbed.results.record import RunRecord
+from testbed.results.record_json import (
+    decision_row_from,
+    decision_row_to,
+    experiment_from,
+    experiment_to,
+    run_from,
+    run_to,
+)
+
+UNFINISHED: Final = "UNFINISHED"
+_Value = TypeVar("_Value")
+
+
+class RunDirectory:
+    """One run's directory; made by :meth:`create`, found again by :meth:`open`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, parent: Path, scenario: str, *, now: float | None = None) -> RunDirectory:
+        """Make ``parent/<scenario>-<YYYYmmdd-HHMMSS>``, marked unfinished; a suffix keeps it unique.
+
+        ``now`` is seconds since the epoch. Raises ``RunFailedError`` if it cannot be made.
+        """
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+        name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', scenario)}-{stamp}"
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            # The marker is in place before the directory has its name, so there is no moment without it.
+            draft = Path(tempfile.mkdtemp(prefix=f".unfinished-{name}-", dir=parent))
+            draft.chmod(0o755)
+            (draft / UNFINISHED).write_text("This run has not finished; what is here is not complete.\n", "utf-8")
+            return cls(_rename_to_free_name(draft, parent / name))
+        except OSError as error:
+            raise RunFailedError(f"{parent}: cannot make a run directory: {error.strerror or error}") from error
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """The finished run in ``path``; ``BadInputError`` if there is none or it did not finish."""
+        if not path.is_dir():
+            raise BadInputError(f"{path}: no such directory, expected the directory of a run")
+        if (path / UNFINISHED).exists():
+            raise BadInputError(f"{path}: this run was not finished, expected a complete run directory")
+        if not (path / "summary.json").is_file():
+            raise BadInputError(f"{path}: no summary.json in it, expected the directory of a run")
+        return cls(path)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return not (self.path / UNFINISHED).exists()
+
+    def finish(self) -> None:
+        """Take the mark away: everything is written."""
+        (self.path / UNFINISHED).unlink(missing_ok=True)
+
+    def folder(self, scheduler: str) -> Path:
+        """The folder of one scheduler's run; made when missing."""
+        folder = self.path / scheduler
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def log_file(self, scheduler: str) -> Path:
+        """Where that run's log goes; an engine appends to it while it runs."""
+        return self.folder(scheduler) / "testbed.log"
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write ``name`` (may contain one folder) whole or not at all; returns its path."""
+        target = self.path / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _replace(target, text)
+        except OSError as error:
+            raise RunFailedError(f"{target}: cannot be written: {error.strerror or error}") from error
+        return target
+
+    def write_json(self, name: str, document: object, *, indent: int | None = 1) -> Path:
+        """Write ``document`` as JSON; keys keep their order, numbers their full precision."""
+        return self.write_text(name, json.dumps(document, indent=indent, allow_nan=False) + "\n")
+
+    def write_manifest(self, manifest: Mapping[str, object]) -> Path:
+        """Write ``manifest.json``: see :mod:`testbed.machine.manifest`."""
+        return self.write_json("manifest.json", manifest)
+
+    def write_scenario(self, resolved_yaml: str) -> Path:
+        """Write ``scenario.yaml``, as resolved."""
+        return self.write_text("scenario.yaml", resolved_yaml)
+
+    def write_experiment(self, experiment: Experiment) -> Path:
+        """Write what the schedulers' runs share; its ``scheduler`` is not kept."""
+        return self.write_json("experiment.json", experiment_to(experiment), indent=None)
+
+    def write_summary(self, summary: Mapping[str, object]) -> Path:
+        """Write ``summary.json``."""
+        return self.write_json("summary.json", summary)
+
+    def write_record(self, record: RunRecord) -> Path:
+        """Write one scheduler's rows, decisions and timeline; returns its folder."""
+        name = record.scheduler
+        self.write_text(f"{name}/iterations.csv", row_files.iterations_to_csv(record.iterations))
+        self.write_text(f"{name}/links.csv", row_files.links_to_csv(record.links))
+        self.write_json(f"{name}/decisions.json", [decision_row_to(row) for row in record.decisions])
+        self.write_json(f"{name}/run.json", run_to(record))
+        self.write_json(f"{name}/timeline.json", trace_events(record), indent=None)
+        self.log_file(name).touch()
+        return self.folder(name)
+
+    def read_json(self, name: str) -> Any:
+        """The JSON document ``name``; ``BadInputError`` if it is missing or damaged."""
+        return _parsed(self.path / name, json.loads, "JSON")
+
+    def read_summary(self) -> dict[str, Any]:
+        """``summary.json``; ``BadInputError`` if it is missing or damaged."""
+
+        def parse(text: str) -> dict[str, Any]:
+            document = json.loads(text)
+            if not isinstance(document, dict) or not isinstance(document.get("runs"), list):
+                raise ValueError("no list 'runs' in it")
+            if document.get("schema_version") != 1:
+                raise ValueError(f"schema_version {document.get('schema_version')!r}")
+            return document
+
+        return _parsed(self.path / "summary.json", parse, "the summary of a run, schema_version 1")
+
+    def read_experiment(self) -> Experiment:
+        """What the runs share; ``BadInputError`` if ``experiment.json`` is missing or damaged."""
+        return _parsed(self.path / "experiment.json", lambda text: experiment_from(json.loads(text)), "an experiment")
+
+    def schedulers(self) -> tuple[str, ...]:
+        """The schedulers of this run, in the order they ran."""
+        return tuple(str(run["scheduler"]) for run in self.read_summary()["runs"])
+
+    def read_record(self, scheduler: str) -> RunRecord:
+        """One scheduler's run as it was written; ``BadInputError`` names the file that is missing or damaged."""
+        folder = self.path / scheduler
+        if not folder.is_dir():
+            raise BadInputError(f"{self.path}: no run of scheduler '{scheduler}' in it")
+        decisions = _parsed(
+            folder / "decisions.json",
+            lambda text: tuple(decision_row_from(row) for row in json.loads(text)),
+            "a list of decisions",
+        )
+        iterations = _parsed(folder / "iterations.csv", row_files.iterations_from_csv, "iteration rows")
+        links = _parsed(folder / "links.csv", row_files.links_from_csv, "link rows")
+        return _parsed(
+            folder / "run.json",
+            lambda text: run_from(json.loads(text), iterations=iterations, links=links, decisions=decisions),
+            "what a run records",
+        )
+
+    def read_records(self) -> tuple[RunRecord, ...]:
+        """Every scheduler's run, in the order they ran."""
+        return tuple(self.read_record(scheduler) for scheduler in self.schedulers())
+
+
+def read_record(directory: Path, scheduler: str) -> RunRecord:
+    """The run of ``scheduler`` in the finished run ``directory``; ``BadInputError`` with one line otherwise."""
+    return RunDirectory.open(directory).read_record(scheduler)
+
+
+def open_all(paths: Sequence[Path]) -> tuple[RunDirectory, ...]:
+    """Open several; ``BadInputError`` has a line for each that cannot be read."""
+    opened, wrong = [], []
+    for path in paths:
+        try:
+            opened.append(RunDirectory.open(path))
+        except BadInputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise BadInputError("\n".join(wrong))
+    return tuple(opened)
+
+
+def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value:
+    try:
+        return parse(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInputError(f"{path}: no such file, expected {expected}") from None
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except row_files.RowError as error:
+        raise BadInputError(f"{path}:{error.line}: {error}, expected {expected}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise BadInputError(f"{path}: damaged ({reason}), expected {expected}") from error
+
+
+def _replace(target: Path, text: str) -> None:
+    handle, draft = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        Path(draft).chmod(0o644)
+        Path(draft).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(draft).unlink()
+        raise
+
+
+def _names(wanted: Path) -> Iterator[Path]:
+    yield wanted
+    for number in range(2, 10_000):
+        yield wanted.with_name(f"{wanted.name}-{number}")
+
+
+def _rename_to_free_name(draft: Path, wanted: Path) -> Path:
+    for name in _names(wanted):
+        try:
+            # Renaming onto a directory that holds something fails, so two runs can never share one.
+            draft.rename(name)
+            return name
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+    raise OSError(f"no free name like {wanted.name}")

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from controller.decision import (
+    JOB_EVENTS,
+    ClusterView,
+    Decision,
+    JobArrived,
+    JobProfiled,
+    Measured,
+    Scheduler,
+)
+from controller.schedulers.crux.scheduler import Crux, CruxPa, CruxPsPa
+from controller.schedulers.ecmp import Ecmp
+from topologies.fabric import Fabric
+from workloads.job import Job
+
+RingMaker = Callable[..., Job]
+MixMaker = Callable[[Fabric], list[Job]]
+
+
+@pytest.fixture
+def view(small_fabric: Fabric, make_ring: RingMaker) -> ClusterView:
+    """Four jobs on the same links, a the most intense and d the least."""
+    jobs = [
+        make_ring(name, small_fabric, [0, 2], flops=1e16 / 2**rank, first_port=20000 + 100 * rank)
+        for rank, name in enumerate("abcd")
+    ]
+    return ClusterView(small_fabric, {job.name: job for job in jobs}, levels=4)
+
+
+def levels(scheduler: Scheduler, view: ClusterView) -> Mapping[str, int]:
+    return scheduler.decide(view, JobArrived("a")).levels
+
+
+def test_priorities_fall_with_intensity(view: ClusterView) -> None:
+    assert levels(Crux(), view) == {"a": 0, "b": 1, "c": 2, "d": 3}
+
+
+def test_a_measured_profile_takes_the_place_of_the_declared_one(view: ClusterView) -> None:
+    measured = replace(view, measured={"d": Measured(flops=1e18, communication_s=0.08, iteration_s=1.08)})
+    assert levels(Crux(profile="measured"), measured) == {"d": 0, "a": 1, "b": 2, "c": 3}
+    assert levels(Crux(), measured) == levels(Crux(), view)
+
+
+def test_the_notes_say_for_every_job_which_profile_was_used(view: ClusterView) -> None:
+    measured = replace(view, measured={"d": Measured(1e18, 0.08, 1.08)})
+    notes = Crux(profile="measured").decide(measured, JobProfiled("d")).notes
+    assert notes["profile"] == {"a": "declared", "b": "declared", "c": "declared", "d": "measured"}
+    intensity = notes["intensity"]
+    assert isinstance(intensity, dict) and intensity["d"] == 1e18 / 0.08
+    assert set(Crux().decide(measured, JobProfiled("d")).notes["profile"].values()) == {"declared"}  # type: ignore[attr-defined]
+
+
+def test_a_measurement_equal_to_what_was_declared_changes_nothing(view: ClusterView) -> None:
+    plain = Crux().decide(view, JobArrived("a"))
+    measured = {
+        name: Measured(job.flops, plain.notes["communication_s"][name], 1.08)  # type: ignore[index]
+        for name, job in view.jobs.items()
+    }
+    again = Crux(profile="measured").decide(replace(view, measured=measured), JobProfiled("a"))
+    assert (again.paths, again.levels) == (plain.paths, plain.levels)
+    assert again.notes["k"] == pytest.approx(plain.notes["k"])
+
+
+def test_a_job_being_profiled_has_the_highest_level_to_itself(view: ClusterView) -> None:
+    found = levels(Crux(arrival="profile"), replace(view, profiling=frozenset({"d"})))
+    assert found == {"d": 0, "a": 1, "b": 2, "c": 3}
+
+
+def test_the_others_share_the_levels_below_it(view: ClusterView) -> None:
+    found = levels(Crux(arrival="profile"), replace(view, levels=3, profiling=frozenset({"d"})))
+    assert found["d"] == 0
+    assert set(found[name] for name in "abc") == {1, 2}
+    assert found["a"] <= found["b"] <= found["c"]
+
+
+def test_with_one_level_all_share_it_even_while_profiling(view: ClusterView) -> None:
+    found = levels(Crux(arrival="profile"), replace(view, levels=1, profiling=frozenset({"d"})))
+    assert set(found.values()) == {0}
+
+
+def test_when_profiling_is_over_all_is_recomputed(view: ClusterView) -> None:
+    crux = Crux(arrival="profile", profile="measured")
+    crux.decide(replace(view, profiling=frozenset({"d"})), JobArrived("d"))
+    done = replace(view, measured={"d": Measured(1e18, 0.08, 1.08)})
+    assert crux.decide(done, JobProfiled("d")).levels == {"d": 0, "a": 1, "b": 2, "c": 3}
+
+
+def test_without_the_procedure_profiling_changes_nothing(view: ClusterView) -> None:
+    assert levels(Crux(), replace(view, profiling=frozenset({"d"}))) == levels(Crux(), view)
+
+
+def test_profiles_are_heard_of_only_where_they_matter() -> None:
+    assert Crux().events == JOB_EVENTS
+    assert Crux(arrival="profile").events == Crux(profile="measured").events == JOB_EVENTS | {JobProfiled}
+
+
+def test_a_starving_job_of_low_intensity_rises(view: ClusterView) -> None:
+    starving = replace(view, throughput={"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.2})
+    assert levels(Crux(fairness=0.5), starving)["d"] == 1
+    assert levels(Crux(fairness=1.0), starving)["d"] == 0
+
+
+def test_without_fairness_throughput_does_not_matter(view: ClusterView) -> None:
+    starving = replace(view, throughput={"d": 0.1})
+    assert Crux(fairness=0).decide(starving, JobArrived("a")) == Crux().decide(view, JobArrived("a"))
+
+
+def test_with_no_loss_fairness_changes_no_order(view: ClusterView) -> None:
+    assert levels(Crux(fairness=0.5), view) == levels(Crux(), view)
+
+
+def test_crux_pa_keeps_ecmp_paths_and_gives_levels(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
+    view = ClusterView(clos96_fabric, {job.name: job for job in make_mix(clos96_fabric)})
+    decision = CruxPa().decide(view, JobArrived("job0"))
+    assert decision.paths == Ecmp().decide(view, JobArrived("job0")).paths
+    assert decision.levels == {"job0": 0, "job1": 1}
+
+
+def test_crux_ps_pa_has_the_paths_of_crux_and_a_level_for_every_job(view: ClusterView) -> None:
+    full = Crux().decide(view, JobArrived("a"))
+    unlimited = CruxPsPa().decide(view, JobArrived("a"))
+    assert (unlimited.paths, unlimited.levels) == (full.paths, full.levels)
+
+
+def test_on_too_few_levels_crux_ps_pa_lets_the_last_jobs_share(view: ClusterView) -> None:
+    assert levels(CruxPsPa(), replace(view, levels=2)) == {"a": 0, "b": 1, "c": 1, "d": 1}
+
+
+def test_the_presets_have_names_and_sources_of_their_own() -> None:
+    assert [scheduler.name for scheduler in (Crux, CruxPa, CruxPsPa)] == ["crux", "crux-pa", "crux-ps-pa"]
+    assert CruxPa.decides == ("levels",) and Crux.decides == CruxPsPa.decides == ("paths", "levels")
+    assert all("SIGCOMM 2024" in scheduler.source for scheduler in (Crux, CruxPa, CruxPsPa))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Crux(profile="guessed"), "option 'profile' of crux must be declared or measured, not 'guessed'"),
+        (lambda: Crux(arrival="later"), "option 'arrival' of crux must be recompute or profile, not 'later'"),
+        (lambda: Crux(enforcement="mpls"), "option 'enforcement' of crux must be rules or ports, not 'mpls'"),
+        (lambda: Crux(fairness=1.5), "option 'fairness' of crux must be a number from 0 to 1, not '1.5'"),
+        (lambda: CruxPa(fairness=True), "option 'fairness' of crux-pa must be a number from 0 to 1, not 'True'"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_line(make: Callable[[], Decision], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_semaphores_are_on_the_pcie_links_that_two_jobs_send_over(small_fabric: Fabric, make_ring: RingMaker) -> None:
+    jobs = [
+        make_ring("a", small_fabric, [0, 2]),
+        make_ring("b", small_fabric, [2, 3], first_port=21000),
+        make_ring("c", small_fabric, [1, 3], first_port=22000),
+    ]
+    view = ClusterView(small_fabric, {job.name: job for job in jobs})
+    for scheduler in (Crux(pcie="semaphore"), CruxPa(pcie="semaphore"), CruxPsPa(pcie="semaphore")):
+        assert scheduler.decide(view, JobArrived("c")).exclusive == ("h2s0->h2n0", "h3s0->h3n0")
+    assert Crux().decide(view, JobArrived("c")).exclusive == ()
+
+
+def test_a_word_that_is_no_way_to_share_pcie_is_refused() -> None:
+    with pytest.raises(ValueError, match="option 'pcie' of crux must be queue or semaphore, not 'lock'"):
+        Crux(pcie="lock")

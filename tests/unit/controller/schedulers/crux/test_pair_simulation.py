@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.schedulers.crux.pair_simulation import Pattern, State, sending_times
+from controller.schedulers.crux.priority import (
+    LARGEST_FACTOR,
+    SMALLEST_FACTOR,
+    correction_factor,
+    priority_gains,
+    priority_order,
+)
+
+
+def communicating_first(compute_s: float, communication_s: float) -> State:
+    """A serial job at the moment its communication starts."""
+    return State(Pattern(compute_s, communication_s, compute_s), 0.0, 0.0, communication_s)
+
+
+def example_1() -> tuple[State, State]:
+    return communicating_first(2, 2), communicating_first(1, 1)
+
+
+def example_2() -> tuple[State, State]:
+    one = State.at(Pattern(4, 1, 2), 0.0)
+    two = State(Pattern(2, 3, 1), compute_left=1.0, lead_left=0.0, communication_left=3.0)
+    return one, two
+
+
+def test_example_1_of_the_paper_with_the_long_job_first() -> None:
+    one, two = example_1()
+    assert sending_times(one, two, 12.0) == (6.0, 3.0)
+
+
+def test_example_1_of_the_paper_with_the_short_job_first() -> None:
+    one, two = example_1()
+    assert sending_times(two, one, 12.0) == (6.0, 4.0)
+
+
+def idle_seconds(high: State, low: State) -> tuple[float, float]:
+    """What 12 s leave idle of each job, in the order given."""
+    sending_times(high, low, 12.0)
+    return 12.0 - high.computed_s, 12.0 - low.computed_s
+
+
+def test_example_1_of_the_paper_leaves_these_seconds_idle() -> None:
+    one, two = example_1()
+    assert idle_seconds(one, two) == (6.0, 9.0)
+    one, two = example_1()
+    assert idle_seconds(two, one) == (6.0, 8.0)
+
+
+def test_example_1_of_the_paper_has_these_utilisations_over_gpus_of_equal_number() -> None:
+    one, two = example_1()
+    assert 1 - sum(idle_seconds(one, two)) / 24 == 0.375
+    one, two = example_1()
+    assert 1 - sum(idle_seconds(two, one)) / 24 == pytest.approx(0.417, abs=5e-4)
+
+
+def test_example_2_of_the_paper_leaves_these_seconds_idle() -> None:
+    one, two = example_2()
+    assert idle_seconds(one, two) == (0.0, 7.0)
+    one, two = example_2()
+    assert idle_seconds(two, one) == (6.0, 0.0)
+
+
+def test_example_1_gives_the_short_job_a_factor_of_one_and_a_half() -> None:
+    one, two = example_1()
+    gain_two, gain_one = priority_gains(two, one, 12.0)
+    assert (gain_one, gain_two) == (2.0, 3.0)
+    assert gain_two / gain_one == 1.5
+
+
+def test_example_1_keeps_its_ratio_over_1200_s() -> None:
+    one, two = example_1()
+    gain_two, gain_one = priority_gains(two, one, 1200.0)
+    assert gain_two / gain_one == pytest.approx(1.5)
+
+
+def test_example_2_of_the_paper_with_the_first_job_first() -> None:
+    one, two = example_2()
+    assert sending_times(one, two, 12.0) == (3.0, 7.0)
+
+
+def test_example_2_of_the_paper_with_the_second_job_first() -> None:
+    one, two = example_2()
+    assert sending_times(two, one, 12.0) == (9.0, 3.0)
+
+
+def test_example_2_is_a_transient_so_neither_job_gains_in_the_long_run() -> None:
+    one, two = example_2()
+    assert priority_gains(two, one, 1200.0) == pytest.approx((2.0, 0.0))
+    assert correction_factor(two.pattern, one.pattern) == 1.0
+
+
+def test_a_state_in_mid_iteration_is_where_a_lone_run_would_be() -> None:
+    overlapping = State.at(Pattern(4, 3, 2), 3.0)
+    assert (overlapping.compute_left, overlapping.lead_left, overlapping.communication_left) == (1.0, 0.0, 2.0)
+
+
+def test_the_reference_job_has_factor_one() -> None:
+    assert correction_factor(Pattern(1, 1, 1), Pattern(1, 1, 1)) == 1.0
+
+
+def test_equal_priorities_are_ordered_by_job_id() -> None:
+    assert priority_order({"b": 2.0, "c": 3.0, "a": 2.0}) == ("c", "a", "b")
+
+
+def test_a_pattern_whose_lead_exceeds_its_compute_is_refused() -> None:
+    with pytest.raises(ValueError, match="lead_s <= compute_s"):
+        Pattern(1, 1, 2)
+
+
+patterns = st.builds(
+    lambda compute, communication, share: Pattern(compute, communication, compute * share),
+    st.floats(0.0, 3.0),
+    st.floats(0.1, 3.0),
+    st.floats(0.0, 1.0),
+)
+
+
+@given(patterns, patterns)
+def test_the_higher_job_runs_as_if_it_were_alone(high: Pattern, low: Pattern) -> None:
+    sent, _ = sending_times(State.at(high, 0.0), State.at(low, 0.0), 10 * high.period_s)
+    assert sent == pytest.approx(10 * high.communication_s, rel=1e-5, abs=1e-5)
+
+
+@given(patterns, patterns)
+def test_the_link_never_sends_longer_than_time_passes(high: Pattern, low: Pattern) -> None:
+    assert sum(sending_times(State.at(high, 0.0), State.at(low, 0.0), 20.0)) <= 20.0 + 1e-6
+
+
+@given(patterns, patterns)
+def test_a_correction_factor_stays_in_its_clamp(job: Pattern, reference: Pattern) -> None:
+    assert SMALLEST_FACTOR <= correction_factor(job, reference) <= LARGEST_FACTOR

@@ -1,0 +1,166 @@
+"""Arrays against the plain definitions, bit for bit; and choices that are kept against choices made from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.decision import ClusterView, Decision, Event, JobArrived, JobDeparted
+from controller.ecmp_hash import ecmp_path
+from controller.schedulers.crux.intensity import links_used, profile
+from controller.schedulers.crux.path_index import FabricIndex, JobIndex
+from controller.schedulers.crux.path_selection import PlacedJob, least_loaded, select_paths
+from controller.schedulers.crux.scheduler import Crux
+from controller.service.json_codec import decision_to_json
+from topologies.clos import clos, clos3
+from topologies.double_sided import double_sided
+from topologies.fabric import Fabric, Path
+from topologies.switch_paths import SwitchPaths
+from workloads.build import JobSpec, build_jobs
+from workloads.job import Job
+
+FABRICS: dict[str, Callable[[], Fabric]] = {
+    "clos": lambda: clos(
+        hosts=12, gpus_per_host=4, nics_per_host=2, tors=6, aggregations=3, port_rate=200e9, fabric_rate=100e9
+    ),
+    "parallel-cables": lambda: clos(
+        hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=2, parallel_links=2,
+        port_rate=100e9, fabric_rate=100e9,
+    ),
+    "clos3": lambda: clos3(
+        pods=2, hosts=8, gpus_per_host=4, nics_per_host=2, tors_per_pod=2, aggregations_per_pod=2, cores=3,
+        port_rate=100e9, fabric_rate=100e9,
+    ),
+    "many-tors": lambda: clos(
+        hosts=24, gpus_per_host=4, nics_per_host=2, tors=12, aggregations=2, port_rate=200e9, fabric_rate=100e9
+    ),
+    "double-sided": lambda: double_sided(hosts=8, nics_per_host=2, tors=4, aggregations=3, cores=2),
+    "slow-pcie": lambda: clos(
+        hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=2, port_rate=100e9,
+        fabric_rate=100e9, pcie_rate=120e9, intra_host="pcie", inside="emulated",
+    ),
+}  # fmt: skip
+MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
+BUILT = {name: make() for name, make in FABRICS.items()}
+
+
+def some_jobs(fabric: Fabric, seed: int, count: int = 9) -> list[Job]:
+    """Jobs of up to 16 GPUs, packed or spread, until the fabric is full."""
+    random, specs, free = Random(seed), list[JobSpec](), len(fabric.gpus)
+    for number in range(count):
+        gpus = random.choice((1, 2, 4, 8, 8, 12, 16))
+        if gpus <= free:
+            specs.append(JobSpec(f"j{number}", random.choice(MODELS), gpus=gpus))
+            free -= gpus
+    return list(build_jobs(specs, fabric, random.choice(("first-free", "spread")), seed))
+
+
+def paths_one_by_one(fabric: Fabric, jobs: list[Job], iteration_s: dict[str, float]) -> dict[str, Path]:
+    """What :func:`select_paths` promises, a flow at a time with mappings."""
+    load: dict[str, float] = {}
+    paths: dict[str, Path] = {}
+    for job in jobs:
+        for flow in job.flows:
+            path = paths[flow.id] = least_loaded(fabric.candidate_paths(flow.source, flow.target), load)
+            for link in path:
+                share = flow.bytes / iteration_s[job.name] * 8 / fabric.links[link].capacity
+                load[link] = load.get(link, 0.0) + share
+    return paths
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_paths_between_switches_are_the_candidate_paths_without_their_ends(name: str) -> None:
+    fabric = FABRICS[name]()
+    found = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
+    ports = list(fabric.ports)
+    for source in ports[:: 2 if len(ports) > 20 else 1]:
+        for target in ports:
+            if source != target:
+                between = found.between(fabric.ports[source].switch, fabric.ports[target].switch)
+                ends = fabric.uplink(source).name, fabric.uplink(target).reverse
+                expected = tuple((ends[0], *path, ends[1]) for path in between)
+                assert fabric.candidate_paths(source, target) == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
+def test_batches_choose_what_one_flow_after_the_other_chooses(name: str, seed: int) -> None:
+    fabric = BUILT[name]
+    jobs = some_jobs(fabric, seed)
+    iteration_s = {job.name: profile(job, fabric).iteration_s for job in jobs}
+    assert select_paths(fabric, jobs, iteration_s) == paths_one_by_one(fabric, jobs, iteration_s)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
+def test_profiles_links_and_hashed_paths_are_those_of_the_plain_definitions(name: str, seed: int) -> None:
+    fabric = BUILT[name]
+    index = FabricIndex(fabric)
+    for job in some_jobs(fabric, seed, 4):
+        placed = PlacedJob(JobIndex(job, index))
+        hashed = placed.hashed(seed)
+        assert hashed.paths == {flow.id: ecmp_path(fabric, flow, seed) for flow in job.flows}
+        assert placed.index.alone == profile(job, fabric)
+        assert hashed.profile == profile(job, fabric, hashed.paths)
+        assert hashed.used == {index.number[link] for link in links_used(job, fabric, hashed.paths)}
+
+
+def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int) -> list[Decision]:
+    """Decisions of a random history of arrivals and departures, each by what ``scheduler`` returns."""
+    random, jobs = Random(seed), some_jobs(fabric, seed)
+    running: dict[str, Job] = {}
+    decisions = []
+    for _ in range(16):
+        job = random.choice(jobs)
+        event: Event = JobDeparted(job.name) if job.name in running else JobArrived(job.name)
+        if running.pop(job.name, None) is None:
+            running[job.name] = job
+        decisions.append(scheduler().decide(ClusterView(fabric, dict(running), levels=3, seed=seed), event))
+    return decisions
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
+def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str, seed: int) -> None:
+    warm = Crux()
+    kept = history(lambda: warm, BUILT[name], seed)
+    afresh = history(Crux, BUILT[name], seed)
+    assert [decision_to_json(one) for one in kept] == [decision_to_json(one) for one in afresh]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.integers(1, 4))
+def test_paths_are_candidates_without_loops_and_levels_fall_along_contention(name: str, seed: int, levels: int) -> None:
+    fabric = BUILT[name]
+    jobs = {job.name: job for job in some_jobs(fabric, seed)}
+    decision = Crux().decide(ClusterView(fabric, jobs, levels, seed), JobArrived("j0"))
+    for job in jobs.values():
+        for flow in job.flows:
+            path = decision.paths[flow.id]
+            assert path in fabric.candidate_paths(flow.source, flow.target)
+            nodes = [fabric.links[link].source for link in path] + [flow.target]
+            assert len(set(nodes)) == len(nodes)
+    used = {name: links_used(job, fabric, decision.paths) for name, job in jobs.items()}
+    priority = decision.notes["priority"]
+    assert isinstance(priority, dict)
+    for one in priority:
+        for other in priority:
+            if priority[one] > priority[other] and used[one] & used[other]:
+                assert 0 <= decision.levels[one] <= decision.levels[other] < levels
+
+
+def test_another_fabric_or_another_job_of_the_same_name_is_not_taken_for_the_old_one() -> None:
+    crux = Crux()
+    for name in ("clos", "double-sided"):
+        for seed in (1, 2):
+            view = ClusterView(BUILT[name], {job.name: job for job in some_jobs(BUILT[name], seed)})
+            assert crux.decide(view, JobArrived("j0")) == Crux().decide(view, JobArrived("j0"))
+
+
+def test_a_cluster_without_jobs_has_an_empty_decision() -> None:
+    decision = Crux().decide(ClusterView(BUILT["clos"], {}), JobDeparted("gone"))
+    assert (decision.paths, decision.levels) == ({}, {})

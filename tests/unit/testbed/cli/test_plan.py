@@ -1,0 +1,146 @@
+"""``testbed plan`` as its user meets it, and the numbers behind it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.decision import ClusterView, Decision, Event
+from controller.ecmp_hash import ecmp_path
+from testbed.api import prepare
+from testbed.cli.main import main
+from testbed.dry_run import SET_UP_S, collisions, final_decision, plan
+from testbed.scenario import bundled
+
+
+def document_of(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["plan", scenario, "--json", *options]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def shown(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["plan", scenario, *options]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of(name, capsys=capsys)
+    assert document["scale"]["peak_load_share"] <= 1.0
+    other = "lina" if name == "lina.yaml" else "crux"
+    assert [entry["scheduler"] for entry in document["schedulers"]] == ["ecmp", other]
+
+
+def test_clos96_is_the_fabric_and_the_mix_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of("clos96.yaml", capsys=capsys)
+    assert document["fabric"] == {
+        "name": "clos", "hosts": 12, "gpus": 96, "nics": 48, "ports": 48,
+        "switches": {"tor": 6, "agg": 8, "core": 0}, "cables": {"host-tor": 48, "tor-agg": 48},
+    }  # fmt: skip
+    assert [job["gpus"] for job in document["jobs"]] == [48, 16, 16, 8, 8]
+
+
+def test_crux_gives_no_flow_of_clos96_a_neighbour_and_ecmp_does(capsys: pytest.CaptureFixture[str]) -> None:
+    ecmp, crux = document_of("clos96.yaml", capsys=capsys)["schedulers"]
+    assert crux["links_by_flows"] == {} and crux["worst_link"] is None
+    assert ecmp["links_by_flows"] and len(ecmp["worst_link"]["jobs"]) >= 1
+    alone = {job["name"]: job["iteration_s"] for job in crux["jobs"]}
+    assert all(job["iteration_s"] >= alone[job["name"]] for job in ecmp["jobs"])
+
+
+def test_the_decision_is_a_function_of_scenario_and_seed() -> None:
+    first, again, other = (prepare("clos96", schedulers=["ecmp"], seed=seed).experiments[0] for seed in (4, 4, 5))
+    assert final_decision(first) == final_decision(again)
+    assert final_decision(first).paths != final_decision(other).paths
+
+
+def test_planned_paths_are_those_of_the_hash() -> None:
+    experiment = prepare("hello", schedulers=["ecmp"]).experiments[0]
+    decision = final_decision(experiment)
+    flows = [flow for job in experiment.jobs for flow in job.flows]
+    assert decision.paths == {flow.id: ecmp_path(experiment.fabric, flow, experiment.seed) for flow in flows}
+
+
+def test_collisions_count_flows_above_the_tors_only() -> None:
+    experiment = prepare("hello", schedulers=["ecmp"]).experiments[0]
+    flows = [flow for job in experiment.jobs for flow in job.flows]
+    same = {flow.id: experiment.fabric.candidate_paths(flow.source, flow.target)[0] for flow in flows}
+    found = collisions(experiment.fabric, experiment.jobs, same)
+    assert found.links_by_flows == {2: 4}
+    assert (found.worst_flows, found.worst_jobs) == (2, ("big", "small"))
+    assert collisions(experiment.fabric, experiment.jobs, {}).links_by_flows == {}
+
+
+def test_the_estimate_grows_with_iterations_dilation_and_late_arrival() -> None:
+    def estimated(*overrides: str) -> float:
+        found = plan(prepare("hello", schedulers=["crux"], overrides=["measure.limit=100s", *overrides]).experiments)
+        return float(found["estimated_s"]) - SET_UP_S
+
+    assert estimated() == pytest.approx(5 * 0.44)
+    assert estimated("measure.iterations=9") == pytest.approx(10 * 0.44)
+    assert estimated("scale={bandwidth: 8000, time: 3}") == pytest.approx(3 * 5 * 0.44)
+    assert estimated("jobs.small.start=10s") == pytest.approx(10 + 5 * 0.38)
+    assert estimated("jobs.big.iterations=1", "jobs.small.iterations=2") == pytest.approx(2 * 0.38)
+
+
+def test_a_run_is_never_estimated_beyond_its_limit() -> None:
+    found = plan(prepare("hello", schedulers=["crux"], overrides=["measure.iterations=5000"]).experiments)
+    assert found["estimated_s"] == 8 + SET_UP_S
+
+
+def test_the_tables_name_every_job_scheduler_and_the_scale(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown("clos96.yaml", capsys=capsys)
+    for word in ("gpt", "bert-0", "resnet-1", "ecmp", "crux", "12 hosts, 96 GPUs, 48 NICs", "6.25Mbps", "estimated"):
+        assert word in text
+    assert "warning" not in text
+
+
+def test_columns_line_up(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown("clos96.yaml", capsys=capsys).splitlines()
+    rows = [line for line in lines if line.lstrip().startswith(("gpt ", "bert-", "resnet-"))][:5]
+    assert len({line.rstrip().rindex("FLOP/s") for line in rows}) == 1
+
+
+def test_a_peak_above_the_budget_is_one_line_of_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown("hello", "--set", "scale={bandwidth: 800}", capsys=capsys)
+    assert [line for line in text.splitlines() if "166%" in line or "warning" in line] == [
+        "peak load: 166% of the forwarding budget, 12,600 packets x switches per second "
+        "(built in, 'testbed doctor --measure' finds this machine's own)",
+        "warning: the peak load is above the budget, the verdict may not be ok (scale: auto fits it)",
+    ]
+
+
+def test_options_replace_schedulers_and_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of("hello", "--scheduler", "ecmp-switch", "--seed", "7", capsys=capsys)
+    assert document["seed"] == 7
+    assert [(entry["scheduler"], entry["hashed_flows"]) for entry in document["schedulers"]] == [("ecmp-switch", 4)]
+    assert "the switches choose the paths of 4 flows" in shown("hello", "--scheduler", "ecmp-switch", capsys=capsys)
+
+
+def test_a_wrong_scenario_is_refused_like_by_validate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text("fabric: {kind: clos}\n", encoding="utf-8")
+    assert main(["plan", str(path)]) == 2
+    planned = capsys.readouterr().err
+    assert main(["validate", str(path)]) == 2
+    assert capsys.readouterr().err == planned
+
+
+class _Raises:
+    name = "raises"
+    summary = "raises"
+
+    def decide(self, view: ClusterView, event: Event) -> Decision:
+        raise ZeroDivisionError("no\nflows")
+
+
+def test_a_scheduler_that_raises_is_one_line_and_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("controller.schedulers.registry.create", lambda *_: _Raises())
+    assert main(["plan", "hello"]) == 1
+    assert capsys.readouterr() == ("", "scheduler raises raised ZeroDivisionError: no flows\n")

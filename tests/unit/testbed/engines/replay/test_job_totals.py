@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.engines.replay.job_totals import Columns
+
+NAMES = st.integers(0, 40).map(str)
+STEPS = st.lists(st.tuples(NAMES, st.none() | st.tuples(st.integers(-9, 9), st.integers(-9, 9))), max_size=120)
+
+
+@given(STEPS)
+def test_the_total_is_the_sum_of_the_rows_there_are(steps: list[tuple[str, tuple[int, int] | None]]) -> None:
+    columns, known = Columns(2), dict[str, tuple[int, int]]()
+    for name, values in steps:
+        if values is None:
+            columns.remove(name)
+            known.pop(name, None)
+        else:
+            columns.put(name, np.array(values, float))
+            known[name] = values
+        assert columns.total().tolist() == [sum(each[place] for each in known.values()) for place in (0, 1)]

@@ -1,0 +1,125 @@
+"""The machine's budget: how it follows from what was seen, and where it is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
+from testbed.experiment.scale import peak_load
+from testbed.machine import budget_cache
+from testbed.machine.budget import DEFAULT, Budget, Point, Sample, affordable, budget_of
+from testbed.machine.budget_cache import current_budget, store
+from testbed.results.record import LinkRow, RunRecord
+
+MEASURED = Budget((Point(9000, 48, 20_000.0, 0.01), Point(1500, 8, 30_000.0)), "measured once")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(budget_cache.PLACE, str(tmp_path / "kept"))
+    return tmp_path / "kept" / budget_cache.FILE
+
+
+def test_what_is_kept_is_found_again(cache: Path) -> None:
+    assert current_budget() == DEFAULT
+    assert store(MEASURED) == cache
+    assert current_budget() == MEASURED
+    assert [path.name for path in cache.parent.iterdir()] == [cache.name]
+
+
+def test_a_budget_of_another_machine_does_not_count_and_is_not_lost(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(MEASURED)
+    here = budget_cache.machine_key()
+    monkeypatch.setattr(budget_cache, "machine_key", lambda: {**here, "kernel": "another"})
+    assert current_budget() == DEFAULT
+    store(Budget(MEASURED.points[:1], "there"))
+    monkeypatch.setattr(budget_cache, "machine_key", lambda: here)
+    assert current_budget() == MEASURED
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"schema_version": 1, "budgets": 3}', '{"schema_version": 1, "budgets": [7]}']
+)
+def test_a_spoilt_file_counts_as_none(cache: Path, text: str) -> None:
+    cache.parent.mkdir()
+    cache.write_text(text)
+    assert current_budget() == DEFAULT
+    store(MEASURED)
+    assert current_budget() == MEASURED
+
+
+def test_a_user_without_a_budget_reads_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(budget_cache.PLACE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    monkeypatch.setattr(budget_cache, "_SYSTEM", tmp_path / "system")
+    monkeypatch.setattr(budget_cache.os, "geteuid", lambda: 1000)
+    document = {"machine": budget_cache.machine_key(), "budget": MEASURED.document()}
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / budget_cache.FILE).write_text(json.dumps({"schema_version": 1, "budgets": [document]}))
+    assert current_budget() == MEASURED
+    assert store(DEFAULT) == tmp_path / "own" / "testbed" / budget_cache.FILE
+
+
+def test_a_budget_without_points_or_of_nothing_is_none() -> None:
+    with pytest.raises(ValueError):
+        Budget((), "nothing")
+    with pytest.raises(ValueError):
+        budget_of({"source": "x", "points": [{"mtu": 9000, "ports": 8, "packet_hops_per_s": 0, "others": 0}]})
+
+
+def at(load: float, *busy: float) -> list[Sample]:
+    return [Sample(load, share, 0.0) for share in busy]
+
+
+def test_between_a_load_that_fits_and_one_that_does_not_lies_the_budget() -> None:
+    assert affordable([at(12_000, 0.70, 0.66), at(8000, 0.45, 0.50)], 0.65) == pytest.approx(8000 + 4000 * 0.15 / 0.20)
+
+
+def test_beyond_what_was_tried_the_budget_grows_in_proportion_and_not_by_much() -> None:
+    assert affordable([at(8000, 0.5), at(12_000, 0.62)], 0.65) == pytest.approx(12_000 * 0.65 / 0.62)
+    assert affordable([at(8000, 0.3)], 0.65) == pytest.approx(1.1 * 8000)
+
+
+def test_where_nothing_fitted_the_budget_is_well_below() -> None:
+    assert affordable([at(12_000, 0.95), at(8000, 0.80)], 0.65) == pytest.approx(8000 * (0.65 / 0.80) ** 2)
+
+
+def test_one_busy_second_among_few_counts_and_a_run_unseen_does_not() -> None:
+    calm = [0.5] * 4
+    assert affordable([at(10_000, *calm, 0.8)], 0.5) < affordable([[], at(10_000, *calm)], 0.5) == 10_000
+    with pytest.raises(ValueError):
+        affordable([[], []], 0.65)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_measuring_run_sends_what_it_is_asked_to(shape: object) -> None:
+    made = experiment(shape, 4500, 10_000.0)  # type: ignore[arg-type]
+    assert peak_load(made.fabric, made.jobs, made.scale).packet_hops_per_s == pytest.approx(10_000.0)
+    (job,) = made.jobs
+    assert len({flow.source for flow in job.flows}) == shape.ports  # type: ignore[attr-defined]
+    for flow in job.flows:
+        assert {len(path) for path in made.fabric.candidate_paths(flow.source, flow.target)} == {SWITCHES + 1}
+        assert 8 * flow.bytes / made.fabric.uplink(flow.source).capacity == pytest.approx(1.0)
+
+
+def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone() -> None:
+    made = experiment(SHAPES[1], 9000, 10_000.0)
+    port = next(link for link in made.fabric.network_links if link.source in made.fabric.ports)
+    trunk = next(link for link in made.fabric.network_links if link.kind == "tor-agg")
+
+    def row(time_s: float, link: str, packets: float) -> LinkRow:
+        return LinkRow(time_s, link, 7, made.scale.unscale_size(packets * 8960), 0.0, 0)
+
+    rows = [row(float(second), name, count) for second, count in ((1, 50), (2, 100), (3, 100), (4, 95))
+            for name in (port.name, trunk.name)]  # fmt: skip
+    cpu = [[1.0, 1.0, 0.7, 0.0, 0.0], [2.0, 1.0, 0.5, 0.01, 0.04], [3.0, 1.0, 0.1, 0.3, 0.1], [4.0, 1.0, 0.5, 0.0, 0.0]]
+    record = RunRecord("crux", "emulation", 4.0, {}, (), tuple(rows), (), environment={"cpu": cpu})
+    found = samples_of(record, made)
+    assert [(round(s.packet_hops_per_s), round(s.busy, 6), round(s.others, 6)) for s in found] == [
+        (100, 0.45, 0.05), (95, 0.5, 0.0),
+    ]  # fmt: skip

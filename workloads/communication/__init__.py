@@ -1,0 +1,1 @@
+"""What an iteration sends: collectives, gradients, experts, and how they expand into flows."""

@@ -1,0 +1,238 @@
+"""Collectives as messages between NIC ports: who sends how much to whom, and which byte waits for which.
+
+S is the size of the operation in bytes: for allreduce, reduce-scatter and all-gather the whole
+vector (a GPU's gradient; the full buffer), for all-to-all the bytes one GPU hands in, its own
+share included. n counts hosts unless said otherwise. What happens inside a host sends no packets:
+:mod:`workloads.communication.intra_host` says what it moves. A collective inside one host sends nothing.
+
+========================  ==========================================================================
+``hierarchical``          allreduce: reduce-scatter in the host, one ring of hosts per rail over S/rails
+                          each, all-gather in the host. A NIC sends 2(n-1)/n S/rails
+``reduce-scatter``        its first half: (n-1)/n S/rails per NIC
+``all-gather``            its second half: (n-1)/n S/rails per NIC
+``ring``                  allreduce: one flat ring of all N NICs of the job. It enters a host at the
+                          first NIC and leaves at the last, sending 2(N-1)/N S there
+``scattered-ring``        allreduce: one ring of all G GPUs that goes from host to host at every step, as ranks
+                          that were dealt out host by host form it. A GPU sends 2(G-1)/G S by its NIC
+``alltoall``              every host pair exchanges S g g'/G bytes each way (g, g' GPUs on the two
+                          hosts, G in the job) spread over the rails, the k-th NIC to the k-th. Where experts
+                          are not equally popular, a host whose GPUs get the share w of the tokens is sent S g w
+``parameter-server``      a shard of the model at each of G GPUs: gradients to it, parameters from it. Every host
+                          pair exchanges 2 S g g'/G bytes each way, spread over the rails
+``point-to-point``        pipeline stages: every host sends S per GPU to the next, the last to none
+========================  ==========================================================================
+
+The factors are those of nccl-tests' bus bandwidth with n hosts in place of n ranks. Tree and
+halving-doubling are left out: their messages wait for two others, which a
+:class:`~workloads.job.Transfer` does not say. A NIC of several ports sends an even stripe over each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Final
+
+from workloads.communication.layout import HostShare, Layout
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Channel:
+    """A connection of a job from port to port; operations of one ``role`` share it."""
+
+    role: str
+    source: str
+    target: str
+
+    def flow_id(self, job: str) -> str:
+        """Id of the flow that job ``job`` opens for this channel."""
+        return f"{job}:{self.role}:{self.source}>{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """``bytes`` on a channel; those from ``lead`` on follow what arrives on ``after`` (see ``Transfer``)."""
+
+    channel: Channel
+    bytes: float
+    after: Channel | None = None
+    lead: float = 0.0
+
+
+Collective = Callable[[Layout, float], Iterator[Message]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """One step of a ring: NIC to NIC, ``total`` bytes of which the first ``lead`` are the sender's own."""
+
+    source: str
+    target: str
+    total: float
+    lead: float
+
+
+def _ring(layout: Layout, hops: Sequence[_Hop]) -> Iterator[Message]:
+    """Messages of a closed ring, port by port; each follows the one from the hop before."""
+    ports = min(len(layout.fabric.nics[hop.source].ports) for hop in hops)
+    for side in range(ports):
+        channels = [Channel("ring", *layout.port_pairs(hop.source, hop.target)[side]) for hop in hops]
+        for index, hop in enumerate(hops):
+            yield Message(channels[index], hop.total / ports, channels[index - 1], hop.lead / ports)
+
+
+def _rails(layout: Layout, size: float, passes: int) -> Iterator[Message]:
+    """One ring of hosts per rail; a vector of S/rails goes round ``passes`` times, less the last step of each."""
+    shares, hosts = layout.shares, len(layout.shares)
+    chunk = size / layout.rails / hosts
+    for rail in range(layout.rails):
+        nics = [layout.rail_nic(share, rail) for share in shares]
+        total = passes * (hosts - 1) * chunk
+        yield from _ring(layout, [_Hop(nic, nics[(i + 1) % hosts], total, chunk) for i, nic in enumerate(nics)])
+
+
+def _hierarchical(layout: Layout, size: float) -> Iterator[Message]:
+    return _rails(layout, size, passes=2)
+
+
+def _half(layout: Layout, size: float) -> Iterator[Message]:
+    return _rails(layout, size, passes=1)
+
+
+def _flat_ring(layout: Layout, size: float) -> Iterator[Message]:
+    """A chunk that enters a host passes its m NICs at once, so a byte leaves m chunks after it entered."""
+    shares, chunk = layout.shares, size / layout.nics
+    total = 2 * (layout.nics - 1) * chunk
+    following = (*shares[1:], shares[0])
+    hops = [
+        _Hop(share.nics[-1], after.nics[0], total, len(share.nics) * chunk)
+        for share, after in zip(shares, following, strict=True)
+    ]
+    return _ring(layout, hops)
+
+
+def scattered_pairs(layout: Layout) -> Iterator[tuple[str, str]]:
+    """Each GPU and the next in a ring of ranks that were dealt out host by host."""
+    most = max(len(share.names) for share in layout.shares)
+    ranks = [share.names[turn] for turn in range(most) for share in layout.shares if turn < len(share.names)]
+    return zip(ranks, (*ranks[1:], ranks[0]), strict=True)
+
+
+def _scattered_ring(layout: Layout, size: float) -> Iterator[Message]:
+    """Where a host has more GPUs than the others, a chunk passes its last ones without leaving it."""
+    fabric, chunk = layout.fabric, size / layout.gpus
+    hops: list[tuple[str, str, int]] = []
+    inside = 0
+    for gpu, following in scattered_pairs(layout):
+        if fabric.host_of_gpu[gpu] == fabric.host_of_gpu[following]:
+            inside += 1
+            continue
+        hops.append((fabric.nic_of_gpu[gpu], fabric.nic_of_gpu[following], 1 + inside))
+        inside = 0
+    if inside:  # what passed inside the first host came in by the last hop
+        source, target, own = hops[0]
+        hops[0] = (source, target, own + inside)
+    seen: Counter[tuple[str, str]] = Counter()
+    channels: list[tuple[Channel, ...]] = []
+    for source, target, _ in hops:
+        role = f"ring{seen[source, target]}"
+        seen[source, target] += 1
+        channels.append(tuple(Channel(role, *pair) for pair in layout.port_pairs(source, target)))
+    sides = min(len(each) for each in channels)
+    for side in range(sides):
+        for index, (_, _, own) in enumerate(hops):
+            before = channels[index - 1][side]
+            yield Message(channels[index][side], 2 * (layout.gpus - 1) * chunk / sides, before, own * chunk / sides)
+
+
+def _send(layout: Layout, role: str, source: HostShare, target: HostShare, size: float) -> Iterator[Message]:
+    """``size`` bytes from host to host, spread over rails and ports, waiting for nothing."""
+    for rail in range(layout.rails):
+        pairs = layout.port_pairs(layout.rail_nic(source, rail), layout.rail_nic(target, rail))
+        for source_port, target_port in pairs:
+            yield Message(Channel(role, source_port, target_port), size / layout.rails / len(pairs))
+
+
+def _pairs(layout: Layout) -> Iterator[tuple[HostShare, HostShare]]:
+    """Hosts start with their successor, so that the first messages of all do not meet at one host."""
+    shares, hosts = layout.shares, len(layout.shares)
+    for step in range(1, hosts):
+        for index, source in enumerate(shares):
+            yield source, shares[(index + step) % hosts]
+
+
+def _alltoall(layout: Layout, size: float) -> Iterator[Message]:
+    for source, target in _pairs(layout):
+        yield from _send(layout, "alltoall", source, target, size * source.gpus * sum(target.tokens))
+
+
+def _parameter_server(layout: Layout, size: float) -> Iterator[Message]:
+    """Both directions at once: the next iteration's parameters are taken while gradients are pushed."""
+    for source, target in _pairs(layout):
+        yield from _send(layout, "server", source, target, 2 * size * source.gpus * target.gpus / layout.gpus)
+
+
+def _point_to_point(layout: Layout, size: float) -> Iterator[Message]:
+    for source, target in pairwise(layout.shares):
+        yield from _send(layout, "point", source, target, size * source.gpus)
+
+
+COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
+    {
+        "hierarchical": _hierarchical,
+        "ring": _flat_ring,
+        "scattered-ring": _scattered_ring,
+        "reduce-scatter": _half,
+        "all-gather": _half,
+        "alltoall": _alltoall,
+        "parameter-server": _parameter_server,
+        "point-to-point": _point_to_point,
+    }
+)
+"""What a scenario may name as ``collective``."""
+
+
+def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
+    """Return the messages of one ``collective`` of ``size`` bytes; at most one per channel.
+
+    Empty for a job inside one host and for ``size`` 0. Raises ``ValueError`` for a name not in
+    :data:`COLLECTIVES` and for a negative size.
+    """
+    if collective not in COLLECTIVES:
+        raise ValueError(f"unknown collective '{collective}', expected one of: {', '.join(COLLECTIVES)}")
+    if size < 0:
+        raise ValueError(f"a collective of {size:g} bytes")
+    if size == 0 or len(layout.shares) < 2:
+        return ()
+    return tuple(COLLECTIVES[collective](layout, size))
+
+
+def returned(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages that wait for nothing, each the other way round."""
+    return tuple(
+        replace(each, channel=Channel(each.channel.role, each.channel.target, each.channel.source)) for each in messages
+    )
+
+
+def bus_factor(collective: str, participants: int) -> float:
+    """busbw / algbw of nccl-tests: bytes on a participant's wire per byte of S.
+
+    Raises ``ValueError`` for an unknown collective.
+    """
+    n = participants
+    factors = {
+        "hierarchical": 2 * (n - 1) / n,
+        "ring": 2 * (n - 1) / n,
+        "scattered-ring": 2 * (n - 1) / n,
+        "reduce-scatter": (n - 1) / n,
+        "all-gather": (n - 1) / n,
+        "alltoall": (n - 1) / n,
+        "parameter-server": 2 * (n - 1) / n,
+        "point-to-point": 1.0,
+    }
+    if collective not in factors:
+        raise ValueError(f"unknown collective '{collective}', expected one of: {', '.join(COLLECTIVES)}")
+    return factors[collective]

@@ -1,0 +1,316 @@
+"""The iterations of one job on one host: compute pauses, messages, and when each began and ended.
+
+No barrier joins the hosts of a job: a host goes on when its own GPUs have computed and its own
+messages are through, so a late peer delays exactly those that wait for its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic
+
+from workloads.iteration.endpoints import Into, Out
+from workloads.iteration.hold import Hold
+from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.shared_gpus import GpuShare
+from workloads.iteration.time_shift import Rhythm
+
+Clock = Callable[[], float]
+Timer = Callable[[float, Callable[[float], None]], None]
+ComputeTimes = Callable[[int, int], list[float]]
+Report = Callable[[int, list[list[object]], float, float], None]
+StepReport = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePlan:
+    """A phase on this host: ``out`` is (flow, bytes, after, lead), ``into`` (flow, bytes); bytes as sent here.
+
+    ``inside_s`` is what its communication takes inside the host at least, in seconds as run. What is in the
+    ``background`` goes on beside later phases: the phase ends without it, the iteration does not.
+    """
+
+    overlap: float
+    out: tuple[tuple[str, int, str | None, int], ...]
+    into: tuple[tuple[str, int], ...]
+    inside_s: float = 0.0
+    background: bool = False
+
+
+@dataclass(slots=True)
+class _Background:
+    """Communication of phase ``index`` that goes on beside later ones."""
+
+    index: int
+    plan: PhasePlan
+    inside_end: float
+    ended: bool = False
+
+
+class JobProgram(Generic[Out, Into]):
+    """State machine of one job on one host; all times are those of the host's monotonic clock.
+
+    ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
+    ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer, seconds waited for
+    its phase or its GPUs before it), a row per phase: [start, ready, communication end, end, compute seconds of
+    each GPU]. ``blocked`` is called with a flow for which there is no room. ``step``, if given, is
+    called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
+    ``rhythm`` is the shift of the job, None without one; ``turns`` the table of who may send, None without one;
+    ``gpus`` what it asks for its GPUs by, None where nobody else can have them.
+    """
+
+    def __init__(
+        self,
+        phases: tuple[PhasePlan, ...],
+        compute_times: ComputeTimes,
+        slice_size: int,
+        departure: float,
+        iterations: int,
+        clock: Clock,
+        timer: Timer,
+        report: Report,
+        blocked: Callable[[Out], None],
+        step: StepReport | None = None,
+    ) -> None:
+        self._phases = phases
+        self._compute_times = compute_times
+        self._slice = slice_size
+        self._departure = departure
+        self._iterations = iterations
+        self._clock = clock
+        self._timer = timer
+        self._report = report
+        self._blocked = blocked
+        self._step = step
+        self.rhythm: Rhythm | None = None
+        self.turns: Turns[Out] | None = None
+        self.gpus: GpuShare | None = None
+        self.out: dict[str, Out] = {}
+        self.into: dict[str, Into] = {}
+        self._dependents: dict[str, Out] = {}
+        self._background: list[_Background] = []
+        self.iteration = 0
+        self.halted = False
+        self._phase = 0
+        self._rows: list[list[object]] = []
+        self._late = 0.0
+        self._waited = 0.0
+        self._communicating = False
+        self._start = self._ready = self._compute_end = self._communication_end = self._inside_end = 0.0
+        self._compute: list[float] = []
+
+    def start(self, at: float) -> None:
+        """Begin the first iteration at ``at``."""
+        self._timer(at, lambda _late: self._begin_iteration())
+
+    @property
+    def over(self) -> bool:
+        """Whether it sends and receives nothing more: halted, or all iterations made."""
+        return self.halted or self.iteration >= self._iterations
+
+    def halt(self) -> None:
+        """Send nothing more and report nothing more."""
+        self.halted = True
+        if self.turns is not None:
+            self.turns.left(self.out)
+        if self.gpus is not None:
+            self.gpus.leave()
+
+    def _begin_iteration(self) -> None:
+        now = self._clock()
+        self._waited = 0.0 if self.rhythm is None else self.rhythm.wait(now)
+        if self._waited > 0.0:
+            self._timer(now + self._waited, lambda _late: self._begin_phase())
+        else:
+            self._begin_phase()
+
+    def _begin_phase(self) -> None:
+        """Compute as soon as the GPUs do for this job."""
+        if self.halted:
+            return
+        if self.gpus is None:
+            self._begin_compute()
+            return
+        asked = self._clock()
+
+        def go() -> None:
+            if self._phase == 0:
+                self._waited += self._clock() - asked
+            self._begin_compute()
+
+        self.gpus.ask(go)
+
+    def _begin_compute(self) -> None:
+        plan = self._phases[self._phase]
+        self._compute = self._compute_times(self.iteration, self._phase)
+        longest = max(self._compute)
+        self._start = self._clock()
+        self._communicating = False
+        self._communication_end = 0.0
+        self._compute_end = self._start + longest
+        ready = self._start + (1.0 - plan.overlap) * longest
+        self._timer(ready, self._begin_messages)
+        if ready < self._compute_end:
+            self._timer(self._compute_end, self._time_passed)
+
+    def _begin_messages(self, late: float) -> None:
+        if self.halted:
+            return
+        self._late = max(self._late, late)
+        self._ready = self._clock()
+        self._give_back_gpus()
+        self._communicating = True
+        plan = self._phases[self._phase]
+        self._tell_step("begin", plan, self._phase)
+        for flow, size in plan.into:
+            self.into[flow].begin(size, self._slice)
+        self._inside_end = self._ready + plan.inside_s
+        if plan.background:
+            self._background.append(_Background(self._phase, plan, self._inside_end))
+        if plan.inside_s > 0.0:
+            self._timer(self._inside_end, self._time_passed)
+        if plan.out:
+            self._timer(self._ready + self._departure, lambda _late: self._send_messages(plan))
+        if plan.background or not plan.out:
+            self._check()
+
+    def _send_messages(self, plan: PhasePlan) -> None:
+        """Let the first packets go once they would have left a NIC whole: a token bucket lets them go at once."""
+        if self.halted:
+            return
+        for flow, size, after, lead in plan.out:
+            stream = self.out[flow]
+            stream.begin(size, lead, self.into[after] if after is not None else None)
+            self._hold_back(stream)
+            if after is not None:
+                self._dependents[after] = stream
+        if self.turns is not None:
+            self.turns.began(self.out[flow] for flow, *_ in plan.out)
+        for flow, *_ in plan.out:
+            if not self.out[flow].held & Hold.HEAD_START:
+                self._send(self.out[flow])
+        self._check()
+
+    def _hold_back(self, stream: Out) -> None:
+        """Let a paced message begin so much later that it is through when its rate says."""
+        more = stream.hold_back_s(self._departure)
+        if more == 0.0:
+            return
+        stream.held |= Hold.HEAD_START
+
+        def go(_late: float) -> None:
+            stream.held &= ~Hold.HEAD_START
+            if self.turns is not None:
+                self.turns.changed(stream.flow)
+            self.resume(stream)
+
+        self._timer(self._clock() + more, go)
+
+    def _time_passed(self, late: float) -> None:
+        if not self.halted:
+            self._late = max(self._late, late)
+            self._give_back_gpus()
+            self._check()
+
+    def _give_back_gpus(self) -> None:
+        """Others may compute once this job has."""
+        if self.gpus is not None and self._clock() >= self._compute_end:
+            self.gpus.give_back()
+
+    def arrived(self, stream: Into) -> None:
+        """Take note that bytes came in on ``stream``: send what waited for them."""
+        if self.halted or not (self._communicating or self._background):
+            return
+        dependent = self._dependents.get(stream.flow)
+        if dependent is not None and not dependent.done:
+            self._send(dependent)
+        self._check()
+
+    def resume(self, stream: Out) -> None:
+        """Go on with a flow that was held."""
+        if self.halted or not (self._communicating or (self._background and stream.started)):
+            return
+        self._send(stream)
+        self._check()
+
+    def writable(self, stream: Out) -> None:
+        """Go on with a flow that waited for room, or whose message has arrived."""
+        self.resume(stream)
+
+    def _send(self, stream: Out) -> None:
+        if stream.send(self._slice):
+            self._blocked(stream)
+        elif self.turns is not None and stream.done:
+            self.turns.sent(stream)
+
+    def _tell_step(self, what: str, plan: PhasePlan, index: int) -> None:
+        if self._step is not None and (plan.out or plan.into):
+            self._step(what, self.iteration, index)
+
+    def _through(self, plan: PhasePlan, inside_end: float) -> bool:
+        """Whether all that ``plan`` moves has been moved."""
+        return (
+            all(self.out[flow].done for flow, *_ in plan.out)
+            and all(self.into[flow].done for flow, _ in plan.into)
+            and self._clock() >= inside_end
+        )
+
+    def _check(self) -> None:
+        """End the communication, and the phase, as soon as nothing is left to wait for."""
+        for behind in self._background:
+            self._end_background(behind)
+        if not self._communicating:
+            return
+        plan = self._phases[self._phase]
+        if self._communication_end == 0.0:
+            if not plan.background:
+                if not self._through(plan, self._inside_end):
+                    return
+                self._tell_step("end", plan, self._phase)
+            self._communication_end = self._clock()
+        if self._phase + 1 == len(self._phases) and not all(behind.ended for behind in self._background):
+            return
+        now = self._clock()
+        if now >= self._compute_end:
+            self._end_phase(now)
+
+    def _end_background(self, behind: _Background) -> None:
+        """Take note when communication in the background is through; its phase may have been over for long."""
+        if behind.ended or not self._through(behind.plan, behind.inside_end):
+            return
+        behind.ended = True
+        self._tell_step("end", behind.plan, behind.index)
+        if behind.index < len(self._rows):
+            self._rows[behind.index][2] = self._clock()
+        else:
+            self._communication_end = self._clock()
+
+    def _finish(self, plan: PhasePlan) -> None:
+        """The messages of ``plan`` are through on this host: the next ones may begin."""
+        for flow, _, after, _ in plan.out:
+            self.out[flow].started = False
+            if after is not None:
+                self._dependents.pop(after, None)
+        for flow, _ in plan.into:
+            self.into[flow].finish()
+
+    def _end_phase(self, now: float) -> None:
+        plan = self._phases[self._phase]
+        self._communicating = False
+        self._give_back_gpus()
+        if not plan.background:
+            self._finish(plan)
+        self._rows.append([self._start, self._ready, self._communication_end, now, *self._compute])
+        self._phase += 1
+        if self._phase == len(self._phases):
+            for behind in self._background:
+                self._finish(behind.plan)
+            self._background.clear()
+            self._report(self.iteration, self._rows, self._late, self._waited)
+            self._phase, self._rows, self._late = 0, [], 0.0
+            self.iteration += 1
+            if self.iteration < self._iterations:
+                self._begin_iteration()
+        else:
+            self._begin_phase()

@@ -1,0 +1,1 @@
+"""Capacities of a cluster manager: which hosts it may use, and when."""

@@ -1,0 +1,62 @@
+"""Servers that inference can do without for a while: a load that rises and falls with the day (Lyra section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from math import floor, pi, sin
+from typing import ClassVar
+
+from topologies.fabric import Fabric
+from workloads.managers.interfaces import CapacityChanged
+
+MEAN_LOAD = 0.4
+"""Published: inference clusters are used to about 40 % on average."""
+SWING = 0.25
+EVERY_S = 300.0
+DAY_S = 86400.0
+
+
+class InferenceLoad:
+    """The ``hosts`` serve inference; those that its load leaves free may be lent, looked at ``every_s`` seconds.
+
+    The load is ``mean`` plus ``swing`` times a sine over the day, of all hosts; ``spare`` of them are always kept back.
+    Hosts are away until a policy takes loans (``lyra``). The hosts go on for ever as they do in a day.
+    """
+
+    name: ClassVar[str] = "inference"
+    summary: ClassVar[str] = "hosts of inference that may be lent when its load is low"
+
+    def __init__(
+        self,
+        *,
+        hosts: Sequence[str] = (),
+        mean: float = MEAN_LOAD,
+        swing: float = SWING,
+        every_s: float = EVERY_S,
+        spare: float = 0.05,
+    ) -> None:
+        if not 0 <= mean - swing <= mean + swing <= 1 or not 0 <= spare <= 1:
+            raise ValueError("options 'mean' and 'swing' of inference must give loads from 0 to 1, and 'spare' be one")
+        if every_s <= 0:
+            raise ValueError(f"option 'every_s' of inference must be a number above 0, not '{every_s}'")
+        self._hosts = tuple(hosts)
+        self._mean, self._swing, self._every_s, self._spare = mean, swing, every_s, spare
+
+    def lendable(self, time_s: float) -> int:
+        """Hosts that may be on loan at ``time_s``."""
+        load = self._mean + self._swing * sin(2 * pi * time_s / DAY_S)
+        return max(0, floor(len(self._hosts) * (1.0 - load - self._spare) + 1e-9))
+
+    def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
+        """All hosts leave at first; then every change of the number that may be lent."""
+        if not self._hosts:
+            return
+        before = self.lendable(0.0)
+        yield CapacityChanged(0.0, leaving=self._hosts, lendable=before, reason="inference has its servers")
+        for number in count(1):
+            time_s = number * self._every_s
+            now = self.lendable(time_s)
+            if now != before:
+                yield CapacityChanged(time_s, lendable=now, reason="the load of inference has changed")
+            before = now

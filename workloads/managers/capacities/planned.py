@@ -1,0 +1,34 @@
+"""Capacities: which hosts are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from topologies.fabric import Fabric
+from workloads.managers.interfaces import CapacityChanged
+
+
+class Steady:
+    """All hosts, all the time."""
+
+    name: ClassVar[str] = "steady"
+    summary: ClassVar[str] = "all hosts, all the time"
+
+    def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
+        """None."""
+        return iter(())
+
+
+class Planned:
+    """Hosts come and go at times written down beforehand."""
+
+    name: ClassVar[str] = "planned"
+    summary: ClassVar[str] = "hosts come and go at given times"
+
+    def __init__(self, changes: Sequence[CapacityChanged] = ()) -> None:
+        self._changes = tuple(sorted(changes, key=lambda change: change.time_s))
+
+    def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
+        """Those given, by time."""
+        return iter(self._changes)

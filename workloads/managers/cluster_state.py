@@ -1,0 +1,198 @@
+"""The state of a cluster as a value: which GPUs are free, who runs where, which hosts are away.
+
+A change makes a new state; it copies an array of a byte per GPU and a table of the running jobs, and
+touches only the GPUs that change hands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from topologies.fabric import Fabric
+from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Promote, Reclaim, Requeue, Resize, Start
+from workloads.managers.gpu_index import Bools, Ints, Structure, frozen, structure_of
+from workloads.managers.jobs import Running, Waiting
+
+_NONE = frozen(np.empty(0, dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterState:
+    """The cluster at ``time_s``; read-only.
+
+    ``free`` says of each GPU (in the fabric's order) whether a job may have it now; ``free_by_host`` counts
+    them. GPUs of ``absent`` hosts are not free. ``held`` has the indices of a running job's GPUs. ``asking``
+    are the jobs that the queue lets start, in its order, while a manager decides.
+    """
+
+    structure: Structure
+    time_s: float
+    free: Bools
+    free_by_host: Ints
+    free_gpus: int
+    running: MappingProxyType[str, Running]
+    held: MappingProxyType[str, Ints] = field(repr=False)
+    absent: frozenset[str] = frozenset()
+    asking: tuple[Waiting, ...] = ()
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric that the cluster is."""
+        return self.structure.fabric
+
+    @property
+    def present_gpus(self) -> int:
+        """GPUs of all hosts that are there."""
+        return len(self.structure.gpus) - len(self._gpus_of(self.absent))
+
+    def free_on(self, host: str) -> tuple[str, ...]:
+        """The free GPUs of a host, in order."""
+        index = self.structure.host_index[host]
+        first = int(self.structure.first_gpu[index])
+        mine = self.free[first : first + int(self.structure.gpus_of_host[index])]
+        return tuple(self.structure.gpus[first + offset] for offset in np.flatnonzero(mine).tolist())
+
+    def at(self, time_s: float) -> ClusterState:
+        """Return the same at another time."""
+        return replace(self, time_s=time_s)
+
+    def start(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...] = ()) -> ClusterState:
+        """Return the state with ``job`` on ``gpus``; ``ValueError`` if it runs already or a GPU is not free."""
+        if job.name in self.running:
+            raise ValueError(f"job '{job.name}' runs already")
+        return self._with(Running(self._begun(job), gpus, self.time_s, bound))
+
+    def end(self, name: str) -> ClusterState:
+        """Return the state without the job ``name``; ``ValueError`` if it does not run."""
+        if name not in self.running:
+            raise ValueError(f"job '{name}' does not run")
+        partners = self.running[name].packed_with
+        running, held = self.running.copy(), self.held.copy()
+        del running[name], held[name]
+        for other in partners:
+            rest = tuple(partner for partner in running[other].packed_with if partner != name)
+            running[other] = replace(running[other], packed_with=rest)
+        given = _NONE if partners else self.held[name]
+        return self._changed(given, True, running, held)
+
+    def leave(self, hosts: Iterable[str]) -> ClusterState:
+        """Return the state without ``hosts``; ``ValueError`` if a job runs on one of them."""
+        going = [host for host in hosts if host not in self.absent]
+        of_hosts = self._gpus_of(going)
+        taken = of_hosts[~self.free[of_hosts]]
+        if len(taken):
+            host = self.structure.hosts[int(self.structure.host_of_gpu[taken[0]])]
+            raise ValueError(f"host '{host}' cannot leave: a job runs on it")
+        state = self._changed(of_hosts, False, self.running.copy(), self.held.copy())
+        return replace(state, absent=self.absent | set(going))
+
+    def join(self, hosts: Iterable[str]) -> ClusterState:
+        """Return the state with ``hosts`` that were away; those that are there stay."""
+        coming = [host for host in hosts if host in self.absent]
+        state = self._changed(self._gpus_of(coming), True, self.running.copy(), self.held.copy())
+        return replace(state, absent=self.absent - set(coming))
+
+    def jobs_on(self, hosts: Iterable[str]) -> tuple[str, ...]:
+        """Names of the jobs that have a GPU on one of ``hosts``, in order of their start."""
+        there = np.zeros(len(self.structure.gpus), dtype=np.bool_)
+        there[self._gpus_of(hosts)] = True
+        return tuple(name for name, gpus in self.held.items() if there[gpus].any())
+
+    def after(self, action: Action) -> ClusterState:
+        """Return the state once ``action`` is carried out; ``ValueError`` if it cannot be."""
+        match action:
+            case Start():
+                return self.start(action.asked, action.gpus, action.bound)
+            case Preempt():
+                return self.end(action.job)
+            case Resize() | Migrate():
+                going_on = self.running[action.job].until(self.time_s)
+                return self.end(action.job).start(going_on, action.gpus, action.bound)
+            case Pack():
+                return self._packed(action)
+            case Loan():
+                return self.join(action.hosts)
+            case Reclaim():
+                return self.leave(action.hosts)
+            case Requeue() | Promote():
+                return self
+
+    def measured(self, speeds: Mapping[str, float]) -> ClusterState:
+        """Return the state with the ``speeds`` of running jobs, as shares of those alone."""
+        running = {name: replace(self.running[name], speed=speed) for name, speed in speeds.items()}
+        return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
+
+    def _packed(self, action: Pack) -> ClusterState:
+        """Those that are on these GPUs already go on there; what a placer wrote down about them holds for all."""
+        there = [self.running[name] for name in action.jobs if name in self.running]
+        bound = next((each.bound for each in there if each.gpus == action.gpus), ())
+        members = [self._member(job, action.gpus, bound) for job in action.asked]
+        state = self
+        for each in there:
+            state = state.end(each.name)
+        for each in members:
+            others = tuple(name for name in action.jobs if name != each.name)
+            packed = replace(each, packed_with=others, packed_s=self.time_s, speed=None)
+            state = state._with(packed, shared=each is not members[0])
+        return state
+
+    def _member(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...]) -> Running:
+        running = self.running.get(job.name)
+        if running is None:
+            return Running(self._begun(job), gpus, self.time_s, bound)
+        if running.gpus != gpus:
+            return Running(running.until(self.time_s), gpus, self.time_s, bound)
+        return running
+
+    def _begun(self, job: Waiting) -> Waiting:
+        return job if job.started_s is not None else replace(job, started_s=self.time_s)
+
+    def _with(self, job: Running, shared: bool = False) -> ClusterState:
+        indices = self.structure.indices(job.gpus)
+        if not shared:
+            self._require_free(job, indices)
+        running, held = self.running | {job.name: job}, self.held | {job.name: indices}
+        return self._changed(_NONE if shared else indices, False, running, held)
+
+    def _require_free(self, job: Running, indices: Ints) -> None:
+        if len(set(job.gpus)) != len(job.gpus):
+            raise ValueError(f"job '{job.name}': a GPU is listed twice")
+        if not self.free[indices].all():
+            taken = next(gpu for gpu, index in zip(job.gpus, indices, strict=True) if not self.free[index])
+            raise ValueError(f"job '{job.name}': GPU '{taken}' is not free")
+
+    def _changed(
+        self, gpus: Ints, to_free: bool, running: dict[str, Running], held: dict[str, Ints]
+    ) -> ClusterState:
+        free, by_host = self.free.copy(), self.free_by_host.copy()
+        free[gpus] = to_free
+        step = 1 if to_free else -1
+        np.add.at(by_host, self.structure.host_of_gpu[gpus], step)
+        free.setflags(write=False)
+        by_host.setflags(write=False)
+        return ClusterState(
+            self.structure, self.time_s, free, by_host, self.free_gpus + step * len(gpus),
+            MappingProxyType(running), MappingProxyType(held), self.absent, self.asking,
+        )  # fmt: skip
+
+    def _gpus_of(self, hosts: Iterable[str]) -> Ints:
+        wanted = np.zeros(len(self.structure.hosts), dtype=np.bool_)
+        for host in hosts:
+            if host not in self.structure.host_index:
+                raise ValueError(f"there is no host '{host}' in fabric {self.fabric.name}")
+            wanted[self.structure.host_index[host]] = True
+        return np.flatnonzero(wanted[self.structure.host_of_gpu])
+
+
+def empty_cluster(fabric: Fabric, absent: Iterable[str] = (), time_s: float = 0.0) -> ClusterState:
+    """Return the cluster of ``fabric`` without a job; ``absent`` hosts are not there yet."""
+    structure = structure_of(fabric)
+    free = np.ones(len(structure.gpus), dtype=np.bool_)
+    state = ClusterState(
+        structure, time_s, free, structure.gpus_of_host, len(structure.gpus), MappingProxyType({}), MappingProxyType({})
+    )
+    return state.leave(absent)

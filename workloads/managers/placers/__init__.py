@@ -1,0 +1,1 @@
+"""Placers of a cluster manager: on which GPUs a job runs."""

@@ -1,0 +1,88 @@
+"""Gandiva's grow and shrink (Xiao et al., OSDI 2018): idle GPUs of a host go to jobs there, and come back for others.
+
+Which jobs take part is theirs to say (``most_gpus``). The paper does not say who shrinks first; here whoever grew last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import ClassVar, Final
+
+from workloads.managers.actions import Resize
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Want, Wish
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import next_round, number
+
+LOOK_S: Final = 60.0
+"""As long as a time slice."""
+RESTART_S: Final = 0.1
+"""Suspending and resuming at the least memory of a mini-batch (from memory of the paper)."""
+
+
+class GrowShrink:
+    """Gangs; every ``look_s`` seconds, with nobody waiting, idle GPUs join elastic jobs on their host.
+
+    A job whose GPUs change goes on after ``restart_s``.
+    """
+
+    name: ClassVar[str] = "grow-shrink"
+    summary: ClassVar[str] = "gangs; idle GPUs of a host go to elastic jobs there, and come back when others wait"
+    changes_running: ClassVar[bool] = True
+
+    def __init__(self, *, look_s: float = LOOK_S, restart_s: float = RESTART_S) -> None:
+        self._look_s = number(self.name, "look_s", look_s, above=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """Take back what those that wait need, and start them; with nobody waiting, let jobs grow."""
+        if not turns:
+            yield from self._grow(state)
+            return
+        free, grown = state.free_gpus, _grown(state)
+        for turn in turns:
+            lent = sum(_extra(each) for each in grown)
+            while free < turn.job.gpus <= free + lent:
+                each = grown.pop()
+                lent, free = lent - _extra(each), free + _extra(each)
+                yield self._resize(state, each, each.gpus[: each.job.gpus], f"{turn.job.name} waits")
+            if turn.job.gpus <= free:
+                free -= turn.job.gpus
+            yield Want(turn.job, turn.job.gpus, line=turn.line, reason="its turn")
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """The next time to look, if a job could grow."""
+        if waiting or not any(_room(state, each) for each in state.running.values()):
+            return inf
+        return next_round(state.time_s, self._look_s)
+
+    def _grow(self, state: ClusterState) -> Iterator[Wish]:
+        given: set[str] = set()
+        for each in state.running.values():
+            more = tuple(gpu for gpu in _room(state, each) if gpu not in given)
+            if more:
+                given.update(more)
+                yield self._resize(state, each, (*each.gpus, *more), "GPUs of its host are idle")
+
+    def _resize(self, state: ClusterState, each: Running, gpus: tuple[str, ...], reason: str) -> Resize:
+        return Resize(each.name, gpus, state.time_s, reason, each.bound, self._restart_s)
+
+
+def _extra(each: Running) -> int:
+    """GPUs beyond those it asked for."""
+    return len(each.gpus) - each.job.gpus
+
+
+def _grown(state: ClusterState) -> list[Running]:
+    """Jobs that have grown, the last one to change at the end."""
+    return sorted((each for each in state.running.values() if _extra(each) > 0), key=lambda each: each.since_s)
+
+
+def _room(state: ClusterState, each: Running) -> tuple[str, ...]:
+    """Idle GPUs on the job's hosts that it may have."""
+    most = (each.job.most_gpus or each.job.gpus) - len(each.gpus)
+    if most <= 0:
+        return ()
+    hosts = dict.fromkeys(state.fabric.host_of_gpu[gpu] for gpu in each.gpus)
+    return tuple(gpu for host in hosts for gpu in state.free_on(host))[:most]

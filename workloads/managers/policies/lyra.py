@@ -1,0 +1,109 @@
+"""Lyra (Li et al., EuroSys 2023): elastic jobs share what is left, and servers on loan come and go.
+
+Two phases at each event. First every job, the shortest first, gets its least number of GPUs, all or nothing. What is
+left goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
+job, its speed being in proportion to its GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from workloads.managers.actions import Loan, Preempt, Reclaim
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import CapacityChanged, Event, Turn, Want, Wish
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import number
+from workloads.managers.policies.knapsack import choose
+from workloads.managers.policies.preemption import Candidate, asked_by
+from workloads.managers.policies.reclaiming import hosts_to_return
+from workloads.managers.policies.srtf import remaining_s
+
+RESTART_S = 63.0
+"""What a preempted job loses (from memory of the paper: about 63 s)."""
+
+
+class Lyra:
+    """The allocation, and the loans. ``loan_hosts``: hosts that belong to inference and may be lent, in order."""
+
+    name: ClassVar[str] = "lyra"
+    summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
+    changes_running: ClassVar[bool] = True
+
+    def __init__(
+        self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True
+    ) -> None:
+        self._loan_hosts, self._elastic = tuple(loan_hosts), elastic
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """Carry out loans and returns; then allocate."""
+        waiting = [turn.job for turn in turns]
+        if isinstance(event, CapacityChanged) and event.lendable is not None:
+            for action in self._lent(state, event.lendable):
+                yield action
+                if isinstance(action, Preempt):
+                    waiting.append(state.running[action.job].until(state.time_s))
+                state = state.after(action)
+        yield from self._allocated(state, waiting)
+
+    def _lent(self, state: ClusterState, lendable: int) -> Iterator[Loan | Preempt | Reclaim]:
+        present = [host for host in self._loan_hosts if host not in state.absent]
+        away = [host for host in self._loan_hosts if host in state.absent]
+        if lendable > len(present):
+            yield Loan(tuple(away[: lendable - len(present)]), state.time_s, "servers are lent")
+        for host in hosts_to_return(state, present, len(present) - lendable):
+            for name in state.jobs_on([host]):
+                yield Preempt(name, state.time_s, "its server is reclaimed")
+                state = state.end(name)
+            yield Reclaim((host,), state.time_s, "the server goes back")
+            state = state.leave([host])
+
+    def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[Wish]:
+        now_s = state.time_s
+        running = list(state.running.values())
+        free = state.present_gpus - sum(self._least(each.job) for each in running)
+        started: list[Waiting] = []
+        for job in sorted(waiting, key=lambda job: (self._longest_s(job, now_s), job.number)):
+            if self._least(job) <= free:
+                free -= self._least(job)
+                started.append(job)
+        extra = choose(free, self._values([*running, *started], now_s))
+        yield from self._carried_out(running, started, extra)
+
+    def _longest_s(self, job: Waiting, now_s: float) -> float:
+        """Seconds that are left of it with its least number of GPUs."""
+        return remaining_s(job, now_s) * job.gpus / self._least(job)
+
+    def _values(self, jobs: Sequence[Candidate], now_s: float) -> dict[str, list[float]]:
+        """Elastic job -> seconds that 1, 2, .. GPUs beyond the least save it."""
+        found = {}
+        for each in jobs:
+            job = asked_by(each)
+            least, most = self._least(job), self._most(job)
+            if most > least:
+                service = remaining_s(each, now_s) * job.gpus
+                found[job.name] = [service / least - service / (least + k) for k in range(1, most - least + 1)]
+        return found
+
+    def _carried_out(
+        self, running: Sequence[Running], started: Sequence[Waiting], extra: Mapping[str, int]
+    ) -> Iterator[Wish]:
+        """Jobs that shrink give room, then new ones start, then those that grow take it."""
+        wanted = {each.name: self._least(each.job) + extra.get(each.name, 0) for each in running}
+        for each in running:
+            if wanted[each.name] < len(each.gpus):
+                yield Want(each.job, wanted[each.name], "resize", reason="scaled in")
+        for job in started:
+            pause_s = 0.0 if job.started_s is None else self._restart_s
+            yield Want(job, self._least(job) + extra.get(job.name, 0), reason="its turn", pause_s=pause_s)
+        for each in running:
+            if wanted[each.name] > len(each.gpus):
+                yield Want(each.job, wanted[each.name], "resize", reason="scaled out")
+
+    def _least(self, job: Waiting) -> int:
+        return job.gpus if job.least_gpus is None or not self._elastic else job.least_gpus
+
+    def _most(self, job: Waiting) -> int:
+        return job.gpus if job.most_gpus is None or not self._elastic else job.most_gpus

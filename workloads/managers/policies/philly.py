@@ -1,0 +1,40 @@
+"""Philly (Jeon et al., ATC 2019): gangs that ask for locality, and for less of it the longer they wait.
+
+A job wants the fewest hosts under one ToR. Where there is no such place it lets go, backs off and asks again; after
+some tries it accepts more hosts, then any ToR. With the queue ``fair`` virtual clusters have quotas that are lent
+while idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from workloads.managers.actions import Requeue
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Want, Wish
+from workloads.managers.options import number
+
+WAIT_S = 150.0
+BACK_OFF_S = 120.0
+"""Both times are from memory of the paper, which prints neither."""
+
+
+class Philly:
+    """Asks, holds for ``wait_s``, backs off for ``back_off_s``; nobody is preempted."""
+
+    name: ClassVar[str] = "philly"
+    summary: ClassVar[str] = "gangs that back off where there is no local place, and ask again"
+
+    def __init__(self, *, wait_s: float = WAIT_S, back_off_s: float = BACK_OFF_S) -> None:
+        waits = (("wait_s", wait_s), ("back_off_s", back_off_s))
+        self._again_s = sum(number(self.name, option, value, least=0) for option, value in waits)
+        if self._again_s <= 0:
+            raise ValueError("options 'wait_s' and 'back_off_s' of philly are both 0, expected one above 0")
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """A wish for each turn; who has no place asks again later."""
+        for turn in turns:
+            job = turn.job
+            later = Requeue(job.name, state.time_s + self._again_s, state.time_s, "no local place")
+            yield Want(job, job.gpus, line=turn.line, reason="its turn", otherwise=later)

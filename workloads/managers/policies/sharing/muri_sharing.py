@@ -1,0 +1,112 @@
+"""Muri with shared GPUs (Zhao et al., SIGCOMM 2022): in rounds, jobs that interleave well get the same GPUs.
+
+Who shares with whom is :mod:`workloads.managers.policies.sharing.interleaving`, with two resources, compute and
+network; here that becomes what a cluster manager does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import ClassVar, Final
+
+from workloads.managers.actions import Pack, Preempt
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Tick, Turn, Want, Wish
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import next_round, number
+from workloads.managers.policies.preemption import Candidate, asked_by
+from workloads.managers.policies.sharing.interleaving import Sharer, group_jobs, least_attained, srsf
+
+ROUND_S: Final = 360.0
+"""Six minutes, the interval between two schedules in Muri's repository."""
+ORDERS: Final = {"remaining": srsf, "attained": least_attained}
+"""Muri-S, where durations are known, and Muri-L."""
+
+
+class MuriSharing:
+    """Groups anew every ``round_s`` seconds; in between, free GPUs serve whoever waits, in groups where they are few.
+
+    ``order``: whom it admits first, the least ``remaining`` GPU-time (Muri-S) or the least ``attained`` (Muri-L). A
+    job that was taken off its GPUs goes on after ``restart_s``.
+    """
+
+    name: ClassVar[str] = "muri-sharing"
+    summary: ClassVar[str] = "jobs that interleave compute and network share GPUs, matched in rounds"
+    changes_running: ClassVar[bool] = True
+
+    def __init__(self, *, order: str = "remaining", round_s: float = ROUND_S, restart_s: float = 0.0) -> None:
+        if order not in ORDERS:
+            raise ValueError(f"option 'order' of muri-sharing must be one of {', '.join(ORDERS)}, not '{order}'")
+        self._key = ORDERS[order]
+        self._round_s = number(self.name, "round_s", round_s, above=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """Group all jobs at a round, those that wait at any other time."""
+        waiting = {turn.job.name: turn.job for turn in turns}
+        if isinstance(event, Tick):
+            yield from self._regroup(state, waiting)
+            return
+        sharers = [_sharer(job, state.time_s) for job in waiting.values()]
+        for group in group_jobs(sharers, state.free_gpus, self._key).groups:
+            yield self._place([waiting[each.name] for each in group])
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """The next round, if somebody waits or shares."""
+        if not waiting and not any(each.packed_with for each in state.running.values()):
+            return inf
+        return next_round(state.time_s, self._round_s)
+
+    def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[Wish]:
+        """Whoever stays with its group where one of it runs goes on; the others are taken off, and placed anew."""
+        now_s = state.time_s
+        movable = {each.name: each for each in state.running.values() if each.job.preemptible}
+        fixed = {gpu for each in state.running.values() if each.name not in movable for gpu in each.gpus}
+        everybody: list[Candidate] = [*movable.values(), *waiting.values()]
+        in_order = sorted(everybody, key=lambda each: asked_by(each).number)
+        found = group_jobs([_sharer(each, now_s) for each in in_order], state.present_gpus - len(fixed), self._key)
+        groups = [tuple(each.name for each in group) for group in found.groups]
+        homes = list(zip(groups, _homes(groups, movable), strict=True))
+        staying = {name for group, home in homes for name in group if name in movable and movable[name].gpus == home}
+        for name in (name for name in movable if name not in staying):
+            yield Preempt(name, now_s, "regrouped")
+        asked = {**waiting, **{name: each.until(now_s) for name, each in movable.items()}}
+        asked |= {name: movable[name].job for name in staying}
+        for group, home in homes:
+            if home is not None and not staying.issuperset(group):
+                members = tuple(asked[name] for name in group)
+                yield Pack(members, home, now_s, "interleaves", self._pause_s(members))
+        for group, home in homes:
+            if home is None:
+                yield self._place([asked[name] for name in group])
+
+    def _place(self, members: Sequence[Waiting]) -> Want:
+        first, *others = members
+        reason = "interleaves" if others else "its turn"
+        return Want(first, first.gpus, reason=reason, pause_s=self._pause_s(members), sharers=tuple(others))
+
+    def _pause_s(self, members: Sequence[Waiting]) -> float:
+        return self._restart_s if any(each.started_s is not None for each in members) else 0.0
+
+
+def _homes(groups: Sequence[tuple[str, ...]], running: Mapping[str, Running]) -> list[tuple[str, ...] | None]:
+    """The GPUs that each group can have because one of it is there, and no group before has them; None for none."""
+    claimed: set[tuple[str, ...]] = set()
+    homes: list[tuple[str, ...] | None] = []
+    for group in groups:
+        there = (running[name].gpus for name in group if name in running)
+        home = next((gpus for gpus in there if gpus not in claimed), None)
+        if home is not None:
+            claimed.add(home)
+        homes.append(home)
+    return homes
+
+
+def _sharer(each: Candidate, now_s: float) -> Sharer:
+    """The job as Muri's grouping sees it; one whose remaining time nobody knows is admitted last by that."""
+    job = asked_by(each)
+    left_s = each.left_s(now_s) if isinstance(each, Running) else each.left_s
+    attained = each.attained_service_s(now_s) if isinstance(each, Running) else each.attained_service_s
+    stages = (job.compute_s, job.communication_s)
+    return Sharer(job.name, job.gpus, stages, inf if left_s is None else left_s, attained / job.gpus)

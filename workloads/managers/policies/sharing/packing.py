@@ -1,0 +1,120 @@
+"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while more are asked for than there are.
+
+Which of them is left to chance, as in the stand-in for Gandiva in Gavel's repository (Narayanan et al., OSDI 2020):
+pairs of equal size at random. A pair is tried if its stages promise a gain, measured, and taken apart if both together
+make less progress than one of them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from random import Random
+from typing import ClassVar, Final
+
+from workloads.managers.actions import Pack, Preempt
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Want, Wish
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import number
+from workloads.managers.policies.sharing.interleaving import worth_sharing
+
+MIGRATE_S: Final = 1.5
+"""The paper's "a second or two"."""
+TRIAL_S: Final = 60.0
+"""How long a pair is measured before it is judged: one of the paper's time slices."""
+_ROUNDING: Final = 1e-6
+
+
+class Packing:
+    """Gangs; a job that does not fit joins a running one of its size, chosen by ``seed``, if that gains anything.
+
+    ``overhead``: how many times as long the iterations of packed jobs take beside what their stages say. After
+    ``trial_s`` a pair that makes less progress than one job alone is taken apart: whoever came last waits again, and
+    does not share with the other any more. When nobody waits and GPUs are free, one of a pair moves there in
+    ``migrate_s``.
+    """
+
+    name: ClassVar[str] = "packing"
+    summary: ClassVar[str] = "gangs; under overload a job joins another of its size, and leaves when GPUs are free"
+    changes_running: ClassVar[bool] = True
+    measures_packs: ClassVar[bool] = True
+
+    def __init__(
+        self, *, overhead: float = 1.0, migrate_s: float = MIGRATE_S, trial_s: float = TRIAL_S, seed: int = 1
+    ) -> None:
+        self._overhead = number(self.name, "overhead", overhead, least=1)
+        self._migrate_s = number(self.name, "migrate_s", migrate_s, least=0)
+        self._trial_s = number(self.name, "trial_s", trial_s, least=0)
+        self._seed = seed
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """The end of the next trial."""
+        return min((end for job in state.running.values() if (end := self._tried_s(job)) > state.time_s), default=inf)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """Part pairs if nobody waits, or if they do not gain; start what fits, pack what does not."""
+        parted = [] if turns else list(self._apart(state))
+        yield from parted
+        yield from self._undo(state, {name for want in parted for name in _pack_of(state, want.job.name)})
+        free, partners, standing = state.free_gpus, _alone(state), set[str]()
+        for turn in turns:
+            job = turn.job
+            if turn.line in standing:
+                continue
+            if job.gpus <= free:
+                free -= job.gpus
+                yield Want(job, job.gpus, line=turn.line, reason="its turn")
+                continue
+            partner = self._partner(job, partners)
+            if partner is not None:
+                partners.remove(partner)
+                yield Pack((partner.job, job), partner.gpus, state.time_s, "overload")
+            elif turn.line is not None:
+                standing.add(turn.line)
+
+    def _partner(self, job: Waiting, running: Sequence[Running]) -> Running | None:
+        fitting = [
+            each
+            for each in running
+            if len(each.gpus) == job.gpus and each.name not in job.apart_from and self._worth(each.job, job)
+        ]
+        return Random(f"{self._seed}|{job.name}").choice(fitting) if fitting else None
+
+    def _worth(self, one: Waiting, other: Waiting) -> bool:
+        stages = [(each.compute_s, each.communication_s) for each in (one, other)]
+        return all(map(any, stages)) and worth_sharing(stages, (1.0, self._overhead))
+
+    def _tried_s(self, job: Running) -> float:
+        """When a packed job has been measured for long enough."""
+        return -inf if not job.packed_with or job.packed_s is None else job.packed_s + self._trial_s
+
+    def _undo(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
+        for each in state.running.values():
+            if not each.packed_with or each.name in judged or state.time_s < self._tried_s(each):
+                continue
+            members = [state.running[name] for name in _pack_of(state, each.name)]
+            judged.update(member.name for member in members)
+            speeds = [member.speed for member in members if member.speed is not None]
+            if len(speeds) == len(members) and sum(speeds) < 1.0 - _ROUNDING:
+                last = max(members, key=lambda member: (member.since_s, member.job.number))
+                reason = f"together {sum(speeds):.2f} of one alone"
+                yield Preempt(last.name, state.time_s, reason, apart_from=last.packed_with)
+
+    def _apart(self, state: ClusterState) -> Iterator[Want]:
+        free, parted = state.free_gpus, set[str]()
+        for each in state.running.values():
+            if each.packed_with and parted.isdisjoint(each.packed_with) and len(each.gpus) <= free:
+                free -= len(each.gpus)
+                parted.add(each.name)
+                yield Want(each.job, len(each.gpus), "migrate", reason="GPUs are free", pause_s=self._migrate_s)
+
+
+def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
+    """A running job and those that it shares GPUs with."""
+    return (name, *state.running[name].packed_with)
+
+
+def _alone(state: ClusterState) -> list[Running]:
+    """Running jobs that share with nobody."""
+    return [each for each in state.running.values() if not each.packed_with]

@@ -1,0 +1,50 @@
+"""Shortest first, by time or by service: what perfect knowledge of durations allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import ClassVar
+
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Wish
+from workloads.managers.jobs import Running
+from workloads.managers.options import number
+from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
+
+
+class Srtf:
+    """Shortest remaining time first, preemptive. Jobs without an estimate come last."""
+
+    name: ClassVar[str] = "srtf"
+    summary: ClassVar[str] = "shortest remaining time first, preemptive; durations are known"
+    changes_running: ClassVar[bool] = True
+    by_service: ClassVar[bool] = False
+
+    def __init__(self, *, restart_s: float = 0.0) -> None:
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:
+        """The shortest that fit run."""
+        everybody: list[Candidate] = [*state.running.values(), *(turn.job for turn in turns)]
+        ordered = sorted(everybody, key=lambda candidate: self._left(candidate, state.time_s))
+        return run_these(state, first_that_fit(ordered, state.present_gpus), "shortest first", self._restart_s)
+
+    def _left(self, candidate: Candidate, now_s: float) -> tuple[float, float]:
+        """Seconds, or GPU-seconds, that are left; who came first goes first on a tie."""
+        left_s = remaining_s(candidate, now_s)
+        return (left_s * gpus_of(candidate) if self.by_service else left_s), asked_by(candidate).number
+
+
+class Srsf(Srtf):
+    """Shortest remaining service first: GPUs times time (the oracle that Tiresias is compared with)."""
+
+    name: ClassVar[str] = "srsf"
+    summary: ClassVar[str] = "least remaining GPU-time first, preemptive; durations are known"
+    by_service: ClassVar[bool] = True
+
+
+def remaining_s(candidate: Candidate, now_s: float) -> float:
+    """Seconds that are left on the GPUs asked for, had the job run undisturbed; infinite if nobody knows."""
+    left_s = candidate.left_s(now_s) if isinstance(candidate, Running) else candidate.left_s
+    return inf if left_s is None else left_s

@@ -1,0 +1,60 @@
+"""Gandiva (Xiao et al., OSDI 2018), its time slices: more jobs than GPUs take turns, each as long as the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import ClassVar
+
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Wish
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import number
+from workloads.managers.policies.preemption import Candidate, first_that_fit, run_these
+
+SLICE_S = 60.0
+SUSPEND_S = 0.1
+"""Suspending and resuming at the least memory of a mini-batch (from memory of the paper)."""
+
+
+class TimeSlices:
+    """Who has run least goes first, for ``slice_s`` seconds; going on after a pause takes ``suspend_s``."""
+
+    name: ClassVar[str] = "time-slices"
+    summary: ClassVar[str] = "jobs take turns in time slices, the one that ran least first"
+    changes_running: ClassVar[bool] = True
+
+    def __init__(self, *, slice_s: float = SLICE_S, suspend_s: float = SUSPEND_S) -> None:
+        self._slice_s = number(self.name, "slice_s", slice_s, above=0)
+        self._suspend_s = number(self.name, "suspend_s", suspend_s, least=0)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """Free GPUs serve whoever waits; at the end of a slice those that ran least are chosen anew."""
+        running = list(state.running.values())
+        waiting: list[Candidate] = [turn.job for turn in turns]
+        kept = [each for each in running if not waiting or state.time_s < self._end(each) - 1e-9]
+        rotated: list[Candidate] = [each for each in running if each not in kept]
+        others = sorted([*rotated, *waiting], key=lambda each: self._had(each, state))
+        yield from run_these(state, [*kept, *first_that_fit(others, state.present_gpus - _gpus(kept))],
+                             "its slice", self._suspend_s)  # fmt: skip
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """The end of the next slice, if somebody waits for it."""
+        if not waiting:
+            return inf
+        now_s = state.time_s
+        ends = (self._end(each) for each in state.running.values())
+        return min((end if end > now_s + 1e-9 else now_s + self._slice_s for end in ends), default=inf)
+
+    def _end(self, running: Running) -> float:
+        return running.since_s + self._slice_s
+
+    def _had(self, each: Candidate, state: ClusterState) -> tuple[float, float]:
+        """Seconds that the job has run, and when it came."""
+        if isinstance(each, Running):
+            return each.job.ran_s + state.time_s - each.since_s, each.job.number
+        return each.ran_s, each.number
+
+
+def _gpus(running: Sequence[Running]) -> int:
+    return sum(len(each.gpus) for each in running)

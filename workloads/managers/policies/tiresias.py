@@ -1,0 +1,104 @@
+"""Tiresias (Gu et al., NSDI 2019): least attained service in two dimensions, without knowing how long jobs take.
+
+Priority queues by attained service, GPUs times time; strict between queues. Inside one, 2D-LAS serves jobs in the
+order in which they first started, so that a running job is not preempted for nothing; 2D-Gittins by the Gittins index.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import ClassVar
+
+from workloads.managers.actions import Promote
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, Turn, Wish
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.options import number
+from workloads.managers.policies.gittins import Gittins
+from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, run_these
+
+DEFAULT_LIMITS = (3600.0,)
+DEFAULT_KNOB = 8.0
+_ROUNDING = 1e-9
+
+
+class Tiresias:
+    """The discretised scheduler.
+
+    ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job that has waited so many times
+    as long as it ran is promoted; 0 for never. ``services``: the known distribution of total service, which makes it
+    2D-Gittins. ``slice_s``: with it, jobs of a queue go by attained service and are looked at anew after each slice:
+    the continuous form. ``restart_s``: what a preempted job needs to go on.
+    """
+
+    name: ClassVar[str] = "tiresias"
+    summary: ClassVar[str] = "least attained GPU-time first in priority queues, preemptive; durations are not known"
+    changes_running: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        limits: Sequence[float] = DEFAULT_LIMITS,
+        promote: float = DEFAULT_KNOB,
+        services: Sequence[float] = (),
+        slice_s: float = 0.0,
+        restart_s: float = 0.0,
+    ) -> None:
+        if list(limits) != sorted(set(limits)) or any(limit <= 0 for limit in limits):
+            raise ValueError(f"option 'limits' of tiresias must be rising numbers of GPU-seconds, not {list(limits)}")
+        self._limits = tuple(map(float, limits))
+        self._gittins = Gittins(services) if services else None
+        self._knob = number(self.name, "promote", promote, least=0)
+        self._slice_s = number(self.name, "slice_s", slice_s, least=0)
+        self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+
+    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+        """Promote those that starve; let the first that fit run."""
+        starving = [turn.job for turn in turns if self._starves(turn.job, state.time_s)]
+        for job in starving:
+            yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")
+        promoted = {job.name for job in starving}
+        everybody: list[Candidate] = [*state.running.values(), *(turn.job for turn in turns)]
+        ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state.time_s))
+        yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """When the next running job enters another queue, a waiting one begins to starve, or the slice ends."""
+        now_s = state.time_s
+        crossings = (self._crossing(running, now_s) for running in state.running.values())
+        starvings = (self._starves_at(job) for job in waiting)
+        slices = now_s + self._slice_s if self._slice_s and waiting and state.running else inf
+        return min(min(crossings, default=inf), min(starvings, default=inf), slices)
+
+    def _order(self, each: Candidate, promoted: bool, now_s: float) -> tuple[float, ...]:
+        job = asked_by(each)
+        attained = 0.0 if promoted else _attained(each, now_s)
+        queue = bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)
+        begun = inf if job.started_s is None else job.started_s
+        if self._gittins is not None:
+            until = self._limits[queue] if queue < len(self._limits) else inf
+            return (queue, -self._gittins.index(attained, until), begun, job.number)
+        if self._slice_s:
+            return (queue, attained, job.number)
+        return (queue, begun, job.number)
+
+    def _crossing(self, running: Running, now_s: float) -> float:
+        attained = running.attained_service_s(now_s)
+        place = bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)
+        if place == len(self._limits):
+            return inf
+        return now_s + (self._limits[place] - attained) / len(running.gpus)
+
+    def _starves(self, job: Waiting, now_s: float) -> bool:
+        return now_s >= self._starves_at(job) * (1 - _ROUNDING)
+
+    def _starves_at(self, job: Waiting) -> float:
+        if not self._knob or job.ran_s <= 0.0 or job.waiting_since_s is None:
+            return inf
+        return job.waiting_since_s + self._knob * job.ran_s
+
+
+def _attained(each: Candidate, now_s: float) -> float:
+    return each.attained_service_s(now_s) if isinstance(each, Running) else each.attained_service_s

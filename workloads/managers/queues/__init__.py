@@ -1,0 +1,1 @@
+"""Queues of a cluster manager: whose turn it is."""

@@ -1,0 +1,35 @@
+"""Queues: who may start, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Turn
+from workloads.managers.jobs import Waiting
+
+
+class Fifo:
+    """First come, first served: nobody overtakes a job that cannot start."""
+
+    name: ClassVar[str] = "fifo"
+    summary: ClassVar[str] = "in order of submission; a job that cannot start holds up all behind it"
+
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[Turn]:
+        """All that wait, in one line."""
+        return tuple(Turn(job, "") for job in waiting)
+
+
+class FifoBackfill:
+    """First come, first served, but whoever fits may pass a job that does not.
+
+    No time is reserved for the job that is passed: a large job may wait long while small ones come.
+    """
+
+    name: ClassVar[str] = "fifo-backfill"
+    summary: ClassVar[str] = "in order of submission; a job that fits may pass one that does not"
+
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[Turn]:
+        """All that wait, each in its own line."""
+        return tuple(Turn(job) for job in waiting)

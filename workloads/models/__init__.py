@@ -1,0 +1,1 @@
+"""Models of deep learning: their parameters, compute and messages."""

@@ -1,0 +1,247 @@
+"""Byte streams of a job's flows: what may be sent now, and what has arrived.
+
+A flow is one TCP connection for the life of its job; its messages, one per phase that uses it,
+follow each other in the stream. Both ends know every message's length beforehand, so the stream
+needs no framing and every byte on the wire is payload.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from itertools import cycle
+from math import inf
+
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.hold import Hold
+from workloads.worker.socket_options import head_start, pace, segment_of, set_tos
+
+_TCP_NODELAY = 1
+_TCP_INFO = 11
+_TCP_WINDOW_CLAMP = 10
+_BUFFERED_WINDOWS = 4
+_MAX_SEND = 1 << 20
+_ZEROES = memoryview(bytes(_MAX_SEND))
+_SCRATCH = bytearray(1 << 20)
+
+_TCP_INFO_TOTAL_RETRANS_OFFSET = 100
+
+
+def prepare(connection: socket.socket, window: int) -> None:
+    """Options that every connection of a job carries, set before it connects or listens.
+
+    ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
+    a queue share its rate; and small, so that little waits ahead of a change of level. The kernel
+    takes a few times that from the sender, so that it is not idle while the worker wakes.
+    """
+    connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_WINDOWS * window)
+
+
+class OutStream:
+    """The sending side of a flow. ``held``: why nothing may be sent now, if so.
+
+    ``rate``: bytes per second at which the kernel paces it, None for no limit; ``link_rate``: those of its first link.
+
+    ``confirmed``: a message is done when the receiver's word has come that it has arrived, else when the kernel has
+    taken it.
+    """
+
+    __slots__ = (
+        "_confirmed", "_sent_again", "_word", "after", "connection", "flow", "held", "lead", "link_rate", "marks",
+        "rate", "sent", "size", "started", "tos",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        flow: str,
+        connection: socket.socket,
+        tos: int = 0,
+        marks: ByteMarks | None = None,
+        *,
+        confirmed: bool = False,
+        link_rate: float = inf,
+    ) -> None:
+        self.flow = flow
+        self.connection = connection
+        self._confirmed = confirmed
+        self._word = True
+        self.size = 0
+        self.sent = 0
+        self.lead = 0
+        self.after: InStream | None = None
+        self.started = False
+        self.held = Hold.NOTHING
+        self.rate: float | None = None
+        self.link_rate = link_rate
+        self.tos = tos
+        self.marks = marks
+        self._sent_again = 0
+
+    def begin(self, size: int, lead: int, after: InStream | None) -> None:
+        """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the stream ``after``."""
+        self.size, self.sent, self.lead, self.after = size, 0, lead, after
+        self.started, self._word = True, not self._confirmed or size == 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the message is through."""
+        return self.started and self._word and self.sent >= self.size
+
+    def hold_back_s(self, departure: float) -> float:
+        """By how much a message that began after ``departure`` would be through before its rate says."""
+        if not self.rate or not self.size:
+            return 0.0
+        ahead = head_start(self.size, segment_of(self.connection), self.rate) - departure
+        return max(0.0, min(ahead, self.size / self.rate - self.size / self.link_rate))
+
+    def arrived(self) -> None:
+        """Take note of the receiver's word that the message has arrived."""
+        self._word = True
+
+    def send(self, slice_size: int) -> bool:
+        """Send what may leave now; return True if the kernel had no room for all of it."""
+        if not self.started or self.held:
+            return False
+        allowed = self.size
+        if self.after is not None:
+            allowed = min(self.size, self.lead + self.after.arrived_whole_slices(slice_size))
+        while self.sent < allowed:
+            limit = allowed if self.marks is None else min(allowed, self._mark_by_bytes(self.marks))
+            try:
+                self.sent += self.connection.send(_ZEROES[: min(limit - self.sent, _MAX_SEND)])
+            except BlockingIOError:
+                return True
+        return False
+
+    def _mark_by_bytes(self, marks: ByteMarks) -> int:
+        """Set the mark of the next byte; return the offset up to which it holds."""
+        tos, until = marks.at(self.sent, self.size)
+        self.mark(tos)
+        return until
+
+    def mark(self, tos: int) -> None:
+        """Mark what is sent from now on."""
+        if tos != self.tos:
+            set_tos(self.connection, tos)
+            self.tos = tos
+
+    def move_to(self, connection: socket.socket) -> None:
+        """Go on over ``connection``, marked as this stream is; the old one is closed."""
+        self._sent_again = self.retransmits()
+        self.connection.close()
+        self.connection = connection
+        pace(connection, self.rate)
+
+    def opened(self) -> None:
+        """Take note that the connection stands: that its opening had to be repeated does not count.
+
+        A request to open that waits for a second behind bursts of higher levels is repeated, and nothing was lost.
+        """
+        self._sent_again -= self._sent_again_on_connection()
+
+    def retransmits(self) -> int:
+        """Segments this flow has sent again since it was opened."""
+        return self._sent_again + self._sent_again_on_connection()
+
+    def _sent_again_on_connection(self) -> int:
+        info = self.connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
+        return int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
+
+
+class InStream:
+    """The receiving side of a flow: counts what has arrived, in this message and in all.
+
+    ``sizes`` are those of an iteration's messages, in order: one may be there before this host expects it.
+    """
+
+    __slots__ = (
+        "_end_of_message", "_sizes", "connection", "consumed", "flow", "lowat", "marks", "received", "size", "tos",
+    )  # fmt: skip
+
+    def __init__(
+        self, flow: str, connection: socket.socket, marks: ByteMarks | None = None, sizes: Sequence[int] = ()
+    ) -> None:
+        self._sizes = cycle(sizes)
+        self._end_of_message = next(self._sizes, 0)
+        self.flow = flow
+        self.marks = marks
+        self.tos = -1
+        self.connection = connection
+        self.received = 0
+        self.consumed = 0
+        self.size = 0
+        self.lowat = 1
+
+    def begin(self, size: int, slice_size: int) -> None:
+        """Expect the next message, of ``size`` bytes; some of it may have arrived already."""
+        self.size = size
+        self._wake_at_next_slice(slice_size)
+
+    @property
+    def arrived(self) -> int:
+        """Bytes of the current message that have arrived."""
+        return min(self.received - self.consumed, self.size)
+
+    @property
+    def done(self) -> bool:
+        """Whether the current message has arrived whole."""
+        return self.received - self.consumed >= self.size
+
+    def arrived_whole_slices(self, slice_size: int) -> int:
+        """Arrived bytes of the current message in whole slices; the end of the message counts as one."""
+        arrived = self.arrived
+        return arrived if arrived == self.size else arrived - arrived % slice_size
+
+    def completed(self) -> int:
+        """Return how many messages have come to their end since the last call."""
+        count = 0
+        while 0 < self._end_of_message <= self.received:
+            self._end_of_message += next(self._sizes)
+            count += 1
+        return count
+
+    def finish(self) -> None:
+        """Account for the current message and expect nothing until the next begins."""
+        self.consumed += self.size
+        self.size = 0
+
+    def receive(self, slice_size: int) -> None:
+        """Take in what has arrived, without copying it, and ask to be woken at the next whole slice."""
+        try:
+            count = self.connection.recv_into(_SCRATCH, len(_SCRATCH), socket.MSG_TRUNC)
+        except BlockingIOError:
+            return
+        if count == 0:
+            raise ConnectionResetError(f"flow {self.flow} was closed by its sender")
+        self.received += count
+        if self.marks is not None and self.size:
+            self.mark(self.marks.at(min(self.arrived, self.size - 1), self.size)[0])
+        self._wake_at_next_slice(slice_size)
+
+    def mark(self, tos: int) -> None:
+        """Mark the acknowledgements."""
+        if tos != self.tos:
+            set_tos(self.connection, tos)
+            self.tos = tos
+
+    def move_to(self, connection: socket.socket) -> None:
+        """Go on over ``connection``, marked and waking as this stream does."""
+        self.connection = connection
+        tos, lowat, self.tos, self.lowat = self.tos, self.lowat, -1, 1
+        self.mark(max(0, tos))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowat)
+        self.lowat = lowat
+
+    def _wake_at_next_slice(self, slice_size: int) -> None:
+        arrived = self.received - self.consumed
+        wanted = slice_size - arrived % slice_size
+        if arrived < self.size:
+            wanted = min(wanted, self.size - arrived)
+        if self._end_of_message > self.received:
+            wanted = min(wanted, self._end_of_message - self.received)
+        if wanted != self.lowat:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+            self.lowat = wanted
