@@ -24,6 +24,7 @@ run: setup
 test: lint unit emulation
 
 lint: setup
+	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports

@@ -60,8 +60,11 @@ def canonical(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return canonical({field.name: getattr(value, field.name) for field in fields(value)})
     if isinstance(value, Mapping):
-        kept = ((RENAMED_KEYS.get(str(key), str(key)), canonical(item)) for key, item in value.items()
-                if str(key) not in LEFT_OUT)  # fmt: skip
+        kept = (
+            (RENAMED_KEYS.get(str(key), str(key)), canonical(item))
+            for key, item in value.items()
+            if str(key) not in LEFT_OUT
+        )
         return dict(sorted(kept))
     if isinstance(value, list | tuple):
         return [canonical(item) for item in value]
@@ -180,9 +183,13 @@ def _rows(checkout: Path, name: str, *options: str) -> Iterator[tuple[str, str]]
 
 def _testbed(checkout: Path, *arguments: str, statuses: tuple[int, ...] = (0,)) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "testbed", *arguments], cwd=checkout, capture_output=True, text=True,
-        env={**os.environ, "TESTBED_CACHE": "/nonexistent"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "testbed", *arguments],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TESTBED_CACHE": "/nonexistent"},
+        check=False,
+    )
     if done.returncode not in statuses:
         raise SystemExit(f"testbed {' '.join(arguments)}: status {done.returncode}: {done.stderr[-500:]}")
     return done.stdout
@@ -192,8 +199,12 @@ def decisions_of(checkout: Path) -> Iterator[tuple[str, str]]:
     """:func:`decisions` with the modules of ``checkout``, in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-P", str(Path(__file__).resolve()), "--here"],
-        cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     for line in done.stdout.splitlines():
         what, _, found = line.rpartition(" ")
         yield what, found
@@ -214,9 +225,11 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    found = decisions() if given.here else (
-        line for part in given.parts or PARTS for line in PARTS[part](given.checkout.resolve())
-    )  # fmt: skip
+    found = (
+        decisions()
+        if given.here
+        else (line for part in given.parts or PARTS for line in PARTS[part](given.checkout.resolve()))
+    )
     for what, sha in found:
         print(what, sha, flush=True)
     return 0

@@ -26,9 +26,15 @@ EDGE_S: Final = 0.001
 """Less than a packet takes at the rates of an emulation."""
 
 FABRIC: Final[Mapping[str, Any]] = {
-    "kind": "clos", "hosts": 4, "gpus_per_host": 1, "nics_per_host": 1, "tors": 2, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": 4,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 2,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +105,12 @@ class Contest:
         made = [self.window_s / player.pattern.period_s for player in self.players]
         lead = ceil(self.begin_s / min(player.pattern.period_s for player in self.players))
         return {
-            "name": self.name, "fabric": dict(FABRIC), "jobs": jobs, "scale": "auto",
+            "name": self.name,
+            "fabric": dict(FABRIC),
+            "jobs": jobs,
+            "scale": "auto",
             "measure": {"iterations": ceil(min(made)) + lead + SPARE_ITERATIONS, "warmup": 0, "limit": "120s"},
-        }  # fmt: skip
+        }
 
     def scheduler(self) -> dict[str, Any]:
         """Levels and starting phases by hand."""
@@ -117,9 +126,14 @@ class Contest:
     def _job(self, player: Player, hosts: Sequence[str]) -> dict[str, Any]:
         size = 2 * player.pattern.communication_s * PORT_RATE / 8
         return {
-            "name": player.name, "model": "bert", "placement": list(hosts), "collective": "alltoall",
-            "compute": f"{player.pattern.compute_s}s", "communication": f"{size:.0f}B", "overlap": player.overlap,
-        }  # fmt: skip
+            "name": player.name,
+            "model": "bert",
+            "placement": list(hosts),
+            "collective": "alltoall",
+            "compute": f"{player.pattern.compute_s}s",
+            "communication": f"{size:.0f}B",
+            "overlap": player.overlap,
+        }
 
     def _times(self, made: Run, player: Player, level: int) -> Times:
         end_s = self.begin_s + self.window_s

@@ -50,8 +50,17 @@ PORT_RATE: Final = 100e9
 SEED: Final = 1
 
 GPUS_OF_JOBS: Final[Mapping[int, float]] = {
-    1: 0.12, 4: 0.08, 8: 0.17, 16: 0.32, 32: 0.04, 48: 0.13, 64: 0.03, 128: 0.05, 256: 0.03, 512: 0.03,
-}  # fmt: skip
+    1: 0.12,
+    4: 0.08,
+    8: 0.17,
+    16: 0.32,
+    32: 0.04,
+    48: 0.13,
+    64: 0.03,
+    128: 0.05,
+    256: 0.03,
+    512: 0.03,
+}
 """GPUs of a job -> share of jobs (Crux figure 4, steps of the curve at their upper end)."""
 BUSY: Final = 0.77
 """Share of the GPUs that jobs use at least: 1,536 of 2,000 at the trace's peak."""
@@ -82,9 +91,15 @@ class Size:
         """A Clos without oversubscription, hosts as in the Crux testbed: 4 NICs of 2 ports of 100 Gb/s."""
         per_tor = self.hosts_per_tor * NICS * PORTS * PORT_RATE
         return clos(
-            hosts=TORS * self.hosts_per_tor, gpus_per_host=GPUS_PER_HOST, nics_per_host=NICS, ports_per_nic=PORTS,
-            tors=TORS, aggregations=AGGREGATIONS, port_rate=PORT_RATE, fabric_rate=per_tor / AGGREGATIONS,
-        )  # fmt: skip
+            hosts=TORS * self.hosts_per_tor,
+            gpus_per_host=GPUS_PER_HOST,
+            nics_per_host=NICS,
+            ports_per_nic=PORTS,
+            tors=TORS,
+            aggregations=AGGREGATIONS,
+            port_rate=PORT_RATE,
+            fabric_rate=per_tor / AGGREGATIONS,
+        )
 
 
 SIZES: Final = (Size(10, 600, 2), Size(37, 2000, 2), Size(100, 5000, 4), Size(300, 10000, 8), Size(1000, 10000, 8))

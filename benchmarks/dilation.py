@@ -27,18 +27,40 @@ SCHEDULERS: Final[Mapping[str, Mapping[str, Any]]] = {
 def scenario(dilation: float, iterations: int = ITERATIONS) -> Scenario:
     """Two jobs of two hosts each, whose rings and all-to-alls can meet between the ToRs."""
     fabric = {
-        "kind": "clos", "hosts": 4, "gpus_per_host": 1, "nics_per_host": 1, "tors": 2, "aggregations": 2,
-        "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-    }  # fmt: skip
-    one = {"name": "one", "model": "bert", "placement": ["h0", "h2"], "compute": "0.8s", "communication": "8GB",
-           "overlap": 0.5, "collective": "hierarchical"}  # fmt: skip
-    two = {"name": "two", "model": "bert", "placement": ["h1", "h3"], "compute": "0.5s", "communication": "10GB",
-           "overlap": 0, "collective": "alltoall"}  # fmt: skip
+        "kind": "clos",
+        "hosts": 4,
+        "gpus_per_host": 1,
+        "nics_per_host": 1,
+        "tors": 2,
+        "aggregations": 2,
+        "port_rate": "100Gbps",
+        "fabric_rate": "100Gbps",
+    }
+    one = {
+        "name": "one",
+        "model": "bert",
+        "placement": ["h0", "h2"],
+        "compute": "0.8s",
+        "communication": "8GB",
+        "overlap": 0.5,
+        "collective": "hierarchical",
+    }
+    two = {
+        "name": "two",
+        "model": "bert",
+        "placement": ["h1", "h3"],
+        "compute": "0.5s",
+        "communication": "10GB",
+        "overlap": 0,
+        "collective": "alltoall",
+    }
     return {
-        "name": f"dilation-{dilation:g}", "fabric": fabric, "jobs": [one, two],
+        "name": f"dilation-{dilation:g}",
+        "fabric": fabric,
+        "jobs": [one, two],
         "measure": {"iterations": iterations, "warmup": 2, "limit": "60s"},
         "scale": {"bandwidth": BANDWIDTH, "time": dilation},
-    }  # fmt: skip
+    }
 
 
 def line(what: str, dilations: Sequence[float] = DILATIONS, attempts: int = ATTEMPTS) -> Line:

@@ -26,10 +26,15 @@ def scenario(bandwidth: float) -> Scenario:
     made["name"] = f"forwarding-{bandwidth:.0f}"
     made["jobs"] = [
         {
-            "name": "all", "model": "crux-gpt", "placement": [f"h{host}" for host in HOSTS],
-            "compute": "0.001s", "overlap": 0, "communication": "170GB", "jitter": 0,
+            "name": "all",
+            "model": "crux-gpt",
+            "placement": [f"h{host}" for host in HOSTS],
+            "compute": "0.001s",
+            "overlap": 0,
+            "communication": "170GB",
+            "jitter": 0,
         }
-    ]  # fmt: skip
+    ]
     made["measure"] = {"iterations": 3, "warmup": 1, "limit": "60s"}
     made["scale"] = {"bandwidth": bandwidth, "time": 1}
     made["checks"] = []

@@ -27,14 +27,28 @@ SCHEDULER: Final = {"name": "fixed", "paths": "least-loaded", "levels": {"alone"
 
 FABRICS: Final[Mapping[str, Mapping[str, Any]]] = {
     "clos": {
-        "kind": "clos", "hosts": 4, "gpus_per_host": 4, "nics_per_host": 2, "tors": 4, "aggregations": 4,
-        "port_rate": "100Gbps", "fabric_rate": "100Gbps",
+        "kind": "clos",
+        "hosts": 4,
+        "gpus_per_host": 4,
+        "nics_per_host": 2,
+        "tors": 4,
+        "aggregations": 4,
+        "port_rate": "100Gbps",
+        "fabric_rate": "100Gbps",
     },
     "double-sided": {
-        "kind": "double-sided", "hosts": 4, "gpus_per_host": 2, "nics_per_host": 1, "ports_per_nic": 2, "tors": 4,
-        "aggregations": 4, "cores": 1, "port_rate": "100Gbps", "fabric_rate": "100Gbps",
+        "kind": "double-sided",
+        "hosts": 4,
+        "gpus_per_host": 2,
+        "nics_per_host": 1,
+        "ports_per_nic": 2,
+        "tors": 4,
+        "aggregations": 4,
+        "cores": 1,
+        "port_rate": "100Gbps",
+        "fabric_rate": "100Gbps",
     },
-}  # fmt: skip
+}
 HOSTS: Final = 4
 PORTS: Final = 2
 GPUS: Final = {"clos": 4, "double-sided": 2}
@@ -66,10 +80,14 @@ class Case:
     def scenario(self, iterations: int) -> Scenario:
         """The job on all GPUs of the fabric, nothing else."""
         job = {
-            "name": "alone", "model": "bert", "placement": [f"h{host}" for host in range(HOSTS)],
-            "collective": self.collective, "compute": f"{COMPUTE_S}s", "communication": f"{self.size:.0f}B",
+            "name": "alone",
+            "model": "bert",
+            "placement": [f"h{host}" for host in range(HOSTS)],
+            "collective": self.collective,
+            "compute": f"{COMPUTE_S}s",
+            "communication": f"{self.size:.0f}B",
             "overlap": self.overlap,
-        }  # fmt: skip
+        }
         return {
             "name": f"isolated-{self.fabric}-{self.collective}",
             "fabric": dict(FABRICS[self.fabric]),

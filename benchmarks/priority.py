@@ -33,9 +33,15 @@ ALONE: Final = LEVELS - 1
 """Of eight slots the seven adjacent pairs take one each; in the eighth the higher flow is alone."""
 
 _FLOWS: Final = {
-    "kind": "clos", "hosts": 8, "gpus_per_host": 8, "nics_per_host": 4, "tors": 1, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": 8,
+    "gpus_per_host": 8,
+    "nics_per_host": 4,
+    "tors": 1,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 
 
 # Two flows on one link
@@ -44,10 +50,14 @@ _FLOWS: Final = {
 def _flow(name: str, sender: int, sender_nic: int, receiver_gpu: str, pause_s: float, alone_s: float) -> dict[str, Any]:
     """A job that is a flow each way: ``pause_s`` of compute, then messages that take ``alone_s`` alone."""
     return {
-        "name": name, "model": "bert", "placement": [f"h{sender}g{2 * sender_nic}", receiver_gpu],
-        "collective": "alltoall", "compute": f"{pause_s}s", "communication": f"{2 * alone_s * PORT_RATE / 8:.0f}B",
+        "name": name,
+        "model": "bert",
+        "placement": [f"h{sender}g{2 * sender_nic}", receiver_gpu],
+        "collective": "alltoall",
+        "compute": f"{pause_s}s",
+        "communication": f"{2 * alone_s * PORT_RATE / 8:.0f}B",
         "overlap": 0,
-    }  # fmt: skip
+    }
 
 
 def _slot(slot: int, first: tuple[float, float], second: tuple[float, float] | None) -> Iterator[dict[str, Any]]:
@@ -124,17 +134,28 @@ def _job(name: str, hosts: Sequence[int], collective: str, compute_s: float, com
     count, sent = len(hosts), communication_s * PORT_RATE / 8
     size = sent * count / (count - 1) / 2
     return {
-        "name": name, "model": "bert", "placement": [f"h{host}" for host in hosts], "collective": collective,
-        "compute": f"{compute_s}s", "communication": f"{size:.0f}B", "overlap": 0,
-    }  # fmt: skip
+        "name": name,
+        "model": "bert",
+        "placement": [f"h{host}" for host in hosts],
+        "collective": collective,
+        "compute": f"{compute_s}s",
+        "communication": f"{size:.0f}B",
+        "overlap": 0,
+    }
 
 
 def prioritised_job(collective: str, iterations: int) -> Line:
     """A job at level 0 on four hosts, one below each ToR, beside a job at level 1 on the four others."""
     fabric = {
-        "kind": "clos", "hosts": 8, "gpus_per_host": 2, "nics_per_host": 1, "tors": 4, "aggregations": 1,
-        "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-    }  # fmt: skip
+        "kind": "clos",
+        "hosts": 8,
+        "gpus_per_host": 2,
+        "nics_per_host": 1,
+        "tors": 4,
+        "aggregations": 1,
+        "port_rate": "100Gbps",
+        "fabric_rate": "100Gbps",
+    }
     other = "alltoall" if collective == "hierarchical" else "hierarchical"
     high, low = _job("high", (0, 2, 4, 6), collective, 0.4, 0.6), _job("low", (1, 3, 5, 7), other, 0.05, 0.45)
     if collective == "hierarchical":

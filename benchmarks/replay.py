@@ -138,8 +138,11 @@ def _jump() -> Line:
     say("a day, every iteration stepped through")
     jumped, stepped = (alone(replay, 1, CUT_DAYS, 7.0, jump) for jump in (True, False))
     points = 100 * (jumped.utilization - stepped.utilization)
-    columns = {**_columns("a day, stepped through", stepped), "points apart": f"{points:+.3f}",
-               "jump saves": percent(1 - jumped.cpu_s / stepped.cpu_s, 0)}  # fmt: skip
+    columns = {
+        **_columns("a day, stepped through", stepped),
+        "points apart": f"{points:+.3f}",
+        "jump saves": percent(1 - jumped.cpu_s / stepped.cpu_s, 0),
+    }
     return Line(columns, f"{MOST_POINTS} points", _judged(abs(points) <= MOST_POINTS))
 
 

@@ -247,8 +247,10 @@ def stopped_worker(target: Target) -> None:
 
 
 UNDISTURBED: Final[Mapping[str, str | None]] = {
-    "undisturbed": None, "undisturbed-hello": "hello", "undisturbed-clos96": "clos96",
-}  # fmt: skip
+    "undisturbed": None,
+    "undisturbed-hello": "hello",
+    "undisturbed-clos96": "clos96",
+}
 """What is left alone: a bundled scenario, or (None) the one that is disturbed otherwise."""
 KINDS: Final[Mapping[str, Kind]] = {
     "hog": Kind(hog, "neighbours", "other processes took", "two busy loops per core for 4 s"),
@@ -359,8 +361,10 @@ def _line(name: str, trials: int, rows: Path | None) -> Line:
             return Line({"sabotage": name, "trials": 0}, outcome="inconclusive", note=str(error))
         if rows is not None:
             _keep(rows, name, done[-1])
-        say(f"{name} {number + 1}/{trials}: {'named' if done[-1].named else 'not named'}, {done[-1].verdict}; "
-            f"{'; '.join(done[-1].findings)}")  # fmt: skip
+        say(
+            f"{name} {number + 1}/{trials}: {'named' if done[-1].named else 'not named'}, {done[-1].verdict}; "
+            f"{'; '.join(done[-1].findings)}"
+        )
     verdicts = [each.verdict for each in done]
     counted = ", ".join(f"{verdict} {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
     if kind is None:
@@ -369,8 +373,10 @@ def _line(name: str, trials: int, rows: Path | None) -> Line:
     named = sum(each.named for each in done)
     return Line(
         {"sabotage": name, "trials": trials, "named": f"{named} of {trials}", "verdicts": counted},
-        f"{trials} of {trials}", "pass" if named == trials else "missed", kind.summary,
-    )  # fmt: skip
+        f"{trials} of {trials}",
+        "pass" if named == trials else "missed",
+        kind.summary,
+    )
 
 
 def main() -> int:

@@ -64,7 +64,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: object) -> i
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_CANNOT
     hub.patch()
-    from controller.service.server import Running
+    from controller.service.server import ControllerServer
     from controller.service.service import RequestError
 
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
@@ -72,7 +72,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: object) -> i
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda caught, frame: stopped.append(caught))
     try:
-        running = Running(scheduler, given.levels, given.seed, given.openflow_port)
+        running = ControllerServer(scheduler, given.levels, given.seed, given.openflow_port)
         if fabric is not None:
             running.service.put_fabric(fabric)
         rest_port = running.serve_rest(given.rest_port, given.rest_socket)

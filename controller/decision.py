@@ -6,6 +6,7 @@ decisions out.
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -163,7 +164,7 @@ class Decision:
 class ClusterView:
     """Read-only state of the cluster at an event.
 
-    ``jobs`` are the running jobs (an arriving one included) in order of arrival. ``levels`` is K,
+    ``jobs`` are the running jobs (an arriving one included) in order of arrival. ``level_count`` is K,
     the number of strict priority levels; ``seed`` fixes every hash and every random draw.
 
     ``steps``: job -> its communication step under way. ``measured``: job -> profile, where there is
@@ -173,7 +174,7 @@ class ClusterView:
 
     fabric: Fabric
     jobs: Mapping[str, Job]
-    levels: int = 8
+    level_count: int = 8
     seed: int = 1
     decision: Decision = field(default_factory=Decision)
     steps: Mapping[str, Step] = field(default_factory=dict)
@@ -181,6 +182,12 @@ class ClusterView:
     profiling: frozenset[str] = frozenset()
     throughput: Mapping[str, float] = field(default_factory=dict)
     time_s: float = 0.0
+
+    @property
+    def levels(self) -> int:
+        """The name that :attr:`level_count` had until version 0.1."""
+        warnings.warn("ClusterView.levels is now ClusterView.level_count", DeprecationWarning, stacklevel=2)
+        return self.level_count
 
     @property
     def flows(self) -> tuple[Flow, ...]:

@@ -171,11 +171,13 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
     text = scenario.resolved_yaml()
     directory.write_manifest(
         manifest.collect(
-            command=sys.argv, seed=scenario.seed, scenario_yaml=text,
+            command=sys.argv,
+            seed=scenario.seed,
+            scenario_yaml=text,
             scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
             extra={"budget": prepared.budget.document()},
         )
-    )  # fmt: skip
+    )
     directory.write_scenario(text)
     directory.write_experiment(prepared.experiments[0])
     return directory

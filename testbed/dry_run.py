@@ -145,8 +145,10 @@ def _job(job: Job, fabric: Fabric) -> dict[str, Any]:
 def _scale(experiment: Experiment, budget: Budget) -> dict[str, Any]:
     scale, fabric = experiment.scale, experiment.fabric
     load, cut = peak_load(fabric, experiment.jobs, scale, budget), grain(experiment.jobs, scale)
-    rates = {kind: sorted({scale.rate(link.capacity) for link in fabric.network_links if link.kind == kind})
-             for kind in dict.fromkeys(link.kind for link in fabric.network_links)}  # fmt: skip
+    rates = {
+        kind: sorted({scale.rate(link.capacity) for link in fabric.network_links if link.kind == kind})
+        for kind in dict.fromkeys(link.kind for link in fabric.network_links)
+    }
     return {
         "bandwidth": scale.bandwidth,
         "time": scale.time,

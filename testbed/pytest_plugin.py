@@ -28,7 +28,7 @@ ENGINE: Final = "emulation"
 Runner = Callable[..., Any]
 
 
-class Entry:
+class SummaryEntry:
     """A part of ``summary.json`` with its keys as attributes: ``entry.iteration_s.mean``."""
 
     def __init__(self, name: str, values: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ class Entry:
             value = self._values[key]
         except KeyError:
             raise AttributeError(f"{self._name} has no '{key}', it has {', '.join(self._values)}") from None
-        return Entry(f"{self._name}.{key}", value) if isinstance(value, Mapping) else value
+        return SummaryEntry(f"{self._name}.{key}", value) if isinstance(value, Mapping) else value
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)
@@ -51,15 +51,15 @@ class Entry:
         return f"<{self._name}>"
 
 
-class SchedulerRun(Entry):
+class SchedulerRun(SummaryEntry):
     """One scheduler's run: its numbers as attributes, its jobs by :meth:`job`."""
 
-    def job(self, name: str) -> Entry:
+    def job(self, name: str) -> SummaryEntry:
         """The numbers of one job; ``KeyError`` names the jobs there are."""
         jobs = {job["name"]: job for job in self._values["jobs"]}
         if name not in jobs:
             raise KeyError(f"no job '{name}' in {self._name}, there are {', '.join(jobs)}")
-        return Entry(f"{self._name}.{name}", jobs[name])
+        return SummaryEntry(f"{self._name}.{name}", jobs[name])
 
 
 class ScenarioRun:
@@ -85,9 +85,9 @@ class ScenarioRun:
             raise AttributeError(error.args[0]) from None
 
     @property
-    def comparison(self) -> Entry:
+    def comparison(self) -> SummaryEntry:
         """The comparison with the baseline: ``run.comparison.crux.gpu_utilization_points``."""
-        return Entry("comparison", self.summary["comparison"])
+        return SummaryEntry("comparison", self.summary["comparison"])
 
     def table(self) -> str:
         """What was measured, as text."""
@@ -97,7 +97,7 @@ class ScenarioRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """The arguments of a scenario marker; equal ones share a run."""
 
     scenario: str
@@ -107,7 +107,7 @@ class Request:
     seed: int | None = None
 
 
-RUNS: Final = pytest.StashKey[dict[Request, ScenarioRun | TestbedError]]()
+RUNS: Final = pytest.StashKey[dict[RunRequest, ScenarioRun | TestbedError]]()
 SHOWN: Final = pytest.StashKey[tuple[str, ScenarioRun]]()
 
 
@@ -177,16 +177,20 @@ def _wanted(
     schedulers: Sequence[str] = (),
     seed: int | None = None,
     required: bool = False,
-) -> tuple[Request, bool]:
-    return Request(scenario, engine, tuple(set), tuple(schedulers), seed), required
+) -> tuple[RunRequest, bool]:
+    return RunRequest(scenario, engine, tuple(set), tuple(schedulers), seed), required
 
 
-def _execute(runner: Runner, wanted: Request, out: Path) -> ScenarioRun | TestbedError:
+def _execute(runner: Runner, wanted: RunRequest, out: Path) -> ScenarioRun | TestbedError:
     try:
         result = runner(
-            wanted.scenario, engine=wanted.engine, schedulers=wanted.schedulers, overrides=wanted.overrides,
-            seed=wanted.seed, out=out,
-        )  # fmt: skip
+            wanted.scenario,
+            engine=wanted.engine,
+            schedulers=wanted.schedulers,
+            overrides=wanted.overrides,
+            seed=wanted.seed,
+            out=out,
+        )
     except TestbedError as error:
         return error
     return ScenarioRun(result.summary, result.directory, result.status)

@@ -20,7 +20,7 @@ from workloads.errors import JobError
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.models.catalogue import CATALOGUE, LAYERS
 from workloads.models.model import Model, PhaseTemplate
-from workloads.placement import Request, place
+from workloads.placement import GpuRequest, place
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
 
@@ -89,25 +89,35 @@ def check_job(spec: JobSpec) -> None:
     rules = (
         (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
         (spec.model in CATALOGUE, f"unknown model '{spec.model}'{_suggestion(spec.model)}"),
-        (spec.collective is None or spec.collective in COLLECTIVES, f"unknown collective '{spec.collective}', "
-         f"expected one of: {', '.join(COLLECTIVES)}"),
+        (
+            spec.collective is None or spec.collective in COLLECTIVES,
+            f"unknown collective '{spec.collective}', expected one of: {', '.join(COLLECTIVES)}",
+        ),
         (_at_least(spec.start_s, 0), f"start must be 0 s or later, not {spec.start_s:g} s"),
         (spec.iterations >= 1, f"iterations must be at least 1, not {spec.iterations}"),
         (_positive(spec.compute_s), "compute must be longer than 0 s"),
         (_positive(spec.flops), "flops must be more than 0"),
-        (spec.communication_bytes is None or _at_least(spec.communication_bytes, 0),
-         "communication must be 0 bytes or more"),
+        (
+            spec.communication_bytes is None or _at_least(spec.communication_bytes, 0),
+            "communication must be 0 bytes or more",
+        ),
         (spec.overlap is None or 0 <= spec.overlap <= 1, "overlap must lie between 0 and 1"),
         (0 <= spec.jitter <= MAX_JITTER, f"jitter must lie between 0 and {MAX_JITTER:g}"),
         (spec.gradients.problem() is None, str(spec.gradients.problem())),
-        (not spec.gradients.background or spec.model not in CATALOGUE or _has_all_to_alls(spec.model),
-         f"gradients.background needs all-to-alls to go on beside, model '{spec.model}' has none"),
-        (not spec.gradients.ralp or spec.model not in CATALOGUE or spec.model in LAYERS,
-         f"gradients.ralp needs a convolutional network, model '{spec.model}' is none"),
-        (spec.experts is None or spec.model not in CATALOGUE or CATALOGUE[spec.model].expert_share > 0,
-         f"experts needs a mixture of experts, model '{spec.model}' is none"),
+        (
+            not spec.gradients.background or spec.model not in CATALOGUE or _has_all_to_alls(spec.model),
+            f"gradients.background needs all-to-alls to go on beside, model '{spec.model}' has none",
+        ),
+        (
+            not spec.gradients.ralp or spec.model not in CATALOGUE or spec.model in LAYERS,
+            f"gradients.ralp needs a convolutional network, model '{spec.model}' is none",
+        ),
+        (
+            spec.experts is None or spec.model not in CATALOGUE or CATALOGUE[spec.model].expert_share > 0,
+            f"experts needs a mixture of experts, model '{spec.model}' is none",
+        ),
         (of_experts is None, str(of_experts)),
-    )  # fmt: skip
+    )
     for holds, message in rules:
         if not holds:
             raise JobError(spec.name, message)
@@ -141,18 +151,18 @@ def _gpus_of(spec: JobSpec, placed: Mapping[str, tuple[str, ...]]) -> tuple[str,
     return placed[spec.packed_with]
 
 
-def _request(spec: JobSpec) -> Request:
+def _request(spec: JobSpec) -> GpuRequest:
     if spec.placement is None:
         if spec.gpus is None:
             raise JobError(spec.name, "needs 'gpus' or 'placement'")
         if spec.gpus < 1:
             raise JobError(spec.name, f"gpus must be at least 1, not {spec.gpus}")
-        return Request(spec.name, spec.gpus)
+        return GpuRequest(spec.name, spec.gpus)
     if not spec.placement:
         raise JobError(spec.name, "its placement is empty")
     if spec.gpus not in (None, len(spec.placement)):
         raise JobError(spec.name, f"asks for {spec.gpus} GPUs, its placement names {len(spec.placement)}")
-    return Request(spec.name, len(spec.placement), spec.placement)
+    return GpuRequest(spec.name, len(spec.placement), spec.placement)
 
 
 def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook) -> Job:
@@ -193,9 +203,7 @@ def _messages(template: PhaseTemplate, layout: Layout) -> tuple[Message, ...]:
     return returned(messages) if template.returning else messages
 
 
-def _stragglers(
-    spec: JobSpec, model: Model, gpus: Sequence[str], tokens: Sequence[float]
-) -> tuple[Straggler, ...]:
+def _stragglers(spec: JobSpec, model: Model, gpus: Sequence[str], tokens: Sequence[float]) -> tuple[Straggler, ...]:
     """The job's own, and GPUs whose experts get more or fewer tokens than the mean."""
     factors = {
         gpu: 1.0 + model.expert_share * (len(gpus) * share - 1.0) for gpu, share in zip(gpus, tokens, strict=False)
@@ -222,13 +230,14 @@ def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
     return tuple(
         replace(
             phase,
-            collective=spec.collective if spec.collective and (only_alltoall or phase.collective != "alltoall")
+            collective=spec.collective
+            if spec.collective and (only_alltoall or phase.collective != "alltoall")
             else phase.collective,
             bytes=phase.bytes * scale,
             overlap=phase.overlap if spec.overlap is None else spec.overlap,
         )
         for phase in model.phases
-    )  # fmt: skip
+    )
 
 
 def _phase(

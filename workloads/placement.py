@@ -12,7 +12,7 @@ from workloads.errors import JobError
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GpuRequest:
     """What a job asks for: a number of GPUs, or these ``placement`` GPUs (node names)."""
 
     job: str
@@ -24,7 +24,7 @@ Policy = Callable[[Fabric, frozenset[str], int], tuple[str, ...]]
 """(fabric, free GPUs, number wanted, at most as many as are free) -> GPUs."""
 
 
-def place(requests: Sequence[Request], fabric: Fabric, policy: str) -> dict[str, tuple[str, ...]]:
+def place(requests: Sequence[GpuRequest], fabric: Fabric, policy: str) -> dict[str, tuple[str, ...]]:
     """Return job -> GPUs; no GPU is given twice.
 
     Explicit placements come first, the other jobs follow in order under ``policy``. Raises
@@ -48,7 +48,7 @@ def place(requests: Sequence[Request], fabric: Fabric, policy: str) -> dict[str,
 
 
 def _explicit(
-    request: Request, placement: tuple[str, ...], fabric: Fabric, owner: Mapping[str, str]
+    request: GpuRequest, placement: tuple[str, ...], fabric: Fabric, owner: Mapping[str, str]
 ) -> tuple[str, ...]:
     seen: set[str] = set()
     for gpu in placement:

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from controller.dataplane import openflow
-from controller.dataplane.network import Batch, NetworkError
+from controller.dataplane.network import NetworkError, RuleBatch
 from controller.dataplane.rules import Actions, FlowRule, Match, RuleCount
 from controller.dataplane.ryu_compat import ofproto_parser, ofproto_protocol, ofproto_v1_3
 from topologies.addressing import address_of, port_numbers
@@ -38,7 +38,7 @@ class Walk:
 
 
 @dataclass
-class Entry:
+class TableEntry:
     """A flow table entry and the packets it has matched."""
 
     rule: FlowRule
@@ -49,10 +49,10 @@ class Entry:
 class Table:
     """The tables of one switch; entries by priority and match, the miss as ``None``."""
 
-    entries: dict[int, dict[Match | None, Entry]] = field(default_factory=dict)
+    entries: dict[int, dict[Match | None, TableEntry]] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
-    def lookup(self, match: Match, in_port: int) -> Entry | None:
+    def lookup(self, match: Match, in_port: int) -> TableEntry | None:
         """Return the entry of the highest priority that matches, None on a miss."""
         for priority in sorted(self.entries, reverse=True):
             held = self.entries[priority]
@@ -67,7 +67,7 @@ class MemoryNetwork:
 
     def __init__(self, fabric: Fabric | None = None) -> None:
         self._protocol: Any = ofproto_protocol.ProtocolDesc(ofproto_v1_3.OFP_VERSION)
-        self.log: list[Batch] = []
+        self.log: list[RuleBatch] = []
         self.away: set[str] = set()
         self.tables: dict[str, Table] = {}
         if fabric is not None:
@@ -87,7 +87,7 @@ class MemoryNetwork:
         """Every switch is there unless its name is in ``away``."""
         return {switch: switch not in self.away for switch in self.tables}
 
-    def apply(self, batch: Batch) -> None:
+    def apply(self, batch: RuleBatch) -> None:
         """Carry ``batch`` out at once; ``NetworkError`` for a switch that is away."""
         self.log.append(batch)
         protocol = self._protocol
@@ -143,7 +143,7 @@ class MemoryNetwork:
                 raise NetworkError(f"switch {switch} has no group {actions.group}")
             held = match if match is not None else Match("", "", 0, 0)
             rule = FlowRule(switch, message.priority, held, actions, message.cookie)
-            table.entries.setdefault(message.priority, {})[match] = Entry(rule)
+            table.entries.setdefault(message.priority, {})[match] = TableEntry(rule)
 
     def walk(self, source: str, match: Match) -> Walk:
         """Send a packet of the five-tuple ``match`` from port ``source`` and follow it.

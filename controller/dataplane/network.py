@@ -19,7 +19,7 @@ class NetworkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RuleBatch:
     """Changes that may happen in any order across switches; on one switch groups come first, deletions last."""
 
     groups: tuple[GroupRule, ...] = ()
@@ -49,7 +49,7 @@ class Network(Protocol):
         """Switch name -> whether it is connected, for every switch of the fabric."""
         ...
 
-    def apply(self, batch: Batch) -> None:
+    def apply(self, batch: RuleBatch) -> None:
         """Send ``batch`` to all its switches at once and return when all have confirmed it.
 
         Raises :class:`NetworkError` where a switch is away, refuses or does not answer.

@@ -134,9 +134,7 @@ def read_match(match: Any) -> Match | None:
     """Return the five-tuple of a parsed OpenFlow ``match``, None if it is no exact TCP five-tuple."""
     given = dict(match.items())
     try:
-        return Match(
-            given["ipv4_src"], given["ipv4_dst"], given["tcp_src"], given["tcp_dst"], given.get("in_port")
-        )
+        return Match(given["ipv4_src"], given["ipv4_dst"], given["tcp_src"], given["tcp_dst"], given.get("in_port"))
     except KeyError:
         return None
 

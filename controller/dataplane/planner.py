@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controller.dataplane.network import Batch
+from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
 from controller.decider import with_answer, with_job, with_profile, without_job
 from controller.decision import (
@@ -40,12 +40,12 @@ class FlowChange:
 
 
 @dataclass(frozen=True)
-class Change:
+class PlannedChange:
     """A planned change: the new decision, the running flows it moves, and batches to be confirmed one by one."""
 
     decision: Decision
     moved: tuple[FlowChange, ...]
-    batches: tuple[Batch, ...]
+    batches: tuple[RuleBatch, ...]
 
 
 _InForce = tuple[Path | None, int | None]
@@ -94,17 +94,17 @@ class ControllerState:
         """Flows that wait for ``commit``."""
         return tuple(flow for flow, wanted in self._wanted.items() if self._in_force[flow] != wanted)
 
-    def arrive(self, job: Job, move: bool = True) -> Change:
+    def arrive(self, job: Job, move: bool = True) -> PlannedChange:
         """Add ``job`` and return the change. ``ValueError`` for a name or five-tuple in use, or an unknown port."""
         self._check(job)
         return self._change(with_job(self._view, job, self._scheduler), JobArrived(job.name), move)
 
-    def depart(self, name: str, move: bool = True) -> Change:
+    def depart(self, name: str, move: bool = True) -> PlannedChange:
         """Remove the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         self._check_runs(name)
         return self._change(without_job(self._view, name), JobDeparted(name), move)
 
-    def profiled(self, name: str, measured: Measured, move: bool = True) -> Change:
+    def profiled(self, name: str, measured: Measured, move: bool = True) -> PlannedChange:
         """Take in the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         self._check_runs(name)
         return self._change(with_profile(self._view, name, measured), JobProfiled(name), move)
@@ -115,7 +115,7 @@ class ControllerState:
         self._view = replace(self._view, throughput=known)
         return known
 
-    def commit(self, flows: Sequence[str]) -> tuple[Batch, ...]:
+    def commit(self, flows: Sequence[str]) -> tuple[RuleBatch, ...]:
         """Return the batches that bring ``flows`` to their decided path and level; ``ValueError`` if one is unknown."""
         for flow in flows:
             if flow not in self._target:
@@ -124,12 +124,17 @@ class ControllerState:
         for flow in dict.fromkeys(flows):
             update += self._update_of(flow)
             self._settle(flow)
-        return _batches(Batch(), Batch(add=update.add_downstream), Batch(add=update.moves), Batch(delete=update.delete))
+        return _batches(
+            RuleBatch(),
+            RuleBatch(add=update.add_downstream),
+            RuleBatch(add=update.moves),
+            RuleBatch(delete=update.delete),
+        )
 
-    def rules_on(self, switch: str) -> Batch:
+    def rules_on(self, switch: str) -> RuleBatch:
         """Return everything that ``switch`` must hold now: for one that comes back with empty tables."""
         rules = tuple(rule for held in self._installed.values() for rule in held.values() if rule.switch == switch)
-        return Batch(groups=tuple(group for group in self._groups if group.switch == switch), add=rules)
+        return RuleBatch(groups=tuple(group for group in self._groups if group.switch == switch), add=rules)
 
     def data_rules(self) -> dict[str, tuple[FlowRule, ...]]:
         """Return flow id -> the rules of its data, hop by hop, for flows that have one path and do not move now."""
@@ -158,7 +163,7 @@ class ControllerState:
                 raise ValueError(f"flow '{flow.id}' has the five-tuple of flow '{other}'")
             known[flow.id], tuples[match] = flow, flow.id
 
-    def _change(self, view: ClusterView, event: Event, move: bool) -> Change:
+    def _change(self, view: ClusterView, event: Event, move: bool) -> PlannedChange:
         decided, plans = self._decide(view, event)
         flows, decision = {flow.id: flow for flow in decided.flows}, decided.decision
         self._view = decided
@@ -172,12 +177,12 @@ class ControllerState:
         )
         self._groups.update(dict.fromkeys(groups))
         moved = tuple(self._moves())
-        return Change(decision, moved, self._steps(groups, gone, move))
+        return PlannedChange(decision, moved, self._steps(groups, gone, move))
 
     def _decide(self, view: ClusterView, event: Event) -> tuple[ClusterView, dict[str, FlowPlan]]:
         try:
             decided = with_answer(view, self._scheduler, event)
-            return decided, plans_of(self._builder, view.fabric, view.flows, decided.decision, view.levels)
+            return decided, plans_of(self._builder, view.fabric, view.flows, decided.decision, view.level_count)
         except Exception as error:  # a user's scheduler may raise anything
             text = " ".join(str(error).split())
             raise SchedulerFailedError(
@@ -185,7 +190,7 @@ class ControllerState:
             ) from error
 
     def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
-        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._view.levels - 1)
+        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._view.level_count - 1)
         return decision.paths.get(flow.id), level
 
     def _forget(self, flow: str) -> Iterable[FlowRule]:
@@ -205,7 +210,7 @@ class ControllerState:
         self._installed[flow] = {rule.key: rule for rule in self._target[flow].rules}
         self._in_force[flow] = self._wanted[flow]
 
-    def _steps(self, groups: tuple[GroupRule, ...], gone: Sequence[FlowRule], move: bool) -> tuple[Batch, ...]:
+    def _steps(self, groups: tuple[GroupRule, ...], gone: Sequence[FlowRule], move: bool) -> tuple[RuleBatch, ...]:
         """Still flows (new ones, and those that stay where they are) at once; the others in their order."""
         still, moving = Update(delete=tuple(gone)), Update()
         for flow in self._target:
@@ -221,9 +226,9 @@ class ControllerState:
                 moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
                 self._installed[flow].update({rule.key: rule for rule in update.add_downstream})
         return _batches(
-            Batch(groups, still.add_downstream + moving.add_downstream, still.delete),
-            Batch(add=moving.moves),
-            Batch(delete=moving.delete),
+            RuleBatch(groups, still.add_downstream + moving.add_downstream, still.delete),
+            RuleBatch(add=moving.moves),
+            RuleBatch(delete=moving.delete),
         )
 
 
@@ -231,5 +236,5 @@ def _unique(groups: Iterable[GroupRule]) -> tuple[GroupRule, ...]:
     return tuple(dict.fromkeys(groups))
 
 
-def _batches(*batches: Batch) -> tuple[Batch, ...]:
+def _batches(*batches: RuleBatch) -> tuple[RuleBatch, ...]:
     return tuple(batch for batch in batches if not batch.is_empty)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.dataplane import openflow
-from controller.dataplane.network import Batch, NetworkError
+from controller.dataplane.network import NetworkError, RuleBatch
 from controller.dataplane.rules import RuleCount
 from controller.dataplane.ryu_compat import App, handler, hub, ofp_event, ofproto_v1_3
 from controller.service.service import Service
@@ -41,7 +41,7 @@ class SwitchNetwork:
         """Switch name -> whether it is connected."""
         return {name: dpid in self._datapaths for dpid, name in self._names.items()}
 
-    def apply(self, batch: Batch) -> None:
+    def apply(self, batch: RuleBatch) -> None:
         """Send ``batch`` and wait for a barrier reply of every switch in it."""
         datapaths = self._by_name()
         away = sorted(batch.switches - datapaths.keys())
@@ -52,8 +52,9 @@ class SwitchNetwork:
     def read(self) -> Sequence[RuleCount]:
         """Ask every connected switch for its flow entries."""
         datapaths = self._by_name()
-        waiting = {name: self._send(name, datapath, [openflow.stats_request(datapath)])
-                   for name, datapath in datapaths.items()}
+        waiting = {
+            name: self._send(name, datapath, [openflow.stats_request(datapath)]) for name, datapath in datapaths.items()
+        }
         counts: list[RuleCount] = []
         for name, key in waiting.items():
             counts += openflow.read_stats(name, self._await(name, key))
@@ -68,7 +69,7 @@ class SwitchNetwork:
         """Note that ``datapath`` has gone, unless a newer connection of the same switch has replaced it."""
         self._datapaths = {dpid: held for dpid, held in self._datapaths.items() if held is not datapath}
 
-    def restore(self, switch: str, batch: Batch) -> None:
+    def restore(self, switch: str, batch: RuleBatch) -> None:
         """Empty ``switch`` and give it what it must hold."""
         datapath = self._by_name().get(switch)
         if datapath is not None:
@@ -130,7 +131,7 @@ class SwitchNetwork:
         return body
 
 
-def _messages(datapaths: Mapping[str, Any], batch: Batch) -> dict[str, list[Any]]:
+def _messages(datapaths: Mapping[str, Any], batch: RuleBatch) -> dict[str, list[Any]]:
     """Switch -> messages, in the order in which one switch must carry them out."""
     messages: dict[str, list[Any]] = {}
     for group in batch.groups:

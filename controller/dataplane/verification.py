@@ -24,9 +24,7 @@ def rule_mismatches(expected: Iterable[FlowRule], counts: Iterable[RuleCount]) -
     return tuple(lines)
 
 
-def path_packets(
-    rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]
-) -> dict[str, list[int]]:
+def path_packets(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]) -> dict[str, list[int]]:
     """Return flow -> the packets that its ``rules`` counted, in their order; 0 where a switch lacks one."""
     packets = {count.rule.key: count.packets for count in counts}
     return {flow: [packets.get(rule.key, 0) for rule in along] for flow, along in rules.items()}
@@ -50,9 +48,7 @@ def _tuple(rule: FlowRule) -> str:
     return f"{match.source}:{match.source_port} > {match.target}:{match.target_port}"
 
 
-def taken_paths(
-    fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCount]
-) -> dict[str, Path | None]:
+def taken_paths(fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCount]) -> dict[str, Path | None]:
     """Return flow id -> the path its data packets took, None while no packet has been counted.
 
     At each hop the next link is the one whose rule at the far switch, told apart by the port the

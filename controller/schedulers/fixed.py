@@ -48,8 +48,8 @@ class Fixed:
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a path per flow, and what was given for the jobs and flows that are there."""
         for name, level in self._levels.items():
-            if level >= view.levels:
-                raise ValueError(f"level {level} of '{name}' does not exist, expected 0 to {view.levels - 1}")
+            if level >= view.level_count:
+                raise ValueError(f"level {level} of '{name}' does not exist, expected 0 to {view.level_count - 1}")
         present = view.jobs.keys() | {flow.id for flow in view.flows}
         return Decision(
             paths=self._router.decide(view, event).paths,

@@ -31,4 +31,4 @@ class Lina:
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a level per flow."""
         first = frozenset[str]().union(*(all_to_all_flows(job) for job in view.jobs.values()))
-        return Decision(levels={flow.id: 0 if flow.id in first else view.levels - 1 for flow in view.flows})
+        return Decision(levels={flow.id: 0 if flow.id in first else view.level_count - 1 for flow in view.flows})

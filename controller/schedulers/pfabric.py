@@ -43,5 +43,5 @@ class PFabric:
         """Return the same thresholds for every job that sends."""
         sizes = senders(view.jobs.values())
         largest = max((max(found) for found in sizes.values()), default=0.0)
-        levels = ByteLevels("left", log_thresholds(largest, view.levels, self._ratio))
+        levels = ByteLevels("left", log_thresholds(largest, view.level_count, self._ratio))
         return Decision(byte_levels=dict.fromkeys(sizes, levels))

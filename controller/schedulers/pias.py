@@ -57,9 +57,9 @@ class Pias:
         sizes = senders(view.jobs.values())
         thresholds = self._thresholds
         if thresholds is None:
-            thresholds = equal_share_thresholds((size for found in sizes.values() for size in found), view.levels)
-        elif len(thresholds) >= view.levels:
-            expected = f"at most {view.levels - 1} for {view.levels} levels"
+            thresholds = equal_share_thresholds((size for found in sizes.values() for size in found), view.level_count)
+        elif len(thresholds) >= view.level_count:
+            expected = f"at most {view.level_count - 1} for {view.level_count} levels"
             raise ValueError(f"option 'thresholds' of pias must hold {expected}, not {len(thresholds)}")
         return Decision(byte_levels=dict.fromkeys(sizes, ByteLevels("sent", thresholds)))
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Generic, TypeVar, cast
 
 from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event
 from controller.schedulers.common.coflows import StepBook, iteration_demands
-from controller.schedulers.common.stable_levels import standing_levels
+from controller.schedulers.common.stable_levels import stable_levels
 from controller.schedulers.crux.compression import first_levels_own
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -27,7 +27,7 @@ Number = TypeVar("Number", float, Fraction)
 
 
 @dataclass(frozen=True)
-class Choice(Generic[Coflow, Port, Number]):
+class BssiRound(Generic[Coflow, Port, Number]):
     """One round of BSSI: the most loaded ``port``, the ``coflow`` put last, the ``weights`` of all after scaling."""
 
     port: Port
@@ -54,7 +54,7 @@ def bssi_rounds(
     demands: Mapping[Coflow, Mapping[Port, Number]],
     weights: Mapping[Coflow, Number] | None = None,
     ties: Sequence[Port] = (),
-) -> Iterator[Choice[Coflow, Port, Number]]:
+) -> Iterator[BssiRound[Coflow, Port, Number]]:
     """Yield the rounds of :func:`bssi`: the coflow of the first round is last in the order."""
     at_port: dict[Port, dict[Coflow, Number]] = {port: {} for port in ties}
     for coflow, demand in demands.items():
@@ -70,7 +70,7 @@ def bssi_rounds(
             weight[coflow] = max(weight[coflow] - price * size, cast(Number, 0))
         for used in demands[last]:
             at_port.get(used, {}).pop(last, None)
-        yield Choice(port, last, dict(weight))
+        yield BssiRound(port, last, dict(weight))
 
 
 def _most_loaded(at_port: Mapping[Port, Mapping[Coflow, Number]]) -> Iterator[Port]:
@@ -140,6 +140,6 @@ class Sincronia:
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a level per job with a step under way, marked by the sender."""
         order = bssi(self._steps.demands(view))
-        wanted = first_levels_own(order, view.levels)
-        levels = standing_levels(order, view.decision.levels, wanted, view.levels)
+        wanted = first_levels_own(order, view.level_count)
+        levels = stable_levels(order, view.decision.levels, wanted, view.level_count)
         return Decision(levels=levels, sender_marked=True)

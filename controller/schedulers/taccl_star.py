@@ -102,4 +102,4 @@ class TacclStar:
         jobs = tuple(view.jobs.values())
         paths = taccl_star_paths(view.fabric, jobs)
         order = taccl_star_order(view.fabric, jobs, paths, self._distance)
-        return Decision(paths=paths, levels=self._compress(order, view.levels))
+        return Decision(paths=paths, levels=self._compress(order, view.level_count))

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event
 from controller.schedulers.common.coflows import HostLinks, StepBook, iteration_demands
-from controller.schedulers.common.stable_levels import standing_levels
+from controller.schedulers.common.stable_levels import stable_levels
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -158,5 +158,5 @@ class VarysPriority:
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a level per job with a step under way, marked by the sender."""
         order = _by_bottleneck(self._steps.demands(view))
-        levels = standing_levels(order, view.decision.levels, even_levels(order, view.levels), view.levels)
+        levels = stable_levels(order, view.decision.levels, even_levels(order, view.level_count), view.level_count)
         return Decision(levels=levels, sender_marked=True)

@@ -11,7 +11,7 @@ from controller.service.rest import RestServer
 from controller.service.service import Service
 
 
-class Running:
+class ControllerServer:
     """Starts everything; the hub's threads then serve until the process ends.
 
     Raises ``OSError`` with one line where a port is taken.

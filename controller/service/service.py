@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from controller.dataplane.network import Batch, Network, NetworkError
-from controller.dataplane.planner import Change, ControllerState, SchedulerFailedError
+from controller.dataplane.network import Network, NetworkError, RuleBatch
+from controller.dataplane.planner import ControllerState, PlannedChange, SchedulerFailedError
 from controller.dataplane.verification import path_mismatches, path_packets, rule_mismatches, taken_paths
 from controller.decision import Measured, Scheduler
 from controller.service.json_codec import decode, encode, fabric_from_json, job_from_json
@@ -164,9 +164,9 @@ class Service:
         flows = [flow for flow in state.flows.values() if flow.id in set(state.decision.hashed)]
         return {"taken": encode(taken_paths(state.fabric, flows, self._read() if flows else ()))}
 
-    def rules_on(self, switch: str) -> Batch:
+    def rules_on(self, switch: str) -> RuleBatch:
         """Return what ``switch`` must hold now."""
-        return Batch() if self._held is None else self._held.rules_on(switch)
+        return RuleBatch() if self._held is None else self._held.rules_on(switch)
 
     def _state(self) -> ControllerState:
         if self._held is None:
@@ -178,7 +178,7 @@ class Service:
         if away:
             raise RequestError(409, f"switches not connected: {', '.join(away)}")
 
-    def _carry_out(self, change: Change, started: float) -> Answer:
+    def _carry_out(self, change: PlannedChange, started: float) -> Answer:
         decided = self._clock() - started
         self._send(change.batches)
         return {
@@ -189,7 +189,7 @@ class Service:
             "elapsed_s": self._clock() - started,
         }
 
-    def _send(self, batches: Sequence[Batch]) -> None:
+    def _send(self, batches: Sequence[RuleBatch]) -> None:
         try:
             for batch in batches:
                 self._network.apply(batch)

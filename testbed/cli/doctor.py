@@ -17,7 +17,7 @@ from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
 from testbed.machine.budget import Budget
 from testbed.machine.budget_cache import current_budget, store
-from testbed.machine.capabilities import Finding, findings
+from testbed.machine.capabilities import Capability, findings
 from testbed.report.tables import new_table
 from topologies.shaping import TCP_IP_HEADER
 from topologies.units import format_rate
@@ -89,13 +89,16 @@ def _budget_table(budget: Budget) -> Table:
     for point in budget.points:
         rate = point.packet_hops_per_s / point.ports / EXAMPLE_SWITCHES * 8 * (point.mtu - TCP_IP_HEADER)
         table.add_row(
-            str(point.ports), str(point.mtu), f"{point.packet_hops_per_s:,.0f}", format_rate(rate),
+            str(point.ports),
+            str(point.mtu),
+            f"{point.packet_hops_per_s:,.0f}",
+            format_rate(rate),
             f"{point.others:.1%}",
-        )  # fmt: skip
+        )
     return table
 
 
-def _document(found: Sequence[Finding], stopper: Finding | None, budget: Budget) -> dict[str, object]:
+def _document(found: Sequence[Capability], stopper: Capability | None, budget: Budget) -> dict[str, object]:
     return {
         "schema_version": 1,
         "can_emulate": stopper is None,
@@ -106,7 +109,7 @@ def _document(found: Sequence[Finding], stopper: Finding | None, budget: Budget)
     }
 
 
-def _table(found: Sequence[Finding]) -> Table:
+def _table(found: Sequence[Capability]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("", "what", "found", "consequence"):
         table.add_column(heading, overflow="fold")
@@ -115,7 +118,7 @@ def _table(found: Sequence[Finding]) -> Table:
     return table
 
 
-def _mark(finding: Finding) -> str:
+def _mark(finding: Capability) -> str:
     if finding.present is None:
         return "unknown"
     if finding.present:

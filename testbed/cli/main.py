@@ -17,8 +17,18 @@ from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
 from topologies.table import TraceError
 
 VERBS: Final = (
-    "run", "validate", "plan", "compare", "report", "sweep", "schedulers", "reproduce", "doctor", "clean", "schema",
-)  # fmt: skip
+    "run",
+    "validate",
+    "plan",
+    "compare",
+    "report",
+    "sweep",
+    "schedulers",
+    "reproduce",
+    "doctor",
+    "clean",
+    "schema",
+)
 """In the order of the help text. A verb's module is only imported when it is asked for."""
 
 DESCRIPTION: Final = "Packet-level emulation of communication scheduling in GPU training clusters."

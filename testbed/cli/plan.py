@@ -26,8 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
     parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
-    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
-                        help="override a value, such as measure.iterations=5 (repeatable)")  # fmt: skip
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="overrides",
+        help="override a value, such as measure.iterations=5 (repeatable)",
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
 
@@ -67,10 +73,15 @@ def _job_table(document: Document) -> Table:
     table = new_table("jobs, each alone on the fabric", left=("job", "model"), right=right)
     for job in document["jobs"]:
         table.add_row(
-            job["name"], job["model"], *(str(job[key]) for key in ("gpus", "hosts", "flows")),
-            seconds(job["start_s"], 1), seconds(job["iteration_s"]), percent(job["gpu_utilization"]),
-            seconds(job["communication_s"]), f"{format_work(job['intensity'])}/s",
-        )  # fmt: skip
+            job["name"],
+            job["model"],
+            *(str(job[key]) for key in ("gpus", "hosts", "flows")),
+            seconds(job["start_s"], 1),
+            seconds(job["iteration_s"]),
+            percent(job["gpu_utilization"]),
+            seconds(job["communication_s"]),
+            f"{format_work(job['intensity'])}/s",
+        )
     return table
 
 

@@ -14,7 +14,17 @@ from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputEr
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
 from testbed.reproduce.documents import document, kept, write
-from testbed.reproduce.experiment import OUT, Column, Experiment, Row, Settings, find, names, replays, seeds_of
+from testbed.reproduce.experiment import (
+    OUT,
+    Column,
+    PaperExperiment,
+    PaperRow,
+    Settings,
+    find,
+    names,
+    replays,
+    seeds_of,
+)
 
 NAME = "reproduce"
 HELP = "an experiment of a paper, beside the paper's own numbers; without NAME: which there are"
@@ -25,17 +35,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiment and what can be changed about it."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment, or 'all'")
     parser.add_argument("--cases", type=int, metavar="N", help="how many cases, instead of the paper's number")
-    parser.add_argument("--seed", type=int, metavar="N", default=1,
-                        help="which draw of cases; the first hash seed (default: 1)")  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, metavar="N", default=1, help="which draw of cases; the first hash seed (default: 1)"
+    )
     parser.add_argument("--seeds", type=int, metavar="N", help="how many hash seeds an emulated experiment takes")
-    parser.add_argument("--row", metavar="SCENARIO", action="append", default=[], dest="only",
-                        help="only this row of an emulated experiment (repeatable)")  # fmt: skip
-    parser.add_argument("--trace", type=Path, metavar="PATH",
-                        help="replay this trace instead of the synthetic one")  # fmt: skip
+    parser.add_argument(
+        "--row",
+        metavar="SCENARIO",
+        action="append",
+        default=[],
+        dest="only",
+        help="only this row of an emulated experiment (repeatable)",
+    )
+    parser.add_argument("--trace", type=Path, metavar="PATH", help="replay this trace instead of the synthetic one")
     parser.add_argument("--days", type=float, metavar="N", help="replay only the first N days")
     parser.add_argument("--redo", action="store_true", help="make kept runs again whose verdict is not ok")
-    parser.add_argument("--out", type=Path, metavar="DIR", default=OUT,
-                        help=f"where runs, rows and plots are kept (default: {OUT})")  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", default=OUT, help=f"where runs, rows and plots are kept (default: {OUT})"
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: as many as cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if a verdict is not ok")
@@ -96,7 +113,7 @@ def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[s
     return _status(rows)
 
 
-def _kept_or_made(name: str, again: str, experiment: Experiment, settings: Settings) -> Sequence[Row]:
+def _kept_or_made(name: str, again: str, experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
     """Rows that were computed are kept as a whole; emulated experiments keep their runs one by one."""
     rows = None if seeds_of(experiment) else kept(settings.out, name, again)
     if rows is None:
@@ -105,13 +122,13 @@ def _kept_or_made(name: str, again: str, experiment: Experiment, settings: Setti
     return rows
 
 
-def _rows(experiment: Experiment, settings: Settings) -> Sequence[Row]:
+def _rows(experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
     with Progress(quiet=False) as progress:
         rows = experiment.run(settings, progress)
     return rows
 
 
-def _settings(arguments: argparse.Namespace, experiment: Experiment) -> Settings:
+def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Settings:
     emulates = bool(seeds_of(experiment))
     for option, value in (("--cases", arguments.cases), ("--jobs", arguments.jobs), ("--seeds", arguments.seeds)):
         if value is not None and value < 1:
@@ -151,7 +168,7 @@ def command(arguments: argparse.Namespace) -> str:
     return " ".join(words)
 
 
-def _status(rows: Sequence[Row]) -> int:
+def _status(rows: Sequence[PaperRow]) -> int:
     return _worst([row.status for row in rows])
 
 
@@ -172,7 +189,7 @@ def _list(as_json: bool) -> None:
     show([table])
 
 
-def _show(name: str, experiment: Experiment, settings: Settings, rows: Sequence[Row]) -> None:
+def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequence[PaperRow]) -> None:
     print(f"{name}: {experiment.SUMMARY} ({experiment.SOURCE}); {_size(experiment, settings)}")
     columns = experiment.COLUMNS
     table = new_table("", left=("",), right=tuple(column.title for column in columns))
@@ -184,7 +201,7 @@ def _show(name: str, experiment: Experiment, settings: Settings, rows: Sequence[
             print(f"{row.label}: {row.note}")
 
 
-def _size(experiment: Experiment, settings: Settings) -> str:
+def _size(experiment: PaperExperiment, settings: Settings) -> str:
     """How much of what: hash seeds, generated cases, a replayed trace, or an example that is what it is."""
     if seeds_of(experiment):
         return f"{settings.seeds} hash seeds from {settings.seed}"
@@ -193,6 +210,6 @@ def _size(experiment: Experiment, settings: Settings) -> str:
     return f"{settings.cases} cases, seed {settings.seed}" if experiment.CASES else "a worked example"
 
 
-def _cell(column: Column, row: Row) -> str:
+def _cell(column: Column, row: PaperRow) -> str:
     value: Any = (row.paper if column.paper else row.here).get(column.key)
     return MISSING if value is None else column.form(value)

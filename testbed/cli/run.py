@@ -21,15 +21,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
     parser.add_argument("--engine", choices=ENGINES, default="emulation", help="default: emulation")
     parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
-    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
-                        help="override a value, such as measure.iterations=5 (repeatable)")  # fmt: skip
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="overrides",
+        help="override a value, such as measure.iterations=5 (repeatable)",
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, with successive seeds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
     parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if the verdict is not ok")
-    parser.add_argument("--discard-disturbed", action="store_true",
-                        help="leave out, list and replace iterations that a fault limited in time touched")  # fmt: skip
+    parser.add_argument(
+        "--discard-disturbed",
+        action="store_true",
+        help="leave out, list and replace iterations that a fault limited in time touched",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

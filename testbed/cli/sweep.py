@@ -21,7 +21,7 @@ from testbed.sweep.loading import load
 from testbed.sweep.on_ray import LOCAL, RayTasks
 from testbed.sweep.processes import Processes
 from testbed.sweep.store import Store
-from testbed.sweep.values import Outcome, Point, Sweep, worst
+from testbed.sweep.values import PointOutcome, Sweep, SweepPoint, worst
 
 NAME = "sweep"
 HELP = "run a scenario with every combination of parameters and seeds; goes on where it stopped"
@@ -34,11 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the sweep file, and where and how it runs."""
     parser.add_argument("sweep", metavar="SWEEP", help="a sweep file: scenario, engine, schedulers, seeds, set")
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"where points are kept (default: {OUT}/<file's name>)")
-    parser.add_argument("--processes", type=_positive, metavar="N",
-                        help="runs at a time (default: as many as cores); an emulation is always alone")  # fmt: skip
+    parser.add_argument(
+        "--processes",
+        type=_positive,
+        metavar="N",
+        help="runs at a time (default: as many as cores); an emulation is always alone",
+    )
     parser.add_argument("--on", choices=("here", "ray"), default="here", help="here (default) or on a Ray cluster")
-    parser.add_argument("--ray-address", metavar="ADDRESS", default=LOCAL,
-                        help="as ray.init takes it (default: local, a cluster of this machine)")  # fmt: skip
+    parser.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        default=LOCAL,
+        help="as ray.init takes it (default: local, a cluster of this machine)",
+    )
     parser.add_argument("--redo", action="store_true", help="make kept points again whose verdict is not ok")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if a verdict is not ok")
@@ -65,9 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stopped(
-    error: KeyboardInterrupt | TestbedError, arguments: argparse.Namespace, count: int,
-    found: Mapping[Point, Outcome], store: Store,
-) -> TestbedError:  # fmt: skip
+    error: KeyboardInterrupt | TestbedError,
+    arguments: argparse.Namespace,
+    count: int,
+    found: Mapping[SweepPoint, PointOutcome],
+    store: Store,
+) -> TestbedError:
     """The error that ends a sweep early: why, what is kept, and how to go on."""
     done = sum(not outcome.problem for outcome in found.values())
     kept = f"{done} of {count} points are kept in {store.out}; go on with: {_again(arguments)}"
@@ -76,7 +87,7 @@ def _stopped(
     return type(error)(f"{error}\n{kept}" if found else str(error))
 
 
-def _points(sweep: Sweep, arguments: argparse.Namespace) -> tuple[Point, ...]:
+def _points(sweep: Sweep, arguments: argparse.Namespace) -> tuple[SweepPoint, ...]:
     """The points, every combination tried; what takes long says so."""
     emulates_here = sweep.engine == "emulation" and arguments.on == "here"
     resolve = checking.resolve_and_scale if emulates_here else checking.resolve
@@ -96,7 +107,11 @@ def _executor(sweep: Sweep, arguments: argparse.Namespace, todo: int) -> running
 
 
 def _write(
-    sweep: Sweep, arguments: argparse.Namespace, points: Sequence[Point], found: Mapping[Point, Outcome], store: Store
+    sweep: Sweep,
+    arguments: argparse.Namespace,
+    points: Sequence[SweepPoint],
+    found: Mapping[SweepPoint, PointOutcome],
+    store: Store,
 ) -> dict[str, object]:
     """Write ``sweep.json`` and ``sweep.csv`` beside the points; returns the document."""
     from testbed.sweep import table

@@ -14,8 +14,14 @@ HELP = "say whether a scenario file is right, or what is wrong with it line by l
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and its overrides."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
-    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
-                        help="override a value, such as measure.iterations=5 (repeatable)")  # fmt: skip
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="overrides",
+        help="override a value, such as measure.iterations=5 (repeatable)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -79,7 +79,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Fates:
+class JobFailures:
     """Jobs fail and are tried again up to ``retries`` times, drawn by the run's seed.
 
     :mod:`workloads.traces.job_failures` has the causes.
@@ -107,7 +107,7 @@ class Managed:
     placer: str
     capacity: str
     options: Mapping[str, Mapping[str, object]]
-    fates: Fates | None = None
+    fates: JobFailures | None = None
 
 
 @dataclass(frozen=True)

@@ -125,9 +125,15 @@ def discarded_spans(evidence: Evidence) -> list[tuple[float, float]]:
 def judge(evidence: Evidence) -> Fidelity:
     """The verdict on a run, with a reason for everything that is not as it should be, and when and where it was."""
     steps: tuple[Callable[[Evidence], Iterable[_Charge]], ...] = (
-        _judge_cpu, _judge_timers, _judge_standstills, _judge_waits, _judge_rates, _judge_order, _judge_losses,
+        _judge_cpu,
+        _judge_timers,
+        _judge_standstills,
+        _judge_waits,
+        _judge_rates,
+        _judge_order,
+        _judge_losses,
         _judge_settings,
-    )  # fmt: skip
+    )
     charges = [charge for step in steps for charge in step(evidence)]
     discarded = evidence.discard and evidence.enough_undisturbed
     counted = [charge for charge in charges if not (discarded and charge.limited) and charge.verdict != "ok"]
@@ -273,12 +279,14 @@ def _judge_rates(evidence: Evidence) -> Iterable[_Charge]:
         f"link {worst}{more} reached {evidence.link_rates[worst][1]:.1%} of the set rate while busy",
         tuple(
             Finding(
-                "rate", *evidence.rate_spans.get(link, (0.0, evidence.end_s)),
-                f"link {link} reached {evidence.link_rates[link][1]:.1%} of the set rate while busy", (link,),
+                "rate",
+                *evidence.rate_spans.get(link, (0.0, evidence.end_s)),
+                f"link {link} reached {evidence.link_rates[link][1]:.1%} of the set rate while busy",
+                (link,),
             )
             for link in wrong
         ),
-    )  # fmt: skip
+    )
 
 
 def _judge_order(evidence: Evidence) -> Iterable[_Charge]:
@@ -343,9 +351,11 @@ def _neighbours(span: Sequence[Second]) -> Finding:
     idle = min(second.idle for second in span)
     stolen, foreign = max(s.stolen for s in span), max(s.foreign for s in span)
     return Finding(
-        "neighbours", span[0].start_s, span[-1].time_s,
+        "neighbours",
+        span[0].start_s,
+        span[-1].time_s,
         f"{idle:.0%} of the CPU idle: other processes took up to {foreign:.0%}, other guests {stolen:.0%}",
-    )  # fmt: skip
+    )
 
 
 def _starved(span: Sequence[Second]) -> Finding:

@@ -64,7 +64,7 @@ class PeriodicJob:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PeriodicOutcome:
     """What happened in ``horizon_s`` seconds, job by job in the order given.
 
     ``busy_s``: seconds in which a job's GPUs compute. ``sent_s``: seconds of its own communication
@@ -87,7 +87,7 @@ class Outcome:
         return self.busy_gpus / sum(self.gpus)
 
 
-def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: float | None = None) -> Outcome:
+def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: float | None = None) -> PeriodicOutcome:
     """Return what ``jobs`` do at ``levels`` (one each, smallest served first) from time 0 on.
 
     Without ``horizon_s`` the horizon is :data:`FIRST_PERIODS` of the longest iteration, doubled until
@@ -99,7 +99,7 @@ def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: floa
         raise ValueError(f"a simulation needs 1 to {MOST_JOBS} jobs and a level for each")
     if horizon_s is not None and horizon_s <= 0:
         raise ValueError(f"a horizon must be longer than 0 s, not {horizon_s:g} s")
-    shape = Shape.of(jobs)
+    shape = JobArrays.of(jobs)
     first = FIRST_PERIODS * max(job.period_s for job in jobs) if horizon_s is None else horizon_s
     totals = np.zeros((3, len(jobs)))
     doublings = MOST_DOUBLINGS if horizon_s is None else 0
@@ -107,11 +107,13 @@ def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: floa
     reached, busy_gpus = run(shape.times, shape.shares, shape.gpus, level, first, doublings, totals)
     busy, sent, iterations = totals.tolist()
     gpus = tuple(float(job.gpus) for job in jobs)
-    return Outcome(reached, tuple(busy), tuple(sent), tuple(int(count) for count in iterations), gpus, busy_gpus)
+    return PeriodicOutcome(
+        reached, tuple(busy), tuple(sent), tuple(int(count) for count in iterations), gpus, busy_gpus
+    )
 
 
 @dataclass(frozen=True)
-class Shape:
+class JobArrays:
     """Jobs as arrays: ``times`` [jobs, 4] (compute, lead, communication, offset), ``shares`` [jobs, links], ``gpus``.
 
     Links that only one job uses are left out: alone it cannot be slower than its own worst link.
@@ -122,7 +124,7 @@ class Shape:
     gpus: Floats
 
     @classmethod
-    def of(cls, jobs: Sequence[PeriodicJob]) -> Shape:
+    def of(cls, jobs: Sequence[PeriodicJob]) -> JobArrays:
         """Return the arrays of ``jobs``."""
         users: dict[str, int] = {}
         for job in jobs:

@@ -68,9 +68,20 @@ def settle(
     rates = np.zeros(count)
     left = _state(times, bundles, states)
     reached = run(
-        left, times, on.starts, on.links, on.shares, on.count, on.levels, on.weights, pack,
-        first, limit_s, doublings, rates,
-    )  # fmt: skip
+        left,
+        times,
+        on.starts,
+        on.links,
+        on.shares,
+        on.count,
+        on.levels,
+        on.weights,
+        pack,
+        first,
+        limit_s,
+        doublings,
+        rates,
+    )
     lasting = horizon_s is None and reached < limit_s - SLACK_S
     left[:2] /= bundles
     left[2] = np.divide(left[2], times[:, 2], out=np.zeros(count), where=times[:, 2] > 0)

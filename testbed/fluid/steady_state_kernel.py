@@ -65,9 +65,15 @@ def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers,
 
 @compiled
 def touched(
-    changed: Integers, sending: Flags, last: Flags, near: tuple[Integers, Integers], levels: Integers, rank: Integers,
-    inside: Flags, out: Integers,
-) -> int:  # fmt: skip
+    changed: Integers,
+    sending: Flags,
+    last: Flags,
+    near: tuple[Integers, Integers],
+    levels: Integers,
+    rank: Integers,
+    inside: Flags,
+    out: Integers,
+) -> int:
     """Write into ``out`` who sends and may feel that one of ``changed`` began or ended; return how many.
 
     Those are reached over links of jobs that send, from each only those of its own and of lower levels. They are in the
@@ -107,9 +113,19 @@ def touched(
 
 @compiled
 def speeds(
-    who: Integers, inside: Flags, speed: Floats, starts: Integers, links: Integers, shares: Floats, users: Users,
-    free: Floats, wanted: Floats, levels: Integers, growing: Integers, out: Floats,
-) -> None:  # fmt: skip
+    who: Integers,
+    inside: Flags,
+    speed: Floats,
+    starts: Integers,
+    links: Integers,
+    shares: Floats,
+    users: Users,
+    free: Floats,
+    wanted: Floats,
+    levels: Integers,
+    growing: Integers,
+    out: Floats,
+) -> None:
     """Write the speeds, 0 to 1, of the jobs ``who``, in order of their level, into their places of ``out``.
 
     Strict between levels, max-min fair inside one; others keep their ``speed``, which takes its part of links first.

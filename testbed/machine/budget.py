@@ -25,7 +25,7 @@ BUILT_IN: Final = "built in"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class BudgetPoint:
     """``packet_hops_per_s`` full packets of ``mtu`` bytes x switches, while ``ports`` host ports send.
 
     ``others`` is the share of the CPU that neighbours took meanwhile (theirs is not counted as the run's).
@@ -41,7 +41,7 @@ class Point:
 class Budget:
     """Measured points and where they come from; at least one point, all rates above 0, else ``ValueError``."""
 
-    points: tuple[Point, ...]
+    points: tuple[BudgetPoint, ...]
     source: str
 
     def __post_init__(self) -> None:
@@ -85,13 +85,13 @@ def _between(known: Sequence[tuple[float, float]], x: float) -> float:
 
 def constant(packet_hops_per_s: float, source: str = BUILT_IN) -> Budget:
     """A budget of one number for every packet size."""
-    return Budget((Point(BUILT_IN_MTU, BUILT_IN_PORTS, packet_hops_per_s),), source)
+    return Budget((BudgetPoint(BUILT_IN_MTU, BUILT_IN_PORTS, packet_hops_per_s),), source)
 
 
 def budget_of(document: Mapping[str, Any]) -> Budget:
     """What :meth:`Budget.document` wrote; ``ValueError``, ``KeyError`` or ``TypeError`` for anything else."""
     points = tuple(
-        Point(int(row["mtu"]), int(row["ports"]), float(row["packet_hops_per_s"]), float(row["others"]))
+        BudgetPoint(int(row["mtu"]), int(row["ports"]), float(row["packet_hops_per_s"]), float(row["others"]))
         for row in document["points"]
     )
     return Budget(points, str(document["source"]))

@@ -1,6 +1,6 @@
 """What this machine can do for an emulation: read-only, and probed in a throw-away network namespace.
 
-The facts come as :class:`Finding` rows; :func:`require_emulation` turns the first one that stands in
+The facts come as :class:`Capability` rows; :func:`require_emulation` turns the first one that stands in
 the way into one clear line.
 """
 
@@ -39,7 +39,7 @@ _PREPARE: Final = "ip link add v0 type veth peer name v1 && ip link set v0 up &&
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Capability:
     """One thing the machine has (``present``), lacks, or that could not be looked at (None).
 
     ``consequence`` says what that means for a run; ``required`` things stop an emulation when they
@@ -59,7 +59,7 @@ class Finding:
         return self.required and self.present is False
 
 
-def findings() -> tuple[Finding, ...]:
+def findings() -> tuple[Capability, ...]:
     """Look at the whole machine; takes about a second, half of it to watch the CPU."""
     return (*_needed_programs(), *_kernel(), *_resources())
 
@@ -72,16 +72,20 @@ def require_emulation() -> None:
                 raise CannotRunError(finding.remedy)
 
 
-def _needed_programs() -> Iterable[Finding]:
+def _needed_programs() -> Iterable[Capability]:
     linux = platform.system() == "Linux"
-    yield Finding(
+    yield Capability(
         "Linux", linux, platform.release(), required=True, remedy="emulation needs Linux: namespaces and tc queues"
     )
     root = os.geteuid() == 0
-    yield Finding(
-        "root", root, "yes" if root else f"user id {os.geteuid()}", "" if root else "plan, validate and compare only",
-        required=True, remedy="emulation needs root: run with sudo",
-    )  # fmt: skip
+    yield Capability(
+        "root",
+        root,
+        "yes" if root else f"user id {os.geteuid()}",
+        "" if root else "plan, validate and compare only",
+        required=True,
+        remedy="emulation needs root: run with sudo",
+    )
     yield _program("unshare", "util-linux")
     yield _program("ip", "iproute2")
     yield _program("tc", "iproute2")
@@ -93,28 +97,36 @@ def _needed_programs() -> Iterable[Finding]:
     yield _program("mnexec", "mininet")
 
 
-def _program(name: str, package: str, version_option: str | None = None) -> Finding:
+def _program(name: str, package: str, version_option: str | None = None) -> Capability:
     # Without root PATH often lacks the places of system tools, which are there all the same.
     path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
     detail = path or "not found"
     if path and version_option:
         detail = _last_word([path, version_option]) or path
-    return Finding(
-        name, path is not None, detail, "" if path else "no emulation", required=True,
+    return Capability(
+        name,
+        path is not None,
+        detail,
+        "" if path else "no emulation",
+        required=True,
         remedy=f"emulation needs {name}, which is not here: {_APT}{package}",
-    )  # fmt: skip
+    )
 
 
-def _mininet() -> Finding:
+def _mininet() -> Capability:
     present = find_spec("mininet") is not None
     try:
         detail = version("mininet") if present else "not importable"
     except PackageNotFoundError:
         detail = "version unknown"
-    return Finding(
-        "Mininet", present, detail, "" if present else "no emulation", required=True,
+    return Capability(
+        "Mininet",
+        present,
+        detail,
+        "" if present else "no emulation",
+        required=True,
         remedy=f"emulation needs Mininet, which this Python cannot import: {_APT}mininet",
-    )  # fmt: skip
+    )
 
 
 def _last_word(command: list[str]) -> str:
@@ -126,12 +138,16 @@ def _last_word(command: list[str]) -> str:
     return (done.stdout.partition("\n")[0].split() or [""])[-1]
 
 
-def _kernel() -> Iterable[Finding]:
+def _kernel() -> Iterable[Capability]:
     probed = _probe_in_namespace()
-    yield Finding(
-        "namespaces", bool(probed), "", "" if probed else "no emulation", required=True,
+    yield Capability(
+        "namespaces",
+        bool(probed),
+        "",
+        "" if probed else "no emulation",
+        required=True,
         remedy="emulation needs to make network namespaces, which is forbidden here (a container without privileges?)",
-    )  # fmt: skip
+    )
     shaping = "link rates and strict priority rest on it"
     yield _probed(probed, "veth", "emulated links are veth pairs", required=True)
     yield _probed(probed, "htb", shaping, required=True)
@@ -146,19 +162,21 @@ def _kernel() -> Iterable[Finding]:
     yield _probed(probed, "rps", "" if probed.get("rps") else "packets may overtake each other where CPUs are busy")
     yield _kernel_datapath()
     borrowed = _has_pidfd_getfd()
-    yield Finding(
-        "pidfd_getfd", borrowed, "" if borrowed else "kernel before 5.6, or forbidden",
+    yield Capability(
+        "pidfd_getfd",
+        borrowed,
+        "" if borrowed else "kernel before 5.6, or forbidden",
         "" if borrowed else "one full queue of a userspace switch can drop other ports' packets",
-    )  # fmt: skip
+    )
 
 
-def _probed(probed: Mapping[str, bool], name: str, consequence: str, required: bool = False) -> Finding:
+def _probed(probed: Mapping[str, bool], name: str, consequence: str, required: bool = False) -> Capability:
     present = probed.get(name)
     if present is None:
-        return Finding(name, None, "cannot be probed", "", required)
+        return Capability(name, None, "cannot be probed", "", required)
     said = consequence if not (present and required) else ""
     remedy = f"emulation needs '{name}' of the kernel, which this one lacks: {consequence}"
-    return Finding(name, present, "", said, required, remedy)
+    return Capability(name, present, "", said, required, remedy)
 
 
 def _probe_in_namespace() -> dict[str, bool]:
@@ -172,21 +190,25 @@ def _probe_in_namespace() -> dict[str, bool]:
     try:
         done = subprocess.run(
             ["unshare", *own_user, "--net", "--mount", "sh", "-c", script],
-            capture_output=True, text=True, timeout=20, check=False, env={**os.environ, "PATH": path},
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env={**os.environ, "PATH": path},
+        )
     except (OSError, subprocess.TimeoutExpired):
         return {}
     found = dict(line.split("=") for line in done.stdout.splitlines() if "=" in line)
     return {name: found[name] == "0" for name in _PROBES if name in found}
 
 
-def _kernel_datapath() -> Finding:
+def _kernel_datapath() -> Capability:
     loaded = Path("/sys/module/openvswitch").exists()
     if loaded:
-        return Finding("openvswitch module", True, "loaded", "")
+        return Capability("openvswitch module", True, "loaded", "")
     loadable = shutil.which("modprobe") is not None and _succeeds(["modprobe", "--dry-run", "--quiet", "openvswitch"])
     detail = "can be loaded: modprobe openvswitch" if loadable else "not in this kernel"
-    return Finding("openvswitch module", False, detail, "switches forward in userspace: a smaller packet budget")
+    return Capability("openvswitch module", False, detail, "switches forward in userspace: a smaller packet budget")
 
 
 def _succeeds(command: list[str]) -> bool:
@@ -210,18 +232,18 @@ def _has_pidfd_getfd() -> bool:
     return copy >= 0
 
 
-def _resources() -> Iterable[Finding]:
+def _resources() -> Iterable[Capability]:
     cores = len(os.sched_getaffinity(0))
-    yield Finding("cores", cores >= 2, str(cores), "" if cores >= 2 else "switches and workers share one core")
+    yield Capability("cores", cores >= 2, str(cores), "" if cores >= 2 else "switches and workers share one core")
     memory = available_memory()
     enough = memory >= 2 << 30
-    yield Finding("memory", enough, f"{memory / 2**30:.1f} GiB free", "" if enough else "large fabrics may not fit")
+    yield Capability("memory", enough, f"{memory / 2**30:.1f} GiB free", "" if enough else "large fabrics may not fit")
     load = os.getloadavg()[0]
     quiet = load < cores / 2
-    yield Finding("load", quiet, f"{load:.2f}", "" if quiet else "other work disturbs a measurement")
+    yield Capability("load", quiet, f"{load:.2f}", "" if quiet else "other work disturbs a measurement")
     stolen = stolen_share(0.5)
     calm = stolen < 0.02
-    yield Finding("stolen CPU", calm, f"{stolen:.1%}", "" if calm else "neighbours take CPU: runs may be extended")
+    yield Capability("stolen CPU", calm, f"{stolen:.1%}", "" if calm else "neighbours take CPU: runs may be extended")
 
 
 def available_memory() -> int:

@@ -14,9 +14,19 @@ from pathlib import Path
 from typing import Any, Final
 
 PACKAGES: Final = (
-    "testbed", "mininet", "ryu", "os-ken", "eventlet", "pydantic", "pyyaml", "numpy", "scapy", "matplotlib",
-    "jinja2", "rich",
-)  # fmt: skip
+    "testbed",
+    "mininet",
+    "ryu",
+    "os-ken",
+    "eventlet",
+    "pydantic",
+    "pyyaml",
+    "numpy",
+    "scapy",
+    "matplotlib",
+    "jinja2",
+    "rich",
+)
 
 SYSCTLS: Final = (
     "net.core.default_qdisc",

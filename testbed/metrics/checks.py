@@ -34,16 +34,36 @@ VERDICTS: Final = ("ok", "degraded", "invalid")
 
 _IDLE: Final = ("gpu_idle_s.exposed", "gpu_idle_s.straggler", "gpu_idle_s.start")
 JOB_METRICS: Final = (
-    "gpus", "level", "intensity", "iterations", "iteration_s.mean", "iteration_s.p50", "iteration_s.p99",
-    "gpu_utilization", *_IDLE, "jct_s", "jct_is",
-)  # fmt: skip
+    "gpus",
+    "level",
+    "intensity",
+    "iterations",
+    "iteration_s.mean",
+    "iteration_s.p50",
+    "iteration_s.p99",
+    "gpu_utilization",
+    *_IDLE,
+    "jct_s",
+    "jct_is",
+)
 RUN_METRICS: Final = (
-    "gpu_utilization", "work_flop", "duration_s", *_IDLE,
-    *(f"fidelity.{name}" for name in (
-        "verdict", "min_idle_cpu", "max_timer_lateness_s", "link_rate_error", "unintended_drops", "retransmits",
-        "stolen_cpu",
-    )),
-)  # fmt: skip
+    "gpu_utilization",
+    "work_flop",
+    "duration_s",
+    *_IDLE,
+    *(
+        f"fidelity.{name}"
+        for name in (
+            "verdict",
+            "min_idle_cpu",
+            "max_timer_lateness_s",
+            "link_rate_error",
+            "unintended_drops",
+            "retransmits",
+            "stolen_cpu",
+        )
+    ),
+)
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z]+)?"

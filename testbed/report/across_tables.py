@@ -21,9 +21,14 @@ def _runs(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = new_table("runs", left=("run", "engine", "scheduler"), right=right, last="verdict")
     for row in rows:
         table.add_row(
-            row["label"], row["engine"], row["scheduler"], str(row["seed"]), percent(row["gpu_utilization"]),
-            points(row["gpu_utilization_points"]), row["verdict"],
-        )  # fmt: skip
+            row["label"],
+            row["engine"],
+            row["scheduler"],
+            str(row["seed"]),
+            percent(row["gpu_utilization"]),
+            points(row["gpu_utilization_points"]),
+            row["verdict"],
+        )
     return table
 
 
@@ -48,7 +53,13 @@ def _means(rows: Sequence[Mapping[str, Any]]) -> Table:
         jobs = ", ".join(f"{name} {change(value)}" for name, value in row["jct_change"].items())
         believable = "" if row["believable"] == row["runs"] else f" ({row['believable']} ok)"
         table.add_row(
-            row["scenario"], row["engine"], row["scheduler"], f"{row['runs']}{believable}",
-            percent(row["gpu_utilization"]), percent(row["spread"]), points(row["gpu_utilization_points"]), jobs,
-        )  # fmt: skip
+            row["scenario"],
+            row["engine"],
+            row["scheduler"],
+            f"{row['runs']}{believable}",
+            percent(row["gpu_utilization"]),
+            percent(row["spread"]),
+            points(row["gpu_utilization_points"]),
+            jobs,
+        )
     return table

@@ -77,12 +77,23 @@ def _waiting(axes: Axes, evidence: Mapping[str, Any], dilation: float) -> None:
 
 def _lateness(axes: Axes, evidence: Mapping[str, Any], dilation: float) -> None:
     timers = evidence.get("timers", [])
-    axes.plot([row[0] / dilation for row in timers], [1e3 * row[1] for row in timers], ".", color=BLUE, markersize=3,
-              label="compute timers")  # fmt: skip
+    axes.plot(
+        [row[0] / dilation for row in timers],
+        [1e3 * row[1] for row in timers],
+        ".",
+        color=BLUE,
+        markersize=3,
+        label="compute timers",
+    )
     still = evidence.get("standstills", [])
     if still:
-        axes.plot([row[2] / dilation for row in still], [1e3 * (row[2] - row[1]) for row in still], "x", color=ORANGE,
-                  label="standstills")  # fmt: skip
+        axes.plot(
+            [row[2] / dilation for row in still],
+            [1e3 * (row[2] - row[1]) for row in still],
+            "x",
+            color=ORANGE,
+            label="standstills",
+        )
     axes.axhline(1e3 * MAX_TIMER_LATENESS_S, **_LIMIT)
     axes.set_ylim(bottom=0)
 
@@ -95,8 +106,6 @@ def _rates(axes: Axes, evidence: Mapping[str, Any], dilation: float) -> None:
         axes.axhline(limit, **_LIMIT)
 
 
-def _steps(
-    axes: Axes, rows: Sequence[Sequence[float]], place: int, label: str, color: str, dilation: float
-) -> None:
+def _steps(axes: Axes, rows: Sequence[Sequence[float]], place: int, label: str, color: str, dilation: float) -> None:
     times = [row[0] / dilation for row in rows]
     axes.step(times, [100 * row[place] for row in rows], where="pre", color=color, label=label, linewidth=1)

@@ -10,8 +10,15 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 CAUSE_COLORS: Final = {"compute": "#0072b2", "exposed": "#d55e00", "straggler": "#f0e442", "start": "#999999"}
 LEVEL_COLORS: Final = (
-    "#1b1b6b", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#f0e442", "#b0b0b0",
-)  # fmt: skip
+    "#1b1b6b",
+    "#d55e00",
+    "#009e73",
+    "#e69f00",
+    "#56b4e9",
+    "#cc79a7",
+    "#f0e442",
+    "#b0b0b0",
+)
 
 
 def figure(width: float, height: float) -> Figure:

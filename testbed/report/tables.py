@@ -74,9 +74,13 @@ def run_table(summary: Summary) -> Table:
         gain = against["gpu_utilization_points"] if isinstance(against, Mapping) else None
         shares = (percent(share) for share in idle_shares(run))
         table.add_row(
-            run["scheduler"], percent(run["gpu_utilization"]), points(gain), *shares, format_work(run["work_flop"]),
+            run["scheduler"],
+            percent(run["gpu_utilization"]),
+            points(gain),
+            *shares,
+            format_work(run["work_flop"]),
             verdict(run),
-        )  # fmt: skip
+        )
     return table
 
 
@@ -104,9 +108,12 @@ def finding_table(summary: Summary) -> Table | None:
     for run, finding in rows:
         note = " (iterations left out)" if finding["discarded"] else ""
         table.add_row(
-            str(run["scheduler"]), finding["kind"], seconds(finding["from_s"], 1), seconds(finding["to_s"], 1),
+            str(run["scheduler"]),
+            finding["kind"],
+            seconds(finding["from_s"], 1),
+            seconds(finding["to_s"], 1),
             finding["what"] + note,
-        )  # fmt: skip
+        )
     return table
 
 
@@ -177,10 +184,14 @@ def manager_table(summary: Summary) -> Table | None:
         found = run["manager"]
         times = (found[f"{name}_s"] for name in ("jct_mean", "jct_p50", "jct_p95", "jct_p99", "queue_mean", "makespan"))
         table.add_row(
-            marked_run(run), *(seconds(value, 1) for value in times), percent(found["allocated"]),
-            f"{found['preemptions']:.0f}", f"{found['moves']:.0f}", f"{found['hosts_per_job']:.1f}",
+            marked_run(run),
+            *(seconds(value, 1) for value in times),
+            percent(found["allocated"]),
+            f"{found['preemptions']:.0f}",
+            f"{found['moves']:.0f}",
+            f"{found['hosts_per_job']:.1f}",
             str(len(found["unfinished"])),
-        )  # fmt: skip
+        )
     return table
 
 

@@ -41,7 +41,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One line of the result: the ``paper``'s numbers and those found ``here``, by the same keys.
 
     ``status`` is the exit status that the row asks for: not 0 where a run failed or is not believable.
@@ -64,7 +64,7 @@ class Column:
     paper: bool = False
 
 
-class Experiment(Protocol):
+class PaperExperiment(Protocol):
     """What a module under :mod:`testbed.reproduce.experiments` offers.
 
     ``CASES`` is 0 where nothing is generated. Emulated experiments also have ``SEEDS``: see :func:`seeds_of`;
@@ -75,7 +75,7 @@ class Experiment(Protocol):
     SOURCE: str
     COLUMNS: Sequence[Column]
     CASES: int
-    run: Callable[[Settings, Progress], Sequence[Row]]
+    run: Callable[[Settings, Progress], Sequence[PaperRow]]
 
 
 def names() -> tuple[str, ...]:
@@ -84,19 +84,19 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)))
 
 
-def find(name: str) -> Experiment:
+def find(name: str) -> PaperExperiment:
     """Return the experiment called ``name``; :class:`~testbed.errors.BadInputError` if there is none."""
     if name not in names():
         raise BadInputError(f"unknown experiment '{name}', expected one of: {', '.join(names())}")
-    return cast(Experiment, import_module(f"{_PACKAGE}.{name.replace('-', '_')}"))
+    return cast(PaperExperiment, import_module(f"{_PACKAGE}.{name.replace('-', '_')}"))
 
 
-def seeds_of(experiment: Experiment) -> int:
+def seeds_of(experiment: PaperExperiment) -> int:
     """Return how many hash seeds ``experiment`` emulates unless told otherwise; 0 if it emulates nothing."""
     return int(getattr(experiment, "SEEDS", 0))
 
 
-def replays(experiment: Experiment) -> bool:
+def replays(experiment: PaperExperiment) -> bool:
     """Return whether ``experiment`` replays a trace."""
     return bool(getattr(experiment, "REPLAYS", False))
 
@@ -107,9 +107,7 @@ def each_case(make: Callable[[int, int], Result], settings: Settings, progress: 
     progress.phase(f"{count} cases", count)
     if settings.processes == 1:
         return _counted(map(make, seeds, range(count)), progress)
-    with started(
-        settings.processes, lambda pool: pool.map(make, seeds, range(count), chunksize=_CHUNK)
-    ) as results:
+    with started(settings.processes, lambda pool: pool.map(make, seeds, range(count), chunksize=_CHUNK)) as results:
         return _counted(results, progress)
 
 

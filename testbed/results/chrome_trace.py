@@ -69,9 +69,15 @@ def _iteration(row: IterationRow, process: dict[str, int]) -> Iterator[Event]:
     arguments = {"job": row.job, "iteration": row.iteration, "disturbed": row.disturbed}
     for cause, start, duration in slices(row):
         yield {
-            "ph": "X", "name": f"{row.job} {cause}", "cat": cause, "cname": _COLORS[cause],
-            "ts": _micro(start), "dur": _micro(duration), **place, "args": arguments,
-        }  # fmt: skip
+            "ph": "X",
+            "name": f"{row.job} {cause}",
+            "cat": cause,
+            "cname": _COLORS[cause],
+            "ts": _micro(start),
+            "dur": _micro(duration),
+            **place,
+            "args": arguments,
+        }
 
 
 def _decision(time_s: float, cause: str) -> Event:

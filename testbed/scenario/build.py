@@ -8,7 +8,7 @@ from testbed.experiment.experiment import Managed, Submission
 from testbed.scenario.crosscheck import gpus_of, job_names
 from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
-from testbed.scenario.spec import JobSpec
+from testbed.scenario.spec import JobEntry
 from topologies.fabric import Fabric
 from workloads import build as workloads_build
 from workloads.communication.gradients import Gradients
@@ -53,7 +53,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
     return found
 
 
-def _specs(job: JobSpec, fabric: Fabric) -> list[workloads_build.JobSpec]:
+def _specs(job: JobEntry, fabric: Fabric) -> list[workloads_build.JobSpec]:
     return [
         workloads_build.JobSpec(
             name=name,

@@ -10,7 +10,7 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec, build_fabric
 from testbed.scenario.failures import failure_problems
 from testbed.scenario.placement import expand
-from testbed.scenario.spec import FailureSpec, JobSpec
+from testbed.scenario.spec import FailureSpec, JobEntry
 from topologies.fabric import Fabric
 
 
@@ -22,7 +22,7 @@ class Parts:
     """
 
     fabric: AnyFabricSpec | None
-    jobs: Mapping[int, JobSpec]
+    jobs: Mapping[int, JobEntry]
     schedulers: Mapping[int, str]
     checks: Mapping[int, str]
     failures: Mapping[int, FailureSpec]
@@ -48,19 +48,19 @@ def cross_problems(parts: Parts) -> list[Problem]:
     return problems
 
 
-def job_names(job: JobSpec) -> tuple[str, ...]:
+def job_names(job: JobEntry) -> tuple[str, ...]:
     """Return the names of the jobs that one entry makes."""
     return (job.name,) if job.count == 1 else tuple(f"{job.name}-{number}" for number in range(job.count))
 
 
-def gpus_of(job: JobSpec, fabric: Fabric) -> tuple[str, ...] | None:
+def gpus_of(job: JobEntry, fabric: Fabric) -> tuple[str, ...] | None:
     """Return the GPU names of an explicit placement, None without one; ``ValueError`` for one that is wrong."""
     if job.placement is None:
         return None
     return tuple(gpu for item in job.placement for gpu in expand(item, fabric))
 
 
-def _one_job_each(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+def _one_job_each(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     for index, job in jobs.items():
         if job.gpus is None and job.placement is None and job.packed_with is None:
             yield Problem(("jobs", index), f"job '{job.name}' has no GPUs, expected gpus or placement")
@@ -72,7 +72,7 @@ def _one_job_each(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
         yield from _packed(index, job, jobs)
 
 
-def _packed(index: int, job: JobSpec, jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+def _packed(index: int, job: JobEntry, jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     """A job that shares GPUs has none of its own, and shares those of one that has."""
     if job.packed_with is None:
         return
@@ -86,7 +86,7 @@ def _packed(index: int, job: JobSpec, jobs: Mapping[int, JobSpec]) -> Iterator[P
         yield Problem(location, message)
 
 
-def _managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+def _managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     """A manager says which GPUs a job gets."""
     for index, job in jobs.items():
         for key in ("placement", "packed_with", "stragglers"):
@@ -99,7 +99,7 @@ def _managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
             yield Problem(("jobs", index, "gpus"), message)
 
 
-def _not_managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+def _not_managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     for index, job in jobs.items():
         for key in ("virtual_cluster", "least_gpus", "most_gpus", "opportunistic"):
             if getattr(job, key):
@@ -107,7 +107,7 @@ def _not_managed(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
                 yield Problem(("jobs", index, key), message)
 
 
-def _too_large(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+def _too_large(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     have = len(fabric.gpus)
     for index, job in jobs.items():
         for key in ("gpus", "most_gpus"):
@@ -117,7 +117,7 @@ def _too_large(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]
                 yield Problem(("jobs", index, key), message)
 
 
-def _where_placed(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+def _where_placed(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     yield from _gpu_sum(jobs, fabric)
     yield from _placements(jobs, fabric)
     yield from _stragglers(jobs, fabric)
@@ -131,7 +131,7 @@ def _repeated(names: Mapping[int, str], key: str) -> Iterator[Problem]:
         seen.add(name)
 
 
-def _repeated_jobs(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
+def _repeated_jobs(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, job in jobs.items():
         for name in job_names(job):
@@ -140,7 +140,7 @@ def _repeated_jobs(jobs: Mapping[int, JobSpec]) -> Iterator[Problem]:
             seen.add(name)
 
 
-def _gpu_sum(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+def _gpu_sum(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     """The first job that no longer fits, with the sum of all, as a count: ``97 GPUs on 96``."""
     have, needs = len(fabric.gpus), {index: _size(job, fabric) for index, job in jobs.items()}
     total = sum(needs.values())
@@ -154,7 +154,7 @@ def _gpu_sum(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
             return
 
 
-def _size(job: JobSpec, fabric: Fabric) -> int:
+def _size(job: JobEntry, fabric: Fabric) -> int:
     if job.gpus is not None:
         return job.gpus * job.count
     try:
@@ -163,7 +163,7 @@ def _size(job: JobSpec, fabric: Fabric) -> int:
         return 0
 
 
-def _placements(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+def _placements(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     taken: dict[str, str] = {}
     for index, job in jobs.items():
         for number, item in enumerate(job.placement or ()):
@@ -180,7 +180,7 @@ def _placements(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem
             taken.update(dict.fromkeys(gpus, job.name))
 
 
-def _stragglers(jobs: Mapping[int, JobSpec], fabric: Fabric) -> Iterator[Problem]:
+def _stragglers(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     for index, job in jobs.items():
         try:
             own = gpus_of(job, fabric)

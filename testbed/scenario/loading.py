@@ -17,7 +17,7 @@ from testbed.scenario.document import Document, DocumentError, Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, scheduler_names
-from testbed.scenario.spec import FabricSpec, FailureSpec, JobSpec, Names, ScenarioSpec, SchedulerEntry
+from testbed.scenario.spec import FabricSpec, FailureSpec, JobEntry, Names, ScenarioSpec, SchedulerEntry
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ def _validate(document: Document, names: Names) -> Scenario:
 def _parts(data: Mapping[str, object], names: Names) -> Parts:
     """Validate each part alone: one wrong job must not hide what is wrong between the others."""
     fabric = _alone(TypeAdapter[AnyFabricSpec](FabricSpec), data.get("fabric"), names)
-    jobs = dict(_items(TypeAdapter(JobSpec), data.get("jobs"), names))
+    jobs = dict(_items(TypeAdapter(JobEntry), data.get("jobs"), names))
     schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
     failures = dict(_items(TypeAdapter(FailureSpec), data.get("failures"), names))

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from testbed.experiment.experiment import Fates, Managed, Submission
+from testbed.experiment.experiment import JobFailures, Managed, Submission
 from testbed.scenario.quantities import Flag
 from workloads.managers.catalogue import MANAGERS
 from workloads.managers.registry import GROUPS, Point
@@ -42,14 +42,12 @@ def _show(spec: PartSpec | ManagerSpec) -> object:
     return given["name"] if set(given) == {"name"} else given
 
 
-Part = Annotated[
-    PartSpec, BeforeValidator(by_name, str | PartSpec), PlainSerializer(_show, return_type=object)
-]
+Part = Annotated[PartSpec, BeforeValidator(by_name, str | PartSpec), PlainSerializer(_show, return_type=object)]
 _NOTHING: Final = PartSpec.model_construct(name=None)
 
 
 class FatesSpec(BaseModel):
-    """Jobs fail and are tried again; see :class:`testbed.experiment.experiment.Fates`."""
+    """Jobs fail and are tried again; see :class:`testbed.experiment.experiment.JobFailures`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(4, description="attempts after the first")
@@ -59,9 +57,9 @@ class FatesSpec(BaseModel):
         None, description="share of its iterations at which a job ends"
     )
 
-    def value(self) -> Fates:
+    def value(self) -> JobFailures:
         """Return them as runs take them."""
-        return Fates(self.retries, self.prerun, self.blacklist, self.end_at)
+        return JobFailures(self.retries, self.prerun, self.blacklist, self.end_at)
 
 
 class ManagerSpec(BaseModel):
@@ -87,8 +85,11 @@ def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
         raise ValueError(f"unknown manager '{spec.name}', expected one of: {', '.join(sorted(MANAGERS))}")
     whole = MANAGERS[spec.name]
     usual: dict[Point, str] = {
-        "queue": whole.queue, "policy": whole.policy, "placer": whole.placer, "capacity": "steady"
-    }  # fmt: skip
+        "queue": whole.queue,
+        "policy": whole.policy,
+        "placer": whole.placer,
+        "capacity": "steady",
+    }
     given: dict[Point, PartSpec] = {point: getattr(spec, point) for point in POINTS}
     names = {point: part.name or usual[point] for point, part in given.items()}
     options: dict[str, Mapping[str, object]] = {
@@ -96,6 +97,11 @@ def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
         for point, part in given.items()
     }
     return Managed(
-        tuple(submissions), names["queue"], names["policy"], names["placer"], names["capacity"], options,
+        tuple(submissions),
+        names["queue"],
+        names["policy"],
+        names["placer"],
+        names["capacity"],
+        options,
         None if spec.fates is None else spec.fates.value(),
-    )  # fmt: skip
+    )

@@ -18,7 +18,7 @@ from testbed.scenario.spec import (
     DoubleSidedSpec,
     ExpertsSpec,
     GradientsSpec,
-    JobSpec,
+    JobEntry,
     MeasureSpec,
     ScaleSpec,
     ScenarioSpec,
@@ -34,7 +34,7 @@ FABRICS: Final[Mapping[str, type[BaseModel]]] = {
 }
 _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     (): ScenarioSpec,
-    ("jobs",): JobSpec,
+    ("jobs",): JobEntry,
     ("jobs", "stragglers"): StragglerSpec,
     ("jobs", "gradients"): GradientsSpec,
     ("jobs", "experts"): ExpertsSpec,

@@ -180,7 +180,7 @@ def _known_scheduler(name: str, info: ValidationInfo) -> str:
     return _known("scheduler", name, info.context.schedulers) if isinstance(info.context, Names) else name
 
 
-class JobSpec(_Spec):
+class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, description="a name for the job")
@@ -292,7 +292,7 @@ class ScenarioSpec(_Spec):
     name: str = Field(pattern=SCENARIO_NAME, description="name of the scenario (default: that of the file)")
     description: str = Field("", description="what the scenario shows")
     fabric: FabricSpec = Field(description="the fabric, with its kind: clos, clos3 or double-sided")
-    jobs: tuple[JobSpec, ...] = Field(min_length=1, description="a list of jobs")
+    jobs: tuple[JobEntry, ...] = Field(min_length=1, description="a list of jobs")
     place: Literal["first-free", "spread"] = Field("first-free", description="where jobs without placement go")
     manager: ManagerEntry | None = Field(None, description="a cluster manager that places jobs as they come")
     schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")

@@ -12,7 +12,7 @@ from typing import Final
 from controller.service.json_codec import encode
 from testbed.errors import BadInputError, CannotRunError, TestbedError
 from testbed.scenario import build_fabric, build_jobs, build_managed, load
-from testbed.sweep.values import Point, Settings, Sweep
+from testbed.sweep.values import Settings, Sweep, SweepPoint
 
 _SEED: Final = 1
 """Any would do: what a combination is does not depend on the seeds it will run with."""
@@ -52,7 +52,7 @@ def resolve_and_scale(scenario: str, overrides: Sequence[str], seed: int | None)
 
 def points_of(
     sweep: Sweep, *, version: str = "", resolve: Resolve = resolve, tick: Callable[[int], None] = lambda done: None
-) -> tuple[Point, ...]:
+) -> tuple[SweepPoint, ...]:
     """Every combination with every seed, seeds of a combination one after the other.
 
     ``version`` is of the program and part of every fingerprint; ``tick`` hears how many combinations are done.
@@ -76,10 +76,10 @@ def points_of(
     )
 
 
-def _point(sweep: Sweep, settings: Settings, seed: int, digest: str, version: str) -> Point:
+def _point(sweep: Sweep, settings: Settings, seed: int, digest: str, version: str) -> SweepPoint:
     decides = json.dumps([version, sweep.engine, digest, seed])
     fingerprint = hashlib.sha256(decides.encode()).hexdigest()
-    return Point(sweep.scenario, sweep.engine, sweep.overrides(settings), settings, seed, fingerprint)
+    return SweepPoint(sweep.scenario, sweep.engine, sweep.overrides(settings), settings, seed, fingerprint)
 
 
 def _lines_without(sweep: Sweep, resolve: Resolve, seed: int | None) -> list[str]:

@@ -25,7 +25,7 @@ from testbed.errors import EXIT_CANNOT, EXIT_FAILED, BadInputError, CannotRunErr
 from testbed.scenario.loading import text_of
 from testbed.sweep.running import Work, attempt
 from testbed.sweep.store import pack, unpack
-from testbed.sweep.values import Outcome, Point, Runner
+from testbed.sweep.values import PointOutcome, Runner, SweepPoint
 
 MACHINE: Final = "testbed-machine"
 LOCAL: Final = "local"
@@ -55,9 +55,11 @@ class RayTasks:
         own = {"num_cpus": self._processes, "resources": {MACHINE: 1}, "include_dashboard": False}
         try:
             self._ray.init(
-                self._address, log_to_driver=False, logging_level="ERROR",
+                self._address,
+                log_to_driver=False,
+                logging_level="ERROR",
                 **({key: value for key, value in own.items() if value is not None} if self._address == LOCAL else {}),
-            )  # fmt: skip
+            )
         except Exception as error:  # Ray raises just that when a node does not start
             said = next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
             raise CannotRunError(f"no Ray cluster at '{self._address}' ({said}), expected its address") from None
@@ -68,7 +70,7 @@ class RayTasks:
     ) -> None:
         self._ray.shutdown()  # tasks of a driver that has left are ended
 
-    def __call__(self, work: Work) -> Iterator[tuple[Point, Outcome] | None]:
+    def __call__(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         """Each point with its outcome as it ends, its files in its folder; None about once a second in between."""
         task = self._ray.remote(_attempt_there).options(max_retries=0, **self._claim(work))
         pending = {
@@ -93,15 +95,15 @@ class RayTasks:
             raise CannotRunError(f"no node of the Ray cluster offers {MACHINE}, expected one started with {start}")
         return {"num_cpus": min(node.get("CPU", 1) for node in offered), "resources": {MACHINE: 1}}
 
-    def _outcome(self, reference: Any, folder: Path) -> Outcome:
+    def _outcome(self, reference: Any, folder: Path) -> PointOutcome:
         """What came back, files written; a task that was lost is the failure of its point."""
         try:
             outcome, files = self._ray.get(reference)
             unpack(files, folder)
         except (self._ray.exceptions.RayError, RunFailedError) as error:
             said = next(iter(str(error).strip().splitlines()), "")
-            return Outcome(problem=f"{type(error).__name__}: {said}", status=EXIT_FAILED)
-        assert isinstance(outcome, Outcome)
+            return PointOutcome(problem=f"{type(error).__name__}: {said}", status=EXIT_FAILED)
+        assert isinstance(outcome, PointOutcome)
         return outcome
 
 
@@ -112,7 +114,7 @@ def _import_ray() -> Any:
         raise CannotRunError("--on ray needs Ray: install it with pip install 'testbed[ray]'") from None
 
 
-def _scenario(point: Point) -> tuple[str, str]:
+def _scenario(point: SweepPoint) -> tuple[str, str]:
     """The name of the scenario's file, and its text."""
     try:
         text, path = text_of(point.scenario)
@@ -122,14 +124,14 @@ def _scenario(point: Point) -> tuple[str, str]:
 
 
 def _attempt_there(
-    runner: Runner, point: Point, name: str, text: str, version: str
-) -> tuple[Outcome, dict[str, bytes]]:
+    runner: Runner, point: SweepPoint, name: str, text: str, version: str
+) -> tuple[PointOutcome, dict[str, bytes]]:
     """On a node: run ``point`` on the scenario of this ``text``; returns the outcome and the run's files."""
     from testbed.reproduce.documents import package_version
 
     here = package_version()
     if here != version:
-        return Outcome(problem=f"the node has testbed {here!r}, expected {version!r}", status=EXIT_CANNOT), {}
+        return PointOutcome(problem=f"the node has testbed {here!r}, expected {version!r}", status=EXIT_CANNOT), {}
     with tempfile.TemporaryDirectory(prefix="testbed-sweep-") as place:
         scenario, folder = Path(place, name), Path(place, "point")
         scenario.write_text(text, "utf-8")

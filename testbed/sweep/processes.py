@@ -20,7 +20,7 @@ from typing import Final
 
 from testbed.errors import EXIT_FAILED
 from testbed.sweep.running import Work, attempt
-from testbed.sweep.values import Outcome, Point, Runner
+from testbed.sweep.values import PointOutcome, Runner, SweepPoint
 
 TICK_S: Final = 1.0
 _ORPHAN_S: Final = 0.5
@@ -46,10 +46,10 @@ class Processes:
         for worker in self._workers:
             worker.end()
 
-    def __call__(self, work: Work) -> Iterator[tuple[Point, Outcome] | None]:
+    def __call__(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         """Each point with its outcome as it ends; None once a second in between."""
         waiting = deque(work)
-        busy: dict[Connection, tuple[_Worker, Point]] = {}
+        busy: dict[Connection, tuple[_Worker, SweepPoint]] = {}
         idle = deque(self._workers)
         while waiting or busy:
             while waiting and idle:
@@ -88,7 +88,7 @@ class _Worker:
         self.process.start()
         there.close()
 
-    def answer(self) -> Outcome:
+    def answer(self) -> PointOutcome:
         """What came of the point; a worker that died has the point's failure to tell."""
         try:
             outcome = self.pipe.recv()
@@ -96,8 +96,8 @@ class _Worker:
             self.process.join()
             code = self.process.exitcode or 0
             how = f"by a signal ({signal.strsignal(-code)})" if code < 0 else f"with status {code}"
-            return Outcome(problem=f"its process ended {how}", status=EXIT_FAILED)
-        assert isinstance(outcome, Outcome)
+            return PointOutcome(problem=f"its process ended {how}", status=EXIT_FAILED)
+        assert isinstance(outcome, PointOutcome)
         return outcome
 
     def end(self) -> None:

@@ -12,27 +12,31 @@ from typing import Final
 from testbed.errors import EXIT_BAD_INPUT, EXIT_CANNOT, EXIT_FAILED, BadInputError, CannotRunError, TestbedError
 from testbed.progress import Progress
 from testbed.sweep.store import Store
-from testbed.sweep.values import Outcome, Point, Runner, outcome_of
+from testbed.sweep.values import PointOutcome, Runner, SweepPoint, outcome_of
 
 ERROR_LOG: Final = "error.log"
 _ENDS_ALL: Final[Mapping[int, type[TestbedError]]] = {EXIT_BAD_INPUT: BadInputError, EXIT_CANNOT: CannotRunError}
 """What one point is told here, all others would be told too: no root, another emulation, no place to write."""
 
-Work = Sequence[tuple[Point, Path]]
-Execute = Callable[[Work], Iterator[tuple[Point, Outcome] | None]]
+Work = Sequence[tuple[SweepPoint, Path]]
+Execute = Callable[[Work], Iterator[tuple[SweepPoint, PointOutcome] | None]]
 """Points and their folders -> each with its outcome as it ends, and None about once a second in between."""
 
 Executor = AbstractContextManager[Execute]
 
 
-def kept(points: Sequence[Point], store: Store) -> dict[Point, Outcome]:
+def kept(points: Sequence[SweepPoint], store: Store) -> dict[SweepPoint, PointOutcome]:
     """Those points that need not be made again."""
     found = ((point, store.kept(point)) for point in points)
     return {point: outcome for point, outcome in found if outcome is not None}
 
 
 def work_off(
-    points: Sequence[Point], store: Store, executor: Executor, progress: Progress, found: MutableMapping[Point, Outcome]
+    points: Sequence[SweepPoint],
+    store: Store,
+    executor: Executor,
+    progress: Progress,
+    found: MutableMapping[SweepPoint, PointOutcome],
 ) -> None:
     """Make every one of ``points`` that is not in ``found``, and put it there as soon as it has ended.
 
@@ -53,7 +57,9 @@ def work_off(
             progress.advance_to(done, f"{done} of {len(todo)} done")
 
 
-def _take(point: Point, outcome: Outcome, store: Store, found: MutableMapping[Point, Outcome]) -> None:
+def _take(
+    point: SweepPoint, outcome: PointOutcome, store: Store, found: MutableMapping[SweepPoint, PointOutcome]
+) -> None:
     store.keep(point, outcome)
     found[point] = outcome
     if outcome.status in _ENDS_ALL:
@@ -62,15 +68,15 @@ def _take(point: Point, outcome: Outcome, store: Store, found: MutableMapping[Po
         print(f"{point.name}: {outcome.problem}", file=sys.stderr)
 
 
-def attempt(runner: Runner, point: Point, folder: Path) -> Outcome:
+def attempt(runner: Runner, point: SweepPoint, folder: Path) -> PointOutcome:
     """Run ``point``; whatever goes wrong is an outcome too, a traceback goes into the point's folder."""
     try:
         return runner(point, folder)
     except TestbedError as error:
-        return Outcome(problem="; ".join(str(error).splitlines()), status=error.exit_status)
+        return PointOutcome(problem="; ".join(str(error).splitlines()), status=error.exit_status)
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return Outcome(problem=f"{said}; details in {_log(error, folder)}", status=EXIT_FAILED)
+        return PointOutcome(problem=f"{said}; details in {_log(error, folder)}", status=EXIT_FAILED)
 
 
 def _log(error: Exception, folder: Path) -> str:
@@ -82,7 +88,7 @@ def _log(error: Exception, folder: Path) -> str:
     return str(target)
 
 
-def run_point(point: Point, folder: Path) -> Outcome:
+def run_point(point: SweepPoint, folder: Path) -> PointOutcome:
     """Run ``point`` as ``testbed run`` would, with its run directory under ``folder``."""
     from testbed.api import run_scenario
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from testbed.errors import BadInputError, RunFailedError
 from testbed.results.run_directory import UNFINISHED, RunDirectory
-from testbed.sweep.values import Outcome, Point, outcome_of
+from testbed.sweep.values import PointOutcome, SweepPoint, outcome_of
 
 NOTE: Final = "point.json"
 DRAFT: Final = ".unfinished-"
@@ -26,11 +26,11 @@ class Store:
         self.out = out
         self._redo = redo
 
-    def folder(self, point: Point) -> Path:
+    def folder(self, point: SweepPoint) -> Path:
         """Where ``point`` is kept."""
         return self.out / point.name
 
-    def kept(self, point: Point) -> Outcome | None:
+    def kept(self, point: SweepPoint) -> PointOutcome | None:
         """What ``point`` came to before; None if it is to be made."""
         folder = self.folder(point)
         try:
@@ -43,7 +43,7 @@ class Store:
             return None
         return None if self._redo and not outcome.believable else outcome
 
-    def prepare(self, point: Point) -> Path:
+    def prepare(self, point: SweepPoint) -> Path:
         """The folder of ``point``, made, with nothing in it that is not complete; ``BadInputError`` if impossible."""
         folder = self.folder(point)
         try:
@@ -55,7 +55,7 @@ class Store:
             raise BadInputError(f"{folder}: {error.strerror or error}, expected a directory to write to") from None
         return folder
 
-    def keep(self, point: Point, outcome: Outcome) -> None:
+    def keep(self, point: SweepPoint, outcome: PointOutcome) -> None:
         """Write down that ``point`` is complete; nothing for one that failed, which is made again next time."""
         if outcome.problem or not outcome.directory:
             return

@@ -14,19 +14,29 @@ import yaml
 from rich.table import Table
 
 from testbed.report.tables import MISSING, new_table, percent
-from testbed.sweep.values import Outcome, Point, Result, Settings, Sweep
+from testbed.sweep.values import PointOutcome, Result, Settings, Sweep, SweepPoint
 
 SCHEMA_VERSION: Final = 1
 OWN_COLUMNS: Final = (
-    "seed", "scheduler", "verdict", "gpu_utilization", "gpu_utilization_points", "mean_jct_s", "work_flop",
-    "duration_s", "failed_checks", "problem", "point", "directory",
-)  # fmt: skip
+    "seed",
+    "scheduler",
+    "verdict",
+    "gpu_utilization",
+    "gpu_utilization_points",
+    "mean_jct_s",
+    "work_flop",
+    "duration_s",
+    "failed_checks",
+    "problem",
+    "point",
+    "directory",
+)
 """Columns of ``sweep.csv`` after the parameters; shares 0 to 1, points of a hundred, seconds, FLOP."""
 
-Found = Mapping[Point, Outcome]
+Found = Mapping[SweepPoint, PointOutcome]
 
 
-def document(sweep: Sweep, command: str, points: Sequence[Point], found: Found) -> dict[str, Any]:
+def document(sweep: Sweep, command: str, points: Sequence[SweepPoint], found: Found) -> dict[str, Any]:
     """The document ``sweep.json``: ``rows`` are means over seeds, ``points`` everything that ran, or was to run."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -39,14 +49,14 @@ def document(sweep: Sweep, command: str, points: Sequence[Point], found: Found) 
     }
 
 
-def csv_text(sweep: Sweep, points: Sequence[Point], found: Found) -> str:
+def csv_text(sweep: Sweep, points: Sequence[SweepPoint], found: Found) -> str:
     """The text of ``sweep.csv``: a row per run and scheduler, and one for every point without a result."""
     stream = io.StringIO()
     keys = [axis.key for axis in sweep.axes]
     writer = csv.DictWriter(stream, [*keys, *OWN_COLUMNS], lineterminator="\n")
     writer.writeheader()
     for point in points:
-        outcome = found.get(point, Outcome(problem="not run"))
+        outcome = found.get(point, PointOutcome(problem="not run"))
         head = {**dict(point.settings), "seed": point.seed, "point": point.name, "problem": outcome.problem}
         head |= {"directory": outcome.directory, "failed_checks": "; ".join(outcome.failed_checks)}
         for result in outcome.results or (None,):
@@ -68,16 +78,16 @@ def table(sweep: Sweep, rows: Sequence[Mapping[str, Any]]) -> Table:
     return shown
 
 
-def _combinations(points: Sequence[Point]) -> Iterable[tuple[Settings, list[Point]]]:
-    own: dict[Settings, list[Point]] = {}
+def _combinations(points: Sequence[SweepPoint]) -> Iterable[tuple[Settings, list[SweepPoint]]]:
+    own: dict[Settings, list[SweepPoint]] = {}
     for point in points:
         own.setdefault(point.settings, []).append(point)
     return own.items()
 
 
-def _rows(settings: Settings, points: Sequence[Point], found: Found) -> list[dict[str, Any]]:
+def _rows(settings: Settings, points: Sequence[SweepPoint], found: Found) -> list[dict[str, Any]]:
     """A row per scheduler of one combination; one without a scheduler if none of its points came to a result."""
-    outcomes = [found.get(point, Outcome(problem="not run")) for point in points]
+    outcomes = [found.get(point, PointOutcome(problem="not run")) for point in points]
     by_scheduler: dict[str, list[Result]] = {}
     for outcome in outcomes:
         for result in outcome.results:
@@ -109,8 +119,8 @@ def _known_mean(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
-def _point(point: Point, outcome: Outcome | None) -> dict[str, Any]:
-    done = outcome or Outcome(problem="not run")
+def _point(point: SweepPoint, outcome: PointOutcome | None) -> dict[str, Any]:
+    done = outcome or PointOutcome(problem="not run")
     return {
         "point": point.name,
         "set": _values(point.settings),

@@ -63,7 +63,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One run: a combination with a seed. ``fingerprint`` stands for everything that decides what it finds."""
 
     scenario: str
@@ -104,7 +104,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PointOutcome:
     """What came of a point: ``results``, and the name of its run directory; or a ``problem`` with its exit status.
 
     ``failed_checks``: those checks of the scenario that do not hold.
@@ -130,14 +130,14 @@ class Outcome:
         return EXIT_CHECK_FAILED if self.failed_checks else EXIT_OK
 
 
-Runner = Callable[[Point, Path], Outcome]
+Runner = Callable[[SweepPoint, Path], PointOutcome]
 """(point, folder to put its run directory into) -> what came of it."""
 
 
-def outcome_of(summary: Mapping[str, Any], directory: str) -> Outcome:
+def outcome_of(summary: Mapping[str, Any], directory: str) -> PointOutcome:
     """What the document ``summary.json`` of the run ``directory`` says; ``KeyError`` or ``TypeError`` if damaged."""
     checks = summary.get("checks", ())
-    return Outcome(
+    return PointOutcome(
         tuple(_result(run, summary["comparison"].get(run["scheduler"])) for run in summary["runs"]),
         directory,
         tuple(str(check["check"]) for check in checks if not check["passed"]),

@@ -80,8 +80,12 @@ def run_to_end(scenario: str | Path, out: Path, *arguments: str) -> Finished:
     while True:
         done = subprocess.run(
             command("run", str(scenario), "--out", str(out), *arguments),
-            cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         if "another emulation is running" not in done.stderr or time.monotonic() > deadline:
             return Finished(done, out)
         time.sleep(2)

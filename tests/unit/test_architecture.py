@@ -18,10 +18,16 @@ KERNEL = {"socket", "fcntl", "ctypes", "pyroute2"}
 """What reaches into the kernel beyond files and child processes."""
 
 ADAPTERS = (
-    "topologies/mininet_adapter/", "workloads/worker/", "controller/dataplane/ryu_app.py",
-    "controller/dataplane/ryu_compat.py", "controller/service/rest.py", "controller/service/server.py",
-    "controller/__main__.py", "testbed/engines/emulation/", "testbed/machine/capabilities.py",
-)  # fmt: skip
+    "topologies/mininet_adapter/",
+    "workloads/worker/",
+    "controller/dataplane/ryu_app.py",
+    "controller/dataplane/ryu_compat.py",
+    "controller/service/rest.py",
+    "controller/service/server.py",
+    "controller/__main__.py",
+    "testbed/engines/emulation/",
+    "testbed/machine/capabilities.py",
+)
 
 
 def text_of(source: Path) -> str:

@@ -33,9 +33,13 @@ def set_up(checkout: Path, **tools: str) -> subprocess.CompletedProcess[str]:
         (stand_ins / name).chmod(0o755)
     path = f"{stand_ins}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        [checkout / "tools" / "setup.sh"], env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [checkout / "tools" / "setup.sh"],
+        env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def be_set_up(checkout: Path) -> None:
@@ -45,8 +49,12 @@ def be_set_up(checkout: Path) -> None:
     version = subprocess.run(["/usr/bin/python3", "-V"], capture_output=True, text=True, check=True).stdout
     digest = subprocess.run(
         "cat setup.cfg pyproject.toml constraints/build.txt tools/setup.sh | sha256sum",
-        shell=True, cwd=checkout, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        shell=True,
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     (checkout / ".venv" / "testbed-setup").write_text(f"{checkout}\n{version}{digest}")
 
 

@@ -152,18 +152,19 @@ class EmulatedNetwork:
         for link in cables:
             self._register_with_mininet(link)
         run_batch("ip", (self._device_command(link) for link in cables))
-        run_batch(
-            "ip", (f"link set {interface_name(self.fabric, link)} up" for link in self.links_of_namespace(""))
-        )
+        run_batch("ip", (f"link set {interface_name(self.fabric, link)} up" for link in self.links_of_namespace("")))
 
     def _register_with_mininet(self, link: Link) -> None:
         back = self.fabric.links[link.reverse]
         names = [self._node_of(link.source), self._node_of(link.target)]
         self._mininet.addLink(
-            *(self._mininet.nameToNode[name] for name in names), intf=EmulatedInterface,
-            port1=self._mininet_port(link), port2=self._mininet_port(back),
-            intfName1=interface_name(self.fabric, link), intfName2=interface_name(self.fabric, back),
-        )  # fmt: skip
+            *(self._mininet.nameToNode[name] for name in names),
+            intf=EmulatedInterface,
+            port1=self._mininet_port(link),
+            port2=self._mininet_port(back),
+            intfName1=interface_name(self.fabric, link),
+            intfName2=interface_name(self.fabric, back),
+        )
 
     def _node_of(self, endpoint: str) -> str:
         port = self.fabric.ports.get(endpoint)

@@ -61,9 +61,12 @@ class OpenVSwitch:
         arguments = [*command, "--no-chdir", "-vconsole:off", f"--log-file={log}"]
         try:
             child = subprocess.Popen(
-                arguments, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                arguments,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
         except OSError as error:
             raise CommandError(f"{command[0]}: {error}") from error
         self._children.append(child)

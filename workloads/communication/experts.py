@@ -35,13 +35,19 @@ class Experts:
         experts = len(self.popularity)
         rules = (
             (_is_popularity(self.popularity), "experts.popularity must be numbers of at least 0, one of them above 0"),
-            (self.routed is None or len(self.routed) == experts,
-             f"experts.routed must have as many numbers as experts.popularity, {experts}"),
-            (self.routed is None or _is_popularity(self.routed),
-             "experts.routed must be numbers of at least 0, one of them above 0"),
-            (self.placement in PLACEMENTS,
-             f"unknown experts.placement '{self.placement}', expected one of: {', '.join(PLACEMENTS)}"),
-        )  # fmt: skip
+            (
+                self.routed is None or len(self.routed) == experts,
+                f"experts.routed must have as many numbers as experts.popularity, {experts}",
+            ),
+            (
+                self.routed is None or _is_popularity(self.routed),
+                "experts.routed must be numbers of at least 0, one of them above 0",
+            ),
+            (
+                self.placement in PLACEMENTS,
+                f"unknown experts.placement '{self.placement}', expected one of: {', '.join(PLACEMENTS)}",
+            ),
+        )
         return next((text for holds, text in rules if not holds), None)
 
     def tokens(self, gpus: int) -> tuple[float, ...]:

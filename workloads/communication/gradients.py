@@ -43,14 +43,18 @@ class Gradients:
         """What is wrong with the options in one line; None if nothing is."""
         rules = (
             (0 < self.bits <= 32, f"gradients.bits must lie above 0 and at most at 32, not {self.bits:g}"),
-            (0 < self.compression <= 1,
-             f"gradients.compression must lie above 0 and at most at 1, not {self.compression:g}"),
+            (
+                0 < self.compression <= 1,
+                f"gradients.compression must lie above 0 and at most at 1, not {self.compression:g}",
+            ),
             (self.every >= 1, f"gradients.every must be at least 1, not {self.every}"),
             (self.buckets is None or self.buckets >= 1, f"gradients.buckets must be at least 1, not {self.buckets}"),
-            (self.partitions is None or self.partitions >= 1,
-             f"gradients.partitions must be at least 1, not {self.partitions}"),
+            (
+                self.partitions is None or self.partitions >= 1,
+                f"gradients.partitions must be at least 1, not {self.partitions}",
+            ),
             (self.buckets is None or self.partitions is None, "gradients has buckets and partitions, expected one"),
-        )  # fmt: skip
+        )
         return next((text for holds, text in rules if not holds), None)
 
     @property

@@ -114,5 +114,10 @@ def _add_way_to_network(total: dict[str, float], layout: Layout, message: Messag
 def _gpus_at(layout: Layout, nic: str) -> list[str]:
     """The job's GPUs nearest to ``nic``."""
     near = layout.fabric.nics[nic].gpus
-    return [gpu for share in layout.shares if share.host == layout.fabric.nics[nic].host
-            for gpu in share.names if gpu in near]  # fmt: skip
+    return [
+        gpu
+        for share in layout.shares
+        if share.host == layout.fabric.nics[nic].host
+        for gpu in share.names
+        if gpu in near
+    ]

@@ -15,7 +15,7 @@ from workloads.models import convnets
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerBytes:
     """``parameters``: bytes; ``input_bytes`` of activations per sample that go into it; ``flops`` per sample."""
 
     name: str
@@ -46,29 +46,29 @@ def exchanged_share(layers: Sequence[convnets.Layer], batch: float) -> float:
 
     ``batch`` samples per worker and iteration. 1 where no cut saves anything.
     """
-    elements = [Layer("", layer.parameters, layer.inputs) for layer in layers]
+    elements = [LayerBytes("", layer.parameters, layer.inputs) for layer in layers]
     cuts = [place for place, layer in enumerate(layers) if layer.dense]
     whole = traffic(elements, len(elements), batch)
     return min(traffic(elements, first, batch) for first in (*cuts, len(elements))) / whole
 
 
-VGG16: Final[tuple[Layer, ...]] = (
-    Layer("convolutions", 55.2e6, 0.0, 15.3e9),
-    Layer("fc6", 392e6, 4 * 25_088, 0.103e9),
-    Layer("fc7", 64e6, 4 * 4096, 0.017e9),
-    Layer("fc8", 15.6e6, 4 * 4096, 0.004e9),
+VGG16: Final[tuple[LayerBytes, ...]] = (
+    LayerBytes("convolutions", 55.2e6, 0.0, 15.3e9),
+    LayerBytes("fc6", 392e6, 4 * 25_088, 0.103e9),
+    LayerBytes("fc7", 64e6, 4 * 4096, 0.017e9),
+    LayerBytes("fc8", 15.6e6, 4 * 4096, 0.004e9),
 )
 """VGG16, convolutions in one: sizes of its tensors; the activation before fc6 is 25,088 floats."""
 
 
-def traffic(layers: Sequence[Layer], first: int, batch: float) -> float:
+def traffic(layers: Sequence[LayerBytes], first: int, batch: float) -> float:
     """Bytes that a worker of ``batch`` samples moves per iteration, both ways; the server has ``layers[first:]``."""
     kept = 2 * sum(layer.parameters for layer in layers[:first])
     return kept + (2 * layers[first].input_bytes * batch if first < len(layers) else 0.0)
 
 
 def best_cut(
-    layers: Sequence[Layer], batch: int, workers: int, bits_per_s: float, server_flops_per_s: float
+    layers: Sequence[LayerBytes], batch: int, workers: int, bits_per_s: float, server_flops_per_s: float
 ) -> Cut:
     """Return the cut with the shortest of the longer of two times: the link's, and the server's compute.
 

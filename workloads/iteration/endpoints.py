@@ -52,5 +52,5 @@ class Sender(Protocol):
         ...
 
 
-Out = TypeVar("Out", bound=Sender)
-Into = TypeVar("Into", bound=Receiver)
+SenderT = TypeVar("SenderT", bound=Sender)
+ReceiverT = TypeVar("ReceiverT", bound=Receiver)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.compute_jitter import compute_time
-from workloads.iteration.endpoints import Into, Out
+from workloads.iteration.endpoints import ReceiverT, SenderT
 from workloads.iteration.program import JobProgram, PhasePlan, StepReport
 from workloads.job import Job, Phase, Straggler
 
@@ -27,8 +27,8 @@ class Timers(Protocol):
 
 
 def program_of(
-    plan: dict[str, Any], loop: Timers, tell: Tell, blocked: Callable[[Out], None]
-) -> JobProgram[Out, Into]:
+    plan: dict[str, Any], loop: Timers, tell: Tell, blocked: Callable[[SenderT], None]
+) -> JobProgram[SenderT, ReceiverT]:
     """Return the program that carries out ``plan`` and tells about it."""
     name = plan["name"]
 
@@ -42,9 +42,17 @@ def program_of(
 
     told: StepReport | None = step if plan["steps"] else None
     return JobProgram(
-        _phases(plan), _compute_times(plan), plan["slice"], plan["departure"], plan["iterations"],
-        loop.clock, loop.at, report, blocked, told,
-    )  # fmt: skip
+        _phases(plan),
+        _compute_times(plan),
+        plan["slice"],
+        plan["departure"],
+        plan["iterations"],
+        loop.clock,
+        loop.at,
+        report,
+        blocked,
+        told,
+    )
 
 
 def _phases(plan: dict[str, Any]) -> tuple[PhasePlan, ...]:

@@ -17,20 +17,20 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Generic
 
-from workloads.iteration.endpoints import Out
+from workloads.iteration.endpoints import SenderT
 from workloads.iteration.hold import Hold
 
 Place = tuple[str, int]
 """A link and a rank on it, 0 first."""
 
 
-class Turns(Generic[Out]):
+class PcieSemaphore(Generic[SenderT]):
     """Holds and frees streams; ``resume`` is called with a stream that may go on."""
 
-    def __init__(self, resume: Callable[[Out], None]) -> None:
+    def __init__(self, resume: Callable[[SenderT], None]) -> None:
         self._resume = resume
         self._places: dict[str, Place] = {}
-        self._sending: dict[str, Out] = {}
+        self._sending: dict[str, SenderT] = {}
 
     def assign(self, places: Mapping[str, Place]) -> None:
         """Let flows keep to ``places`` from now on; those that have none wait for nobody."""
@@ -41,14 +41,14 @@ class Turns(Generic[Out]):
         for link in sorted(links):
             self._settle(link)
 
-    def began(self, streams: Iterable[Out]) -> None:
+    def began(self, streams: Iterable[SenderT]) -> None:
         """Take note that messages of ``streams`` begin."""
         begun = list(streams)
         self._sending.update((stream.flow, stream) for stream in begun)
         for link in dict.fromkeys(self._places[stream.flow][0] for stream in begun if stream.flow in self._places):
             self._settle(link)
 
-    def sent(self, stream: Out) -> None:
+    def sent(self, stream: SenderT) -> None:
         """Take note that the message of ``stream`` has been sent."""
         self.left([stream.flow])
 
@@ -65,15 +65,18 @@ class Turns(Generic[Out]):
 
     def _settle(self, link: str) -> None:
         """Those of the smallest rank that could send go on, the others wait."""
-        ranked = [(self._places[flow][1], stream) for flow, stream in self._sending.items()
-                  if flow in self._places and self._places[flow][0] == link]  # fmt: skip
+        ranked = [
+            (self._places[flow][1], stream)
+            for flow, stream in self._sending.items()
+            if flow in self._places and self._places[flow][0] == link
+        ]
         first = min((rank for rank, stream in ranked if not stream.held & ~Hold.PCIE_TURN), default=inf)
         for rank, stream in ranked:
             if rank > first:
                 stream.held |= Hold.PCIE_TURN
         self._go_on(stream for rank, stream in ranked if rank <= first)
 
-    def _go_on(self, streams: Iterable[Out]) -> None:
+    def _go_on(self, streams: Iterable[SenderT]) -> None:
         freed = [stream for stream in streams if stream.held & Hold.PCIE_TURN]
         for stream in freed:
             stream.held &= ~Hold.PCIE_TURN

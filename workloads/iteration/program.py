@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
-from workloads.iteration.endpoints import Into, Out
+from workloads.iteration.endpoints import ReceiverT, SenderT
 from workloads.iteration.hold import Hold
-from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.pcie_semaphore import PcieSemaphore
 from workloads.iteration.shared_gpus import GpuShare
-from workloads.iteration.time_shift import Rhythm
+from workloads.iteration.time_shift import TimeShift
 
 Clock = Callable[[], float]
 Timer = Callable[[float, Callable[[float], None]], None]
@@ -48,7 +48,7 @@ class _Background:
     ended: bool = False
 
 
-class JobProgram(Generic[Out, Into]):
+class JobProgram(Generic[SenderT, ReceiverT]):
     """State machine of one job on one host; all times are those of the host's monotonic clock.
 
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
@@ -56,7 +56,7 @@ class JobProgram(Generic[Out, Into]):
     its phase or its GPUs before it), a row per phase: [start, ready, communication end, end, compute seconds of
     each GPU]. ``blocked`` is called with a flow for which there is no room. ``step``, if given, is
     called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
-    ``rhythm`` is the shift of the job, None without one; ``turns`` the table of who may send, None without one;
+    ``time_shift`` is the shift of the job, None without one; ``pcie`` the table of who may send, None without one;
     ``gpus`` what it asks for its GPUs by, None where nobody else can have them.
     """
 
@@ -70,7 +70,7 @@ class JobProgram(Generic[Out, Into]):
         clock: Clock,
         timer: Timer,
         report: Report,
-        blocked: Callable[[Out], None],
+        blocked: Callable[[SenderT], None],
         step: StepReport | None = None,
     ) -> None:
         self._phases = phases
@@ -83,12 +83,12 @@ class JobProgram(Generic[Out, Into]):
         self._report = report
         self._blocked = blocked
         self._step = step
-        self.rhythm: Rhythm | None = None
-        self.turns: Turns[Out] | None = None
+        self.time_shift: TimeShift | None = None
+        self.pcie: PcieSemaphore[SenderT] | None = None
         self.gpus: GpuShare | None = None
-        self.out: dict[str, Out] = {}
-        self.into: dict[str, Into] = {}
-        self._dependents: dict[str, Out] = {}
+        self.out: dict[str, SenderT] = {}
+        self.into: dict[str, ReceiverT] = {}
+        self._dependents: dict[str, SenderT] = {}
         self._background: list[_Background] = []
         self.iteration = 0
         self.halted = False
@@ -112,14 +112,14 @@ class JobProgram(Generic[Out, Into]):
     def halt(self) -> None:
         """Send nothing more and report nothing more."""
         self.halted = True
-        if self.turns is not None:
-            self.turns.left(self.out)
+        if self.pcie is not None:
+            self.pcie.left(self.out)
         if self.gpus is not None:
             self.gpus.leave()
 
     def _begin_iteration(self) -> None:
         now = self._clock()
-        self._waited = 0.0 if self.rhythm is None else self.rhythm.wait(now)
+        self._waited = 0.0 if self.time_shift is None else self.time_shift.wait(now)
         if self._waited > 0.0:
             self._timer(now + self._waited, lambda _late: self._begin_phase())
         else:
@@ -185,14 +185,14 @@ class JobProgram(Generic[Out, Into]):
             self._hold_back(stream)
             if after is not None:
                 self._dependents[after] = stream
-        if self.turns is not None:
-            self.turns.began(self.out[flow] for flow, *_ in plan.out)
+        if self.pcie is not None:
+            self.pcie.began(self.out[flow] for flow, *_ in plan.out)
         for flow, *_ in plan.out:
             if not self.out[flow].held & Hold.HEAD_START:
                 self._send(self.out[flow])
         self._check()
 
-    def _hold_back(self, stream: Out) -> None:
+    def _hold_back(self, stream: SenderT) -> None:
         """Let a paced message begin so much later that it is through when its rate says."""
         more = stream.hold_back_s(self._departure)
         if more == 0.0:
@@ -201,8 +201,8 @@ class JobProgram(Generic[Out, Into]):
 
         def go(_late: float) -> None:
             stream.held &= ~Hold.HEAD_START
-            if self.turns is not None:
-                self.turns.changed(stream.flow)
+            if self.pcie is not None:
+                self.pcie.changed(stream.flow)
             self.resume(stream)
 
         self._timer(self._clock() + more, go)
@@ -218,7 +218,7 @@ class JobProgram(Generic[Out, Into]):
         if self.gpus is not None and self._clock() >= self._compute_end:
             self.gpus.give_back()
 
-    def arrived(self, stream: Into) -> None:
+    def arrived(self, stream: ReceiverT) -> None:
         """Take note that bytes came in on ``stream``: send what waited for them."""
         if self.halted or not (self._communicating or self._background):
             return
@@ -227,22 +227,22 @@ class JobProgram(Generic[Out, Into]):
             self._send(dependent)
         self._check()
 
-    def resume(self, stream: Out) -> None:
+    def resume(self, stream: SenderT) -> None:
         """Go on with a flow that was held."""
         if self.halted or not (self._communicating or (self._background and stream.started)):
             return
         self._send(stream)
         self._check()
 
-    def writable(self, stream: Out) -> None:
+    def writable(self, stream: SenderT) -> None:
         """Go on with a flow that waited for room, or whose message has arrived."""
         self.resume(stream)
 
-    def _send(self, stream: Out) -> None:
+    def _send(self, stream: SenderT) -> None:
         if stream.send(self._slice):
             self._blocked(stream)
-        elif self.turns is not None and stream.done:
-            self.turns.sent(stream)
+        elif self.pcie is not None and stream.done:
+            self.pcie.sent(stream)
 
     def _tell_step(self, what: str, plan: PhasePlan, index: int) -> None:
         if self._step is not None and (plan.out or plan.into):

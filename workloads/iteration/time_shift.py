@@ -20,7 +20,7 @@ PATIENCE: Final = 20
 
 
 @dataclass
-class Rhythm:
+class TimeShift:
     """Phase ``anchor + shift`` of ``period``, all in seconds of the machine's clock; period 0: delay once, no more."""
 
     anchor: float

@@ -165,9 +165,7 @@ class ClusterState:
             taken = next(gpu for gpu, index in zip(job.gpus, indices, strict=True) if not self.free[index])
             raise ValueError(f"job '{job.name}': GPU '{taken}' is not free")
 
-    def _changed(
-        self, gpus: Ints, to_free: bool, running: dict[str, Running], held: dict[str, Ints]
-    ) -> ClusterState:
+    def _changed(self, gpus: Ints, to_free: bool, running: dict[str, Running], held: dict[str, Ints]) -> ClusterState:
         free, by_host = self.free.copy(), self.free_by_host.copy()
         free[gpus] = to_free
         step = 1 if to_free else -1
@@ -175,9 +173,16 @@ class ClusterState:
         free.setflags(write=False)
         by_host.setflags(write=False)
         return ClusterState(
-            self.structure, self.time_s, free, by_host, self.free_gpus + step * len(gpus),
-            MappingProxyType(running), MappingProxyType(held), self.absent, self.asking,
-        )  # fmt: skip
+            self.structure,
+            self.time_s,
+            free,
+            by_host,
+            self.free_gpus + step * len(gpus),
+            MappingProxyType(running),
+            MappingProxyType(held),
+            self.absent,
+            self.asking,
+        )
 
     def _gpus_of(self, hosts: Iterable[str]) -> Ints:
         wanted = np.zeros(len(self.structure.hosts), dtype=np.bool_)

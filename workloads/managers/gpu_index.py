@@ -80,12 +80,15 @@ def structure_of(fabric: Fabric) -> Structure:
     above = [tor_of(fabric, host) for host in fabric.hosts.values()]
     tors = {name: index for index, name in enumerate(dict.fromkeys(above))}
     return Structure(
-        fabric, hosts, tuple(tors), fabric.gpus,
+        fabric,
+        hosts,
+        tuple(tors),
+        fabric.gpus,
         host_of_gpu=frozen(np.repeat(np.arange(len(hosts)), sizes)),
         tor_of_host=frozen(np.array([tors[name] for name in above], dtype=np.intp)),
         first_gpu=frozen(np.cumsum([0, *sizes[:-1]])),
         gpus_of_host=frozen(np.array(sizes, dtype=np.intp)),
-    )  # fmt: skip
+    )
 
 
 def frozen(array: Ints) -> Ints:

@@ -53,7 +53,7 @@ Event = Submitted | Ended | Tick | CapacityChanged
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class QueuedJob:
     """A job that may start. While it cannot, nobody behind it in the same ``line`` may; None holds up nobody."""
 
     job: Waiting
@@ -61,7 +61,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class PlacementRequest:
     """A policy's wish for ``gpus`` GPUs for ``job``, wherever the placer finds them.
 
     ``evicts`` are running jobs that leave if they are in the way: the job is placed as if they were not there.
@@ -82,7 +82,7 @@ class Want:
     sharers: tuple[Waiting, ...] = ()
 
 
-Wish = Want | Action
+PolicyAction = PlacementRequest | Action
 """What a policy hands out: a wish to be placed, or an action that is complete as it is."""
 
 
@@ -103,7 +103,7 @@ class Part(Protocol):
 class Queue(Part, Protocol):
     """Who may start, and in which order: quotas, fair shares, first come first served."""
 
-    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[Turn]:
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """Return the jobs of ``waiting`` (in order of submission) that may start now, the first to be served first."""
         ...
 
@@ -115,7 +115,7 @@ class Policy(Part, Protocol):
     somebody waits. One that wants to know how fast packed jobs are (:attr:`Running.speed`) has ``measures_packs``.
     """
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
         """Return what is to be done, in order: each wish is placed in the state that those before it leave."""
         ...
 

@@ -126,7 +126,7 @@ class Ledger:
         if not self._waiting:
             return {}
         state, asking = self.state.at(now_s), self._asking()
-        let = {turn.job.name for turn in self._manager.queue.eligible(state, asking)}
+        let = {entry.job.name for entry in self._manager.queue.eligible(state, asking)}
         return {name: self._cause(job, name in let) for name, job in self._waiting.items()}
 
     def _cause(self, job: Waiting, let: bool) -> str:

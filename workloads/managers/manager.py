@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
-from workloads.managers.interfaces import Capacity, CapacityChanged, Checks, Event, Placer, Policy, Queue, Want
+from workloads.managers.interfaces import (
+    Capacity,
+    CapacityChanged,
+    Checks,
+    Event,
+    PlacementRequest,
+    Placer,
+    Policy,
+    Queue,
+)
 from workloads.managers.jobs import Placement, Waiting
 
 
@@ -49,15 +58,15 @@ class Manager:
             for action in _of_capacity(state, event):
                 yield action
                 state = state.after(action)
-        turns = self.queue.eligible(state, waiting)
-        state = replace(state, asking=tuple(turn.job for turn in turns))
+        queued = self.queue.eligible(state, waiting)
+        state = replace(state, asking=tuple(entry.job for entry in queued))
         standing: set[str] = set()
-        for wish in self.policy.decide(state, turns, event):
-            for done in self._carried_out(state, wish, standing) if isinstance(wish, Want) else (wish,):
+        for wish in self.policy.decide(state, queued, event):
+            for done in self._carried_out(state, wish, standing) if isinstance(wish, PlacementRequest) else (wish,):
                 yield done
                 state = state.after(done)
 
-    def _carried_out(self, state: ClusterState, want: Want, standing: set[str]) -> tuple[Action, ...]:
+    def _carried_out(self, state: ClusterState, want: PlacementRequest, standing: set[str]) -> tuple[Action, ...]:
         """The actions that fulfil ``want``; what follows in a line that is ``standing`` still is passed over."""
         if want.line in standing or (want.kind == "start" and want.job.name in state.running):
             return ()
@@ -73,7 +82,7 @@ class Manager:
             standing.add(want.line)
         return () if want.otherwise is None else (want.otherwise,)
 
-    def _place(self, state: ClusterState, want: Want) -> Placement | None:
+    def _place(self, state: ClusterState, want: PlacementRequest) -> Placement | None:
         """Where the placer puts it; it is not asked where there are too few free GPUs at all."""
         if want.gpus < 1:
             raise ValueError(f"job '{want.job.name}': the policy asks for {want.gpus} GPUs, expected at least 1")
@@ -92,7 +101,7 @@ def _meet(state: ClusterState, name: str, placement: Placement) -> bool:
     return not set(state.running[name].gpus).isdisjoint(placement.gpus)
 
 
-def _placed(state: ClusterState, want: Want, placement: Placement) -> Action:
+def _placed(state: ClusterState, want: PlacementRequest, placement: Placement) -> Action:
     gpus, bound, time_s = placement.gpus, placement.bound, state.time_s
     if want.kind == "start":
         return Start(want.job, gpus, time_s, want.reason, bound, want.pause_s)
@@ -101,7 +110,7 @@ def _placed(state: ClusterState, want: Want, placement: Placement) -> Action:
     return Migrate(want.job.name, gpus, time_s, want.reason, bound, want.pause_s)
 
 
-def _packed(state: ClusterState, want: Want, placement: Placement) -> tuple[Action, ...]:
+def _packed(state: ClusterState, want: PlacementRequest, placement: Placement) -> tuple[Action, ...]:
     """Those that are to share its GPUs join it."""
     if not want.sharers:
         return ()

@@ -55,8 +55,21 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
         "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
         "policy": {
             part.name: part
-            for part in (Gang, Guarantee, Srtf, Srsf, Philly, Tiresias, TimeSlices, Packing, GrowShrink,
-                         Optimus, Lyra, Kubernetes, MuriSharing)
+            for part in (
+                Gang,
+                Guarantee,
+                Srtf,
+                Srsf,
+                Philly,
+                Tiresias,
+                TimeSlices,
+                Packing,
+                GrowShrink,
+                Optimus,
+                Lyra,
+                Kubernetes,
+                MuriSharing,
+            )
         },
         "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},
@@ -100,9 +113,11 @@ def manager(
     chosen: dict[Point, str] = {"queue": queue, "policy": policy, "placer": placer, "capacity": capacity}
     parts = {point: create(point, name, (options or {}).get(point), seed) for point, name in chosen.items()}
     return Manager(
-        cast("Queue", parts["queue"]), cast("Policy", parts["policy"]),
-        cast("Placer", parts["placer"]), cast("Capacity", parts["capacity"]),
-    )  # fmt: skip
+        cast("Queue", parts["queue"]),
+        cast("Policy", parts["policy"]),
+        cast("Placer", parts["placer"]),
+        cast("Capacity", parts["capacity"]),
+    )
 
 
 def summary(point: Point, name: str) -> str:

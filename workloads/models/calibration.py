@@ -56,22 +56,38 @@ class Calibration:
 CALIBRATED: Final[Mapping[str, Calibration]] = MappingProxyType(
     {
         "crux-gpt": Calibration(
-            "gpt", 1.5, 2 / 3, 1.0, hosts=6, nics_per_host=4, hidden_share=0.5,
+            "gpt",
+            1.5,
+            2 / 3,
+            1.0,
+            hosts=6,
+            nics_per_host=4,
+            hidden_share=0.5,
             reason="about 1.0 alone (figures 19, 20) and 1.53 s per iteration (section 2.2); communication hidden: "
             "it may start with the backward pass, which is two thirds of the compute, and takes half of the compute",
         ),
         "crux-bert": Calibration(
-            "bert", 0.6, 0.25, 0.80, hosts=4, nics_per_host=2,
+            "bert",
+            0.6,
+            0.25,
+            0.80,
+            hosts=4,
+            nics_per_host=2,
             reason="BERT on 16 GPUs about .76 to .84 alone (figures 21, 22); iteration shorter than GPT's; "
             "overlap so that 0.30 s of communication, of which 0.15 s exposed, load its NICs 40 % of the time",
         ),
         "crux-resnet": Calibration(
-            "resnet", 0.35, 0.25, 0.80, hosts=2, nics_per_host=2,
+            "resnet",
+            0.35,
+            0.25,
+            0.80,
+            hosts=2,
+            nics_per_host=2,
             reason="ResNet on 8 GPUs about .80 alone (figures 21, 22); the shortest iteration; overlap as BERT's, "
             "0.175 s of communication, of which 0.0875 s exposed",
         ),
     }
-)  # fmt: skip
+)
 """The jobs of ``clos96``. The paper's intensity order GPT > BERT > ResNet (section 6.2) follows from them."""
 
 

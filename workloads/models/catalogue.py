@@ -63,9 +63,17 @@ def _data_parallel(
     layout = "data parallel" if tensor_parallel == 1 else f"tensor parallel {tensor_parallel} in a host, data parallel"
     phase = PhaseTemplate(1.0, "hierarchical", gradient, OVERLAP)
     return Model(
-        name, title, parameters, flops / tensor_parallel, gradient, achieved, batch / tensor_parallel, layout,
-        (phase,), sources,
-    )  # fmt: skip
+        name,
+        title,
+        parameters,
+        flops / tensor_parallel,
+        gradient,
+        achieved,
+        batch / tensor_parallel,
+        layout,
+        (phase,),
+        sources,
+    )
 
 
 def _transformer(
@@ -73,9 +81,7 @@ def _transformer(
 ) -> Model:
     flops = BACKWARD_AND_FORWARD * shape.forward_flops(batch, length)
     sources = (source, _SC21, f"batch: {batch} sequences of {length} tokens per replica")
-    return _data_parallel(
-        name, title, shape.parameters, flops, TRANSFORMER_FLOPS, batch, sources, tensor_parallel
-    )  # fmt: skip
+    return _data_parallel(name, title, shape.parameters, flops, TRANSFORMER_FLOPS, batch, sources, tensor_parallel)
 
 
 def _convnet(name: str, title: str, layers: tuple[convnets.Layer, ...], batch: int, source: str) -> Model:
@@ -110,9 +116,18 @@ def _moe(name: str, title: str, shape: SwitchTransformer, batch: int, length: in
     experts = shape.expert_flops(batch, length, capacity) / shape.forward_flops(batch, length, capacity)
     sources = (_SWITCH, f"batch: {batch} sequences of {length} tokens per GPU, capacity factor {capacity:g}")
     return Model(
-        name, title, shape.parameters, flops, gradient, EXPERT_FLOPS, batch,
-        "expert parallel over all GPUs, the rest data parallel", phases, sources, experts,
-    )  # fmt: skip
+        name,
+        title,
+        shape.parameters,
+        flops,
+        gradient,
+        EXPERT_FLOPS,
+        batch,
+        "expert parallel over all GPUs, the rest data parallel",
+        phases,
+        sources,
+        experts,
+    )
 
 
 def _embedding(name: str, title: str, shape: ClickModel | InterestModel, batch: int, source: str) -> Model:
@@ -126,9 +141,17 @@ def _embedding(name: str, title: str, shape: ClickModel | InterestModel, batch: 
     flops = BACKWARD_AND_FORWARD * shape.forward_flops * batch
     sources = (source, f"batch: {batch} samples per GPU")
     return Model(
-        name, title, shape.parameters, flops, gradient, EMBEDDING_FLOPS, batch,
-        "tables sharded over all GPUs, dense layers data parallel", phases, sources,
-    )  # fmt: skip
+        name,
+        title,
+        shape.parameters,
+        flops,
+        gradient,
+        EMBEDDING_FLOPS,
+        batch,
+        "tables sharded over all GPUs, dense layers data parallel",
+        phases,
+        sources,
+    )
 
 
 _CONVNETS: Final[dict[str, tuple[convnets.Layer, ...]]] = {

@@ -14,9 +14,18 @@ from workloads.traces.slurm import gather
 from workloads.traces.trace import Trace
 
 REQUIRED: Final = (
-    "job_id", "user", "node_num", "gpu_num", "type", "state", "submit_time", "start_time", "end_time", "duration",
+    "job_id",
+    "user",
+    "node_num",
+    "gpu_num",
+    "type",
+    "state",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "duration",
     "gpu_time",
-)  # fmt: skip
+)
 
 
 def read(path: Path) -> Trace:

@@ -17,8 +17,18 @@ from topologies.table import read_rows
 from workloads.traces.gathering import ENDED_BEFORE, NEVER_RAN, OTHER_STATE, RAN_BEFORE, STILL_RUNNING, Gathering
 from workloads.traces.trace import Trace
 
-TASKS: Final = ("job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem",
-                "plan_gpu", "gpu_type")  # fmt: skip
+TASKS: Final = (
+    "job_name",
+    "task_name",
+    "inst_num",
+    "status",
+    "start_time",
+    "end_time",
+    "plan_cpu",
+    "plan_mem",
+    "plan_gpu",
+    "gpu_type",
+)
 JOBS: Final = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
 TAGS: Final = ("inst_id", "user", "gpu_type_spec", "group", "workload")
 PODS: Final = ("name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
@@ -128,5 +138,3 @@ def read_v2023(path: Path) -> Trace:
     found.notes.append(f"{parts} pods ask for a part of a GPU and count as one GPU")
     found.notes.append("a pod deleted while it was running counts as killed")
     return found.trace(path.stem)
-
-

@@ -62,9 +62,7 @@ class Gathering:
             self.skip(ENDED_BEFORE if duration_s < 0 else NO_TIME)
         else:
             named = unique(name, self._taken)
-            job = TraceJob(
-                named, 0.0, duration_s, gpus, model, user, virtual_cluster, fate, hosts, max(1, attempts)
-            )  # fmt: skip
+            job = TraceJob(named, 0.0, duration_s, gpus, model, user, virtual_cluster, fate, hosts, max(1, attempts))
             self._jobs.append((submitted_s, job))
 
     def trace(self, name: str, *, origin_s: float | None = None, synthetic: bool = False) -> Trace:
@@ -84,6 +82,14 @@ class Gathering:
 
 def _at(job: TraceJob, submit_s: float) -> TraceJob:
     return TraceJob(
-        job.name, submit_s, job.duration_s, job.gpus, job.model, job.user,
-        job.virtual_cluster, job.fate, job.hosts, job.attempts,
-    )  # fmt: skip
+        job.name,
+        submit_s,
+        job.duration_s,
+        job.gpus,
+        job.model,
+        job.user,
+        job.virtual_cluster,
+        job.fate,
+        job.hosts,
+        job.attempts,
+    )

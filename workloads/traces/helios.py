@@ -12,8 +12,17 @@ from workloads.traces.slurm import gather
 from workloads.traces.trace import Trace
 
 REQUIRED: Final = (
-    "job_id", "user", "vc", "gpu_num", "node_num", "state", "submit_time", "start_time", "end_time", "duration",
-)  # fmt: skip
+    "job_id",
+    "user",
+    "vc",
+    "gpu_num",
+    "node_num",
+    "state",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "duration",
+)
 
 
 def read(path: Path) -> Trace:

@@ -134,5 +134,3 @@ def _outside(topology: Path, workers: Mapping[str, _Workers]) -> str:
     hosts = [host for group in workers.values() for host in group.hosts.values() if host]
     outside = sum(host not in listed for host in hosts)
     return f"{outside} of {len(hosts)} workers ran on hosts that topo.csv does not list"
-
-

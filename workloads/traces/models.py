@@ -15,11 +15,24 @@ from typing import Final
 from workloads.traces.trace import Trace, TraceJob
 
 SOURCE_NAMES: Final = (
-    ("gpt", "crux-gpt"), ("llama", "crux-gpt"), ("65b", "crux-gpt"), ("30b", "crux-gpt"), ("pretrain", "crux-gpt"),
-    ("bert", "crux-bert"), ("resnet", "crux-resnet"), ("vgg", "vgg"), ("inception", "crux-resnet"), ("nmt", "nmt"),
-    ("transformer", "nmt"), ("moe", "moe"), ("ctr", "ctr"), ("dlrm", "ctr"), ("graphlearn", "multi-interests"),
-    ("embedding", "multi-interests"), ("interest", "multi-interests"),
-)  # fmt: skip
+    ("gpt", "crux-gpt"),
+    ("llama", "crux-gpt"),
+    ("65b", "crux-gpt"),
+    ("30b", "crux-gpt"),
+    ("pretrain", "crux-gpt"),
+    ("bert", "crux-bert"),
+    ("resnet", "crux-resnet"),
+    ("vgg", "vgg"),
+    ("inception", "crux-resnet"),
+    ("nmt", "nmt"),
+    ("transformer", "nmt"),
+    ("moe", "moe"),
+    ("ctr", "ctr"),
+    ("dlrm", "ctr"),
+    ("graphlearn", "multi-interests"),
+    ("embedding", "multi-interests"),
+    ("interest", "multi-interests"),
+)
 """(part of the name in the source, whatever its case; model of the catalogue); the first that fits counts.
 
 An assumption: language models of every size run as the one GPT whose iteration Crux measured, and

@@ -34,9 +34,12 @@ def read(path: Path) -> Trace:
     else:
         for row in read_rows(path, REQUIRED, found.skipped):
             found.add(
-                f"philly-{row.line - 1}", row.time("timestamp"), row.number("duration"), row.count("num_gpus"),
+                f"philly-{row.line - 1}",
+                row.time("timestamp"),
+                row.number("duration"),
+                row.count("num_gpus"),
                 virtual_cluster=row.text("cluster"),
-            )  # fmt: skip
+            )
         found.notes.append("the filtered Philly CSV says nothing of users, hosts and fates: every job counts as passed")
     return found.trace("philly")
 
@@ -102,10 +105,16 @@ def _add(file: str, line: int, job: dict[str, Any], found: Gathering) -> None:
     else:
         hosts, gpus = _places(file, line, attempts)
         found.add(
-            str(job["jobid"]), _time(file, line, job, "submitted_time"), sum(spans) if spans else None, gpus,
-            user=str(job.get("user") or ""), virtual_cluster=str(job.get("vc") or ""), fate=FATE[job["status"]],
-            hosts=hosts, attempts=len(attempts),
-        )  # fmt: skip
+            str(job["jobid"]),
+            _time(file, line, job, "submitted_time"),
+            sum(spans) if spans else None,
+            gpus,
+            user=str(job.get("user") or ""),
+            virtual_cluster=str(job.get("vc") or ""),
+            fate=FATE[job["status"]],
+            hosts=hosts,
+            attempts=len(attempts),
+        )
 
 
 def _time(file: str, line: int, holder: dict[str, Any], key: str) -> float | None:

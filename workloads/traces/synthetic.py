@@ -22,9 +22,29 @@ from workloads.traces.gathering import NO_GPUS
 from workloads.traces.trace import Trace, TraceJob
 
 SIZES: Final[Mapping[int, int]] = {
-    1: 277, 2: 167, 3: 19, 4: 197, 6: 34, 8: 910, 9: 5, 12: 12, 16: 209, 24: 32, 32: 434, 48: 87, 60: 47, 64: 108,
-    72: 21, 80: 17, 88: 21, 128: 19, 256: 144, 400: 14, 512: 23, 744: 1,
-}  # fmt: skip
+    1: 277,
+    2: 167,
+    3: 19,
+    4: 197,
+    6: 34,
+    8: 910,
+    9: 5,
+    12: 12,
+    16: 209,
+    24: 32,
+    32: 434,
+    48: 87,
+    60: 47,
+    64: 108,
+    72: 21,
+    80: 17,
+    88: 21,
+    128: 19,
+    256: 144,
+    400: 14,
+    512: 23,
+    744: 1,
+}
 """GPUs -> jobs, of the published dataset; figure 4 shows the same steps."""
 
 MINUTES: Final = ((0.0, 0.5), (0.25, 1.0), (0.5, 4.0), (0.75, 18.0), (0.9, 165.0), (0.95, 661.0), (0.99, 3288.0))
@@ -40,10 +60,27 @@ FATES: Final[Mapping[str, int]] = {"pass": 2242, "kill": 1634, "fail": 1295}
 """Jobs that succeeded, were stopped, and failed, of the published dataset."""
 
 MODELS: Final[Mapping[str, int]] = {
-    "": 2793, "cognitive": 1067, "llama": 266, "GPT-13b": 205, "ResNet": 118, "GPT-3b": 98, "rl": 93, "GPT-7b": 83,
-    "preprocess": 66, "65b": 57, "mnist": 39, "GPT-13B": 33, "llama_30b": 32, "DLM": 30, "GPT": 28, "dota": 28,
-    "multigen": 25, "sidecar": 25, "word_embedding": 22, "gpt": 18,
-}  # fmt: skip
+    "": 2793,
+    "cognitive": 1067,
+    "llama": 266,
+    "GPT-13b": 205,
+    "ResNet": 118,
+    "GPT-3b": 98,
+    "rl": 93,
+    "GPT-7b": 83,
+    "preprocess": 66,
+    "65b": 57,
+    "mnist": 39,
+    "GPT-13B": 33,
+    "llama_30b": 32,
+    "DLM": 30,
+    "GPT": 28,
+    "dota": 28,
+    "multigen": 25,
+    "sidecar": 25,
+    "word_embedding": 22,
+    "gpt": 18,
+}
 """Model names by their counts, of the published dataset; drawn regardless of size, as no joint count is published."""
 
 GPU_SHARE: Final = 2816 / 5180

@@ -33,10 +33,20 @@ def text_of(trace: Trace) -> str:
     writer.writerow(COLUMNS)
     for job in trace.jobs:
         _require_writable(job)
-        writer.writerow((
-            job.name, repr(job.submit_s), repr(job.duration_s), job.gpus, job.model, job.user, job.virtual_cluster,
-            job.fate, SEPARATOR.join(job.hosts), job.attempts,
-        ))  # fmt: skip
+        writer.writerow(
+            (
+                job.name,
+                repr(job.submit_s),
+                repr(job.duration_s),
+                job.gpus,
+                job.model,
+                job.user,
+                job.virtual_cluster,
+                job.fate,
+                SEPARATOR.join(job.hosts),
+                job.attempts,
+            )
+        )
     return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n" + out.getvalue()
 
 

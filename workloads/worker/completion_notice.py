@@ -1,4 +1,4 @@
-"""Word from receiver to sender that a message has arrived whole, out of band.
+"""CompletionNotice from receiver to sender that a message has arrived whole, out of band.
 
 Reliable transports of GPU clusters complete a send when the receiver has acknowledged it, and their
 acknowledgements hardly wait. Here those of TCP wait behind data at the flow's level, and the kernel takes bytes long
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from workloads.worker.event_loop import Loop
 
 
-class Word:
+class CompletionNotice:
     """The datagram socket of ``host`` in ``folder``; ``heard(flow)`` is called for each message that has arrived."""
 
     def __init__(self, loop: Loop, folder: str, host: str, heard: Callable[[str], None]) -> None:

@@ -13,7 +13,7 @@ from workloads.iteration.from_plan import Tell
 from workloads.worker.event_loop import Loop
 from workloads.worker.hosted_job import HostedJob
 from workloads.worker.socket_options import keep_little_unsent, set_tos
-from workloads.worker.tcp_endpoints import InStream, OutStream, prepare
+from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender, prepare
 
 
 class Connections:
@@ -24,7 +24,7 @@ class Connections:
         loop: Loop,
         tell: Tell,
         flows: dict[str, HostedJob],
-        receive: Callable[[HostedJob, InStream], None],
+        receive: Callable[[HostedJob, TcpReceiver], None],
     ) -> None:
         self._loop = loop
         self._tell = tell
@@ -58,17 +58,17 @@ class Connections:
             if flow in job.program.into:
                 self._replace_incoming(job, job.program.into[flow], connection)
                 continue
-            stream = InStream(flow, connection, job.byte_marks(flow), job.message_sizes(flow))
+            stream = TcpReceiver(flow, connection, job.byte_marks(flow), job.message_sizes(flow))
             stream.mark(job.first_tos(flow))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
             self._watch_incoming(job, stream)
             self._tell_if_connected(job)
 
-    def _watch_incoming(self, job: HostedJob, stream: InStream) -> None:
+    def _watch_incoming(self, job: HostedJob, stream: TcpReceiver) -> None:
         self._loop.watch(stream.connection.fileno(), select.EPOLLIN, lambda _events: self._receive(job, stream))
 
-    def _replace_incoming(self, job: HostedJob, stream: InStream, connection: socket.socket) -> None:
+    def _replace_incoming(self, job: HostedJob, stream: TcpReceiver, connection: socket.socket) -> None:
         """Take in what is left on the old connection, and go on with the new one."""
         self._receive(job, stream)
         old = stream.connection
@@ -86,10 +86,14 @@ class Connections:
         self._tell_if_connected(job)
 
     def _opened(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
-        stream = job.program.out[flow] = OutStream(
-            flow, connection, job.first_tos(flow), job.byte_marks(flow),
-            confirmed=True, link_rate=job.plan["link_rate"],
-        )  # fmt: skip
+        stream = job.program.out[flow] = TcpSender(
+            flow,
+            connection,
+            job.first_tos(flow),
+            job.byte_marks(flow),
+            confirmed=True,
+            link_rate=job.plan["link_rate"],
+        )
         stream.opened()
         self._flows[flow] = job
         job.connecting.discard(flow)

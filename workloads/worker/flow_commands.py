@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from workloads.iteration.from_plan import Tell, byte_marks
 from workloads.iteration.hold import Hold
-from workloads.iteration.pcie_semaphore import Turns
-from workloads.iteration.time_shift import Rhythm
+from workloads.iteration.pcie_semaphore import PcieSemaphore
+from workloads.iteration.time_shift import TimeShift
 from workloads.worker.connections import Connections
 from workloads.worker.event_loop import Loop
 from workloads.worker.hosted_job import HostedJob
 from workloads.worker.socket_options import pace, unacknowledged
-from workloads.worker.tcp_endpoints import OutStream
+from workloads.worker.tcp_endpoints import TcpSender
 
 _DRAIN_POLL_S: Final = 0.002
 
@@ -30,14 +30,14 @@ class FlowChanges:
         jobs: dict[str, HostedJob],
         flows: dict[str, HostedJob],
         connections: Connections,
-        turns: Turns[OutStream],
+        turns: PcieSemaphore[TcpSender],
     ) -> None:
         self._loop = loop
         self._tell = tell
         self._jobs = jobs
         self._flows = flows
         self._connections = connections
-        self._turns = turns
+        self._pcie = turns
 
     def _open(self, flows: dict[str, Any]) -> list[tuple[str, HostedJob, Any]]:
         return [(flow, self._flows[flow], value) for flow, value in flows.items() if flow in self._flows]
@@ -50,10 +50,10 @@ class FlowChanges:
                 continue
             stream = self._flows[flow].program.out[flow]
             stream.held |= Hold.PATH_CHANGE
-            self._turns.changed(flow)
+            self._pcie.changed(flow)
             self._drain(stream)
 
-    def _drain(self, stream: OutStream) -> None:
+    def _drain(self, stream: TcpSender) -> None:
         if stream.flow in self._flows and unacknowledged(stream.connection):
             self._loop.at(self._loop.clock() + _DRAIN_POLL_S, lambda _late: self._drain(stream))
         else:
@@ -63,7 +63,7 @@ class FlowChanges:
         """Go on with held flows."""
         for flow, job, _ in self._open(dict.fromkeys(command["flows"])):
             job.program.out[flow].held &= ~Hold.PATH_CHANGE
-            self._turns.changed(flow)
+            self._pcie.changed(flow)
             job.program.resume(job.program.out[flow])
 
     def expect(self, command: dict[str, Any]) -> None:
@@ -101,17 +101,17 @@ class FlowChanges:
         if stream.marks is None:
             stream.mark(tos)
 
-    def _set_rate(self, job: HostedJob, stream: OutStream, rate: float | None) -> None:
+    def _set_rate(self, job: HostedJob, stream: TcpSender, rate: float | None) -> None:
         """Pace a flow; ``rate`` in bytes per second, 0 to hold it, None for no limit."""
         if rate == 0:
             stream.held |= Hold.ZERO_RATE
-            self._turns.changed(stream.flow)
+            self._pcie.changed(stream.flow)
             return
         pace(stream.connection, rate)
         stream.rate = rate
         if stream.held & Hold.ZERO_RATE:
             stream.held &= ~Hold.ZERO_RATE
-            self._turns.changed(stream.flow)
+            self._pcie.changed(stream.flow)
             job.program.resume(stream)
 
     def count(self, command: dict[str, Any]) -> None:
@@ -121,10 +121,10 @@ class FlowChanges:
 
     def take_turns(self, command: dict[str, Any]) -> None:
         """Say which flows use which PCIe link by rank; flows that are not named wait for nobody."""
-        self._turns.assign({flow: (link, rank) for flow, (link, rank) in command["flows"].items()})
+        self._pcie.assign({flow: (link, rank) for flow, (link, rank) in command["flows"].items()})
 
     def shift(self, command: dict[str, Any]) -> None:
         """Keep the iterations of a job at a phase of a period."""
         job = self._jobs.get(command["job"])
         if job is not None:
-            job.program.rhythm = Rhythm(**command["rhythm"]) if command["rhythm"] else None
+            job.program.time_shift = TimeShift(**command["rhythm"]) if command["rhythm"] else None

@@ -8,7 +8,7 @@ from typing import Any
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.from_plan import byte_marks
 from workloads.iteration.program import JobProgram
-from workloads.worker.tcp_endpoints import InStream, OutStream
+from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 Address = tuple[str, int, str, int]
 """Source address and port, target address and port."""
@@ -17,7 +17,7 @@ Address = tuple[str, int, str, int]
 class HostedJob:
     """A job on this host with its sockets. ``expected``: five-tuple of an incoming connection -> its flow."""
 
-    def __init__(self, plan: dict[str, Any], program: JobProgram[OutStream, InStream]) -> None:
+    def __init__(self, plan: dict[str, Any], program: JobProgram[TcpSender, TcpReceiver]) -> None:
         self.plan = plan
         self.name: str = plan["name"]
         self.program = program
@@ -36,7 +36,7 @@ class HostedJob:
         """Whether every connection, out and in, stands."""
         return not self.connecting and len(self.program.into) == self.incoming
 
-    def stream(self, flow: str) -> OutStream | InStream:
+    def stream(self, flow: str) -> TcpSender | TcpReceiver:
         """The end of ``flow`` that is here."""
         return self.program.out[flow] if flow in self.program.out else self.program.into[flow]
 

@@ -33,16 +33,16 @@ import sys
 from typing import Any
 
 from workloads.iteration.from_plan import program_of
-from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.pcie_semaphore import PcieSemaphore
 from workloads.iteration.program import JobProgram
 from workloads.iteration.shared_gpus import SharedGpus
-from workloads.worker.completion_notice import Word
+from workloads.worker.completion_notice import CompletionNotice
 from workloads.worker.connections import Connections
 from workloads.worker.event_loop import LineReader, Loop
 from workloads.worker.flow_commands import FlowChanges
 from workloads.worker.heartbeat import Heartbeat
 from workloads.worker.hosted_job import HostedJob
-from workloads.worker.tcp_endpoints import InStream, OutStream
+from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 
 class WorkerService:
@@ -57,10 +57,10 @@ class WorkerService:
         self._flows: dict[str, HostedJob] = {}
         self._reader = LineReader(sys.stdin.fileno())
         self._connections = Connections(self._loop, self._tell, self._flows, self._receive)
-        self._turns: Turns[OutStream] = Turns(self._go_on)
+        self._pcie: PcieSemaphore[TcpSender] = PcieSemaphore(self._go_on)
         self._gpus = SharedGpus()
-        self._word = Word(self._loop, folder, host, self._message_arrived)
-        changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._turns)
+        self._word = CompletionNotice(self._loop, folder, host, self._message_arrived)
+        changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._pcie)
         self._operations = {
             "job": self._job,
             "connect": lambda command: self._connections.connect(self._jobs[command["job"]]),
@@ -99,15 +99,15 @@ class WorkerService:
 
     def _job(self, command: dict[str, Any]) -> None:
         plan = command["job"]
-        program: JobProgram[OutStream, InStream] = program_of(plan, self._loop, self._tell, self._wait_for_room)
+        program: JobProgram[TcpSender, TcpReceiver] = program_of(plan, self._loop, self._tell, self._wait_for_room)
         job = HostedJob(plan, program)
-        job.program.turns = self._turns
+        job.program.pcie = self._pcie
         job.program.gpus = self._gpus.share_of(job.name, plan["gpus"])
         self._jobs[job.name] = job
         self._connections.listen(job)
         self._tell({"event": "listening", "job": job.name})
 
-    def _receive(self, job: HostedJob, stream: InStream) -> None:
+    def _receive(self, job: HostedJob, stream: TcpReceiver) -> None:
         try:
             stream.receive(job.plan["slice"])
         except ConnectionError as error:
@@ -126,12 +126,12 @@ class WorkerService:
             job.program.out[flow].arrived()
             job.program.writable(job.program.out[flow])
 
-    def _go_on(self, stream: OutStream) -> None:
+    def _go_on(self, stream: TcpSender) -> None:
         job = self._flows.get(stream.flow)
         if job is not None:
             job.program.resume(stream)
 
-    def _wait_for_room(self, stream: OutStream) -> None:
+    def _wait_for_room(self, stream: TcpSender) -> None:
         job = self._flows[stream.flow]
 
         def writable(_events: int) -> None:
@@ -142,7 +142,7 @@ class WorkerService:
 
     def _close(self, command: dict[str, Any]) -> None:
         job = self._jobs.pop(command["job"])
-        self._turns.left(job.program.out)
+        self._pcie.left(job.program.out)
         self._gpus.leave(job.name)
         streams = job.program.out.values()
         retransmits = sum(stream.retransmits() for stream in streams)

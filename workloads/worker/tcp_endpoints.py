@@ -40,7 +40,7 @@ def prepare(connection: socket.socket, window: int) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_WINDOWS * window)
 
 
-class OutStream:
+class TcpSender:
     """The sending side of a flow. ``held``: why nothing may be sent now, if so.
 
     ``rate``: bytes per second at which the kernel paces it, None for no limit; ``link_rate``: those of its first link.
@@ -50,9 +50,22 @@ class OutStream:
     """
 
     __slots__ = (
-        "_confirmed", "_sent_again", "_word", "after", "connection", "flow", "held", "lead", "link_rate", "marks",
-        "rate", "sent", "size", "started", "tos",
-    )  # fmt: skip
+        "_confirmed",
+        "_sent_again",
+        "_word",
+        "after",
+        "connection",
+        "flow",
+        "held",
+        "lead",
+        "link_rate",
+        "marks",
+        "rate",
+        "sent",
+        "size",
+        "started",
+        "tos",
+    )
 
     def __init__(
         self,
@@ -71,7 +84,7 @@ class OutStream:
         self.size = 0
         self.sent = 0
         self.lead = 0
-        self.after: InStream | None = None
+        self.after: TcpReceiver | None = None
         self.started = False
         self.held = Hold.NOTHING
         self.rate: float | None = None
@@ -80,7 +93,7 @@ class OutStream:
         self.marks = marks
         self._sent_again = 0
 
-    def begin(self, size: int, lead: int, after: InStream | None) -> None:
+    def begin(self, size: int, lead: int, after: TcpReceiver | None) -> None:
         """Start the next message: ``size`` bytes, of which those past ``lead`` wait for the stream ``after``."""
         self.size, self.sent, self.lead, self.after = size, 0, lead, after
         self.started, self._word = True, not self._confirmed or size == 0
@@ -151,15 +164,24 @@ class OutStream:
         return int(struct.unpack_from("I", info, _TCP_INFO_TOTAL_RETRANS_OFFSET)[0])
 
 
-class InStream:
+class TcpReceiver:
     """The receiving side of a flow: counts what has arrived, in this message and in all.
 
     ``sizes`` are those of an iteration's messages, in order: one may be there before this host expects it.
     """
 
     __slots__ = (
-        "_end_of_message", "_sizes", "connection", "consumed", "flow", "lowat", "marks", "received", "size", "tos",
-    )  # fmt: skip
+        "_end_of_message",
+        "_sizes",
+        "connection",
+        "consumed",
+        "flow",
+        "lowat",
+        "marks",
+        "received",
+        "size",
+        "tos",
+    )
 
     def __init__(
         self, flow: str, connection: socket.socket, marks: ByteMarks | None = None, sizes: Sequence[int] = ()

@@ -49,9 +49,7 @@ def common_periods(alone_s: Mapping[str, float], links: Sequence[Sequence[str]],
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _found(
-    alone_s: tuple[tuple[str, float], ...], links: tuple[tuple[str, ...], ...], grid: float
-) -> CommonPeriods:
+def _found(alone_s: tuple[tuple[str, float], ...], links: tuple[tuple[str, ...], ...], grid: float) -> CommonPeriods:
     merged = _merged(dict(alone_s), grid / 2)
     periods = np.array(sorted(set(merged.values()), reverse=True))
     perimeters = _perimeters(periods, grid / 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Set
 
 
-class LinkUsers:
+class LinkSharing:
     """Jobs and the links they use, by number."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def standing_levels(
+def stable_levels(
     order: Sequence[str], in_force: Mapping[str, int], wanted: Mapping[str, int], levels: int
 ) -> dict[str, int]:
     """Return name -> level for ``order`` (first is served first).

@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.common.link_sharing import LinkSharing
 
 Edges = Mapping[tuple[str, str], float]
 """(higher job, lower job) -> intensity of the higher."""
@@ -36,14 +36,14 @@ def contention_edges(
 ) -> dict[tuple[str, str], float]:
     """Return the contention DAG of the jobs in ``order`` (highest priority first); ``links`` are what each uses."""
     number: dict[str, int] = {}
-    users = LinkUsers()
+    users = LinkSharing()
     for job in order:
         users.put(job, {number.setdefault(link, len(number)) for link in links[job]})
     return contention_edges_among(order, users, intensity)
 
 
 def contention_edges_among(
-    order: Sequence[str], users: LinkUsers, intensity: Mapping[str, float]
+    order: Sequence[str], users: LinkSharing, intensity: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
     """As :func:`contention_edges`, for jobs of which ``users`` knows who shares a link."""
     rank = {job: place for place, job in enumerate(order)}
@@ -174,9 +174,7 @@ def _matrix(jobs: Sequence[str], edges: Edges) -> _Floats:
     return weights
 
 
-def _best_cuts(
-    orders: npt.NDArray[np.intp], weights: _Floats, levels: int
-) -> tuple[_Floats, npt.NDArray[np.intp]]:
+def _best_cuts(orders: npt.NDArray[np.intp], weights: _Floats, levels: int) -> tuple[_Floats, npt.NDArray[np.intp]]:
     """For each row of ``orders`` (permutations of jobs) the heaviest cut, and the group at each of its places."""
     tries, count = orders.shape
     between = _weights_across(weights[orders[:, :, None], orders[:, None, :]])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.compression import compress, contention_edges_among
 from controller.schedulers.crux.intensity import Profile
 
@@ -24,11 +24,11 @@ class _Part:
     levels: Mapping[str, int]
 
 
-class ContendingParts:
+class IncrementalLevels:
     """Who contends with whom, and the levels that each part had last."""
 
     def __init__(self) -> None:
-        self._users = LinkUsers()
+        self._users = LinkSharing()
         self._parts: dict[str, _Part] = {}
         """By the first job of the part in order of priority."""
 

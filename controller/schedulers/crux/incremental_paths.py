@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
-from controller.schedulers.crux.path_selection import PlacedJob, Placement
+from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 
 
-class StandingPlacements:
+class IncrementalPaths:
     """The running jobs on their least loaded paths."""
 
     def __init__(self, index: FabricIndex) -> None:
         self._load = index.no_load()
-        self._meeting = LinkUsers()
-        self._known: dict[str, tuple[PlacedJob, Profile]] = {}
-        self._placements: dict[str, Placement] = {}
+        self._meeting = LinkSharing()
+        self._known: dict[str, tuple[RoutableJob, Profile]] = {}
+        self._placements: dict[str, PathAssignment] = {}
 
-    def follow(self, jobs: Mapping[str, PlacedJob], profiles: Mapping[str, Profile]) -> dict[str, Placement]:
+    def follow(self, jobs: Mapping[str, RoutableJob], profiles: Mapping[str, Profile]) -> dict[str, PathAssignment]:
         """Return job -> its placement, the most intensive of ``profiles`` placed first; in the order of ``jobs``."""
         affected = self._met_by_those_gone(jobs)
         for name, job in jobs.items():
@@ -37,7 +37,7 @@ class StandingPlacements:
             self._place(joined)
         return {name: self._placements[name] for name in jobs}
 
-    def _met_by_those_gone(self, jobs: Mapping[str, PlacedJob]) -> set[str]:
+    def _met_by_those_gone(self, jobs: Mapping[str, RoutableJob]) -> set[str]:
         """Forget the jobs that are no longer what they were; return those that may have been in their way."""
         gone = [name for name, (job, _) in self._known.items() if jobs.get(name) is not job]
         met = {other for name in gone for other in self._meeting.beside(name)}

@@ -104,7 +104,7 @@ class FabricIndex:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class FlowBatch:
     """Flows (positions in the job) that share no candidate link; ``candidates``: [hop, flow, candidate] -> link."""
 
     flows: Numbers
@@ -157,7 +157,7 @@ class JobIndex:
         self._table = self._candidates(self._order)
         ends = np.cumsum([len(rows) for rows in batches]).tolist()
         self.batches = [
-            Batch(rows, self._table[:, end - len(rows) : end]) for rows, end in zip(batches, ends, strict=True)
+            FlowBatch(rows, self._table[:, end - len(rows) : end]) for rows, end in zip(batches, ends, strict=True)
         ]
         self.touched = self._touched()
         self.meeting_places = self._meeting_places()
@@ -284,4 +284,3 @@ class JobIndex:
         member[self._table] = True
         member[self.index.absent :] = False
         return np.flatnonzero(member)
-

@@ -17,7 +17,7 @@ from topologies.fabric import Fabric, Path
 from workloads.job import Job
 
 
-class Placement:
+class PathAssignment:
     """A job on the paths of ``choice`` (flow -> candidate): by name, by number, and what follows from them."""
 
     def __init__(self, job: JobIndex, choice: Numbers) -> None:
@@ -30,29 +30,29 @@ class Placement:
         """The links the job sends over, by number: those of its paths, and PCIe switch to NIC at both ends."""
 
 
-class PlacedJob:
+class RoutableJob:
     """An indexed job and its last choice, with the load and period that led to it."""
 
     def __init__(self, job: JobIndex) -> None:
         self.index = job
-        self._placement: Placement | None = None
+        self._placement: PathAssignment | None = None
         self._found: tuple[float, Floats] | None = None
         self._left: Floats = np.empty(0)
         self._hashed: dict[int, Numbers] = {}
 
-    def hashed(self, seed: int) -> Placement:
+    def hashed(self, seed: int) -> PathAssignment:
         """Return the job on its ECMP paths."""
         if seed not in self._hashed:
             self._hashed = {seed: self.index.hashed_choice(seed)}
         return self.at(self._hashed[seed])
 
-    def at(self, choice: Numbers) -> Placement:
+    def at(self, choice: Numbers) -> PathAssignment:
         """Return the job on ``choice``."""
         if self._placement is None or not np.array_equal(self._placement.choice, choice):
-            self._placement = Placement(self.index, choice)
+            self._placement = PathAssignment(self.index, choice)
         return self._placement
 
-    def choose(self, load: Floats, period_s: float) -> Placement:
+    def choose(self, load: Floats, period_s: float) -> PathAssignment:
         """Place the job's flows on their least loaded paths and add them to ``load`` (share of capacity per link)."""
         touched = self.index.touched
         found = load[touched]
@@ -106,7 +106,7 @@ def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, 
     load = index.no_load()
     paths: dict[str, Path] = {}
     for job in jobs:
-        paths |= PlacedJob(JobIndex(job, index)).choose(load, iteration_s[job.name]).paths
+        paths |= RoutableJob(JobIndex(job, index)).choose(load, iteration_s[job.name]).paths
     return paths
 
 

@@ -8,11 +8,11 @@ from typing import ClassVar, Final
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
 from controller.schedulers.common.paths_by_job import PathsByJob
 from controller.schedulers.crux.compression import first_levels_own
-from controller.schedulers.crux.incremental_levels import ContendingParts
-from controller.schedulers.crux.incremental_paths import StandingPlacements
+from controller.schedulers.crux.incremental_levels import IncrementalLevels
+from controller.schedulers.crux.incremental_paths import IncrementalPaths
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
 from controller.schedulers.crux.path_index import FabricIndex, JobIndex
-from controller.schedulers.crux.path_selection import PlacedJob, Placement
+from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 from controller.schedulers.crux.priority import KnownFactors, blended_with_loss, priority_order, reference_of
 from controller.schedulers.crux.source_ports import Wanted, source_ports
 from topologies.fabric import Fabric
@@ -96,14 +96,15 @@ class Crux:
             exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
         )
 
-    def _placed_jobs(self, view: ClusterView) -> dict[str, PlacedJob]:
+    def _placed_jobs(self, view: ClusterView) -> dict[str, RoutableJob]:
         """The running jobs as arrays, those of the last call as they are."""
         kept = self._kept_for(view.fabric)
         kept.jobs = {
-            name: kept.jobs[name] if name in kept.jobs and kept.jobs[name].index.job is job
-            else PlacedJob(JobIndex(job, kept.index))
+            name: kept.jobs[name]
+            if name in kept.jobs and kept.jobs[name].index.job is job
+            else RoutableJob(JobIndex(job, kept.index))
             for name, job in view.jobs.items()
-        }  # fmt: skip
+        }
         return kept.jobs
 
     def _kept_for(self, fabric: Fabric) -> _Kept:
@@ -111,13 +112,13 @@ class Crux:
             self._kept = _Kept(fabric)
         return self._kept
 
-    def _profile_of(self, view: ClusterView, job: PlacedJob, declared: Profile) -> Profile:
+    def _profile_of(self, view: ClusterView, job: RoutableJob, declared: Profile) -> Profile:
         measured = view.measured.get(declared.job) if self._measured else None
         return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
 
     def _place(
-        self, view: ClusterView, jobs: Mapping[str, PlacedJob], before: Mapping[str, Profile]
-    ) -> dict[str, Placement]:
+        self, view: ClusterView, jobs: Mapping[str, RoutableJob], before: Mapping[str, Profile]
+    ) -> dict[str, PathAssignment]:
         """Job -> its placement, in the order of the view."""
         if not self._paths:
             return {name: job.hashed(view.seed) for name, job in jobs.items()}
@@ -126,7 +127,7 @@ class Crux:
     def _assign_levels(
         self,
         view: ClusterView,
-        placements: Mapping[str, Placement],
+        placements: Mapping[str, PathAssignment],
         senders: Mapping[str, Profile],
         priorities: Mapping[str, float],
     ) -> dict[str, int]:
@@ -135,15 +136,15 @@ class Crux:
         order = [name for name in priority_order(priorities) if name not in profiling]
         parts = self._kept_for(view.fabric).parts
         parts.follow({name: placements[name].used for name in order})
-        first = 1 if profiling and view.levels > 1 else HIGHEST
+        first = 1 if profiling and view.level_count > 1 else HIGHEST
         if self._compression:
-            levels = parts.levels(order, senders, view.levels - first, view.seed)
+            levels = parts.levels(order, senders, view.level_count - first, view.seed)
         else:
-            levels = first_levels_own(parts.contending(order), view.levels - first)
+            levels = first_levels_own(parts.contending(order), view.level_count - first)
         return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
 
     def _source_ports(
-        self, view: ClusterView, jobs: Mapping[str, PlacedJob], placements: Mapping[str, Placement]
+        self, view: ClusterView, jobs: Mapping[str, RoutableJob], placements: Mapping[str, PathAssignment]
     ) -> dict[str, int]:
         """Flow -> source port that hashes to its path; a flow keeps the port in force where that still does."""
         wanted = [
@@ -178,10 +179,10 @@ class _Kept:
 
     def __init__(self, fabric: Fabric) -> None:
         self.index = FabricIndex(fabric)
-        self.jobs: dict[str, PlacedJob] = {}
-        self.placements = StandingPlacements(self.index)
+        self.jobs: dict[str, RoutableJob] = {}
+        self.placements = IncrementalPaths(self.index)
         self.factors = KnownFactors()
-        self.parts = ContendingParts()
+        self.parts = IncrementalLevels()
 
 
 class CruxPa(Crux):
@@ -194,9 +195,7 @@ class CruxPa(Crux):
     def __init__(
         self, *, profile: str = "declared", arrival: str = "recompute", fairness: float = 0.0, pcie: str = "queue"
     ) -> None:
-        super().__init__(
-            paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness, pcie=pcie
-        )
+        super().__init__(paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness, pcie=pcie)
 
 
 class CruxPsPa(Crux):

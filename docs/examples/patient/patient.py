@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Want
+from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
 from workloads.managers.jobs import Waiting
 
 
@@ -19,15 +19,15 @@ class Patient:
             raise ValueError(f"option 'patience_s' of patient must be a number above 0, not '{patience_s}'")
         self._patience_s = patience_s
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Want]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
         """Hand out wishes in order; the placer finds GPUs for those that fit."""
 
         def rank(job: Waiting) -> tuple[bool, int, int]:
             patient = state.time_s < self._runs_out(job)
             return patient, job.gpus if patient else 0, job.number
 
-        for job in sorted((turn.job for turn in turns), key=rank):
-            yield Want(job, job.gpus, reason="small" if rank(job)[0] else "has waited long")
+        for job in sorted((entry.job for entry in queued), key=rank):
+            yield PlacementRequest(job, job.gpus, reason="small" if rank(job)[0] else "has waited long")
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """Ask again when somebody's patience runs out."""

@@ -22,4 +22,4 @@ class ShortestFirst:
         """Return a level per job: its rank, as long as there are levels."""
         sizes = {name: sum(flow.bytes for flow in job.flows) for name, job in view.jobs.items()}
         order = sorted(sizes, key=lambda name: (self._sign * sizes[name], name))
-        return Decision(levels={name: min(rank, view.levels - 1) for rank, name in enumerate(order)})
+        return Decision(levels={name: min(rank, view.level_count - 1) for rank, name in enumerate(order)})

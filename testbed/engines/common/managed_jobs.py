@@ -28,7 +28,7 @@ from workloads.traces.job_failures import ended_early, fate_of, with_prerun, wit
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class JobChanges:
     """What an engine is to do now: end the stints ``stopped``, then let those ``started`` arrive at their start."""
 
     stopped: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class ManagedJobs:
         account.begin_attempt()
         self._ledger.submit(replace(self._asks(account), waiting_since_s=now_s, attempts=account.failed))
 
-    def decide(self, now_s: float, made: Callable[[str], int]) -> Changes:
+    def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
         """Ask the manager about all that has happened; ``made``: stint -> iterations that it has completed.
 
         ``RunFailedError`` for what a run cannot carry out.
@@ -161,7 +161,7 @@ class ManagedJobs:
         for action in actions:
             self._carry_out(action, this)
         self.stints += this.started.values()
-        return Changes(tuple(this.stopped), tuple(this.started.values()))
+        return JobChanges(tuple(this.stopped), tuple(this.started.values()))
 
     def outcomes(self, now_s: float) -> tuple[JobOutcome, ...]:
         """What became of each job that was submitted; those that hold GPUs do so until ``now_s``."""
@@ -197,11 +197,19 @@ class ManagedJobs:
         spec = submission.spec
         whole_s = spec.iterations * alone.iteration_s
         return Waiting(
-            spec.name, submission.gpus, spec.start_s, whole_s, remaining_s=whole_s,
-            compute_s=alone.compute_s, communication_s=alone.communication_s,
-            virtual_cluster=submission.virtual_cluster, model=spec.model, least_gpus=submission.least_gpus,
-            most_gpus=submission.most_gpus, opportunistic=submission.opportunistic,
-        )  # fmt: skip
+            spec.name,
+            submission.gpus,
+            spec.start_s,
+            whole_s,
+            remaining_s=whole_s,
+            compute_s=alone.compute_s,
+            communication_s=alone.communication_s,
+            virtual_cluster=submission.virtual_cluster,
+            model=spec.model,
+            least_gpus=submission.least_gpus,
+            most_gpus=submission.most_gpus,
+            opportunistic=submission.opportunistic,
+        )
 
     def _alone(self, spec: JobSpec, gpus: int) -> Isolated:
         """An iteration alone, on GPUs that lie together."""
@@ -259,10 +267,21 @@ class ManagedJobs:
     def _outcome(self, name: str, account: _Account, now_s: float) -> JobOutcome:
         open_s = (now_s - account.since_s) * bool(account.gpus)
         return JobOutcome(
-            name, account.submission.gpus, account.submission.spec.start_s, account.first_s, account.end_s,
-            account.alone_s, 0.0, account.held_gpu_s + open_s * len(account.gpus), account.held_s + open_s,
-            account.preemptions, account.moves, dict(self._ledger.waits(name)), account.status, 1 + account.failed,
-        )  # fmt: skip
+            name,
+            account.submission.gpus,
+            account.submission.spec.start_s,
+            account.first_s,
+            account.end_s,
+            account.alone_s,
+            0.0,
+            account.held_gpu_s + open_s * len(account.gpus),
+            account.held_s + open_s,
+            account.preemptions,
+            account.moves,
+            dict(self._ledger.waits(name)),
+            account.status,
+            1 + account.failed,
+        )
 
 
 def _left(account: _Account, made: Callable[[str], int]) -> float:

@@ -13,9 +13,7 @@ def record_of(managed: ManagedJobs | None, now_s: float) -> ManagedRecord | None
     """Return what has become of the jobs by ``now_s``; None where there is no manager."""
     if managed is None:
         return None
-    return ManagedRecord(
-        tuple(managed.stints), managed.stints_of(), managed.outcomes(now_s), dict(managed.refused)
-    )
+    return ManagedRecord(tuple(managed.stints), managed.stints_of(), managed.outcomes(now_s), dict(managed.refused))
 
 
 def with_stints(experiment: Experiment, record: ManagedRecord | None) -> Experiment:

@@ -16,7 +16,6 @@ WAIT_S: Final = 3.0
 """Seconds, machine's clock, that a packet of a low level may wait for higher ones."""
 
 
-
 class MarkLog:
     """For each flow, the marks in force over time; what is set at the same time by several is a choice of marks."""
 

@@ -113,10 +113,14 @@ class StepCoordinator:
     def _decide(self, event: StepStarted | StepEnded, cause: float) -> None:
         self._progress(cause)
         view = ClusterView(
-            self._experiment.fabric, self._jobs, self._experiment.levels, self._experiment.seed, self._in_force,
+            self._experiment.fabric,
+            self._jobs,
+            self._experiment.levels,
+            self._experiment.seed,
+            self._in_force,
             steps={under.step.job: under.step for under in self._under.values()},
             time_s=self._undilated(cause - self.origin),
-        )  # fmt: skip
+        )
         decision = self._in_force = self._scheduler.decide(view, event)
         for host, command in self._changes(decision, cause):
             self._tell(host, command)

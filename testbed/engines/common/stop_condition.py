@@ -19,7 +19,7 @@ MAX_DISTURBED: Final = 0.02
 pauses may add: completion times are moved by no more than that."""
 
 
-class Running(Protocol):
+class JobProgress(Protocol):
     """What engines know of a job that has arrived: iterations that all its hosts have ``completed``."""
 
     @property
@@ -38,7 +38,7 @@ class Running(Protocol):
         ...
 
 
-class Goal(Protocol):
+class StopCondition(Protocol):
     """What a run goes on for. ``managed``: a manager lets jobs go, and makes no iteration twice."""
 
     managed: bool
@@ -64,9 +64,9 @@ class Goal(Protocol):
         ...
 
 
-def goal_of(
-    experiment: Experiment, jobs: Mapping[str, Running], managed: ManagedJobs | None, now: Callable[[], float]
-) -> Goal:
+def stop_condition_of(
+    experiment: Experiment, jobs: Mapping[str, JobProgress], managed: ManagedJobs | None, now: Callable[[], float]
+) -> StopCondition:
     """Return what a run of ``experiment`` goes on for; ``jobs`` are those that have arrived."""
     return EachJobsIterations(experiment, jobs) if managed is None else AllManagedJobs(experiment, managed, now)
 
@@ -76,7 +76,7 @@ class EachJobsIterations:
 
     managed = False
 
-    def __init__(self, experiment: Experiment, jobs: Mapping[str, Running]) -> None:
+    def __init__(self, experiment: Experiment, jobs: Mapping[str, JobProgress]) -> None:
         self._experiment, self._jobs = experiment, jobs
         self._wanted = experiment.measure.warmup + experiment.measure.iterations
 

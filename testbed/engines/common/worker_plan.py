@@ -46,7 +46,7 @@ def hosts_of(job: Job, fabric: Fabric) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fabric.host_of_gpu[gpu] for gpu in job.gpus))
 
 
-def rhythm_of(decision: Decision, job: str, scale: Scale, anchor: float) -> dict[str, float] | None:
+def time_shift_of(decision: Decision, job: str, scale: Scale, anchor: float) -> dict[str, float] | None:
     """What keeps ``job`` at its shift, on the machine's clock from ``anchor``; None for a job that is not shifted."""
     shift, period = decision.shifts.get(job, 0.0), decision.periods.get(job, 0.0)
     if shift == 0.0 and period == 0.0:
@@ -80,7 +80,9 @@ def shape_command(
     return {"op": "shape", "cause": cause, "tos": jobs or {}, "flows": flows or {}, "rates": rates or {}}
 
 
-def turns_of(decision: Decision, jobs: Iterable[Job], fabric: Fabric, levels: int) -> dict[str, dict[str, list[Any]]]:
+def pcie_turns_of(
+    decision: Decision, jobs: Iterable[Job], fabric: Fabric, levels: int
+) -> dict[str, dict[str, list[Any]]]:
     """Host -> flow -> (PCIe link, rank) of the flows of ``jobs`` that take turns on a link to a NIC of that host.
 
     All flows of a job have the job's own level for rank: a flow that waited for another of its job might wait for ever.

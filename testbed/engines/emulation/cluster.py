@@ -22,13 +22,13 @@ from testbed.engines.common.worker_plan import (
     byte_marks_of,
     hosts_of,
     job_plans,
-    rhythm_of,
+    time_shift_of,
     tos_of_flows,
     window_packets,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess, decision_of
 from testbed.engines.emulation.managed_run import ManagedRun
-from testbed.engines.emulation.reconfiguration import Changes
+from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.running_job import RunningJob
 from testbed.engines.emulation.workers import Event, WorkerPool
 from testbed.errors import RunFailedError
@@ -84,7 +84,7 @@ class Cluster:
         self.origin = 0.0
         self._decision = Decision()
         self._changing = asyncio.Lock()
-        self._changes = Changes(experiment, self._controller, self.workers, self.network.openvswitch.settle)
+        self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.openvswitch.settle)
         self.managed: ManagedJobs | None = None
         self.managed_run: ManagedRun | None = None
         if experiment.managed is not None:
@@ -278,13 +278,13 @@ class Cluster:
             self._enlarged = self.network.openvswitch.enlarge_buffers()
         self._changes.tell_rates(Decision(), self._decision, [job])
         present = [running.job for running in self.jobs.values() if not running.ended]
-        self._changes.tell_turns(Decision(), self._decision, present)
+        self._changes.tell_pcie_turns(Decision(), self._decision, present)
 
     def _start(self, job: Job, at: float) -> None:
         running = self.jobs[job.name]
         running.iterations = dict.fromkeys(self.hosts_of(job), 0)
         running.began = at
-        self._keep_rhythm(running)
+        self._keep_time_shift(running)
         for host in self.hosts_of(job):
             self.workers.tell(host, {"op": "start", "job": job.name, "at": at})
 
@@ -298,13 +298,13 @@ class Cluster:
         await self._changes.carry_out(before, after, answer["changes"], jobs)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
-        self._changes.tell_turns(before, after, jobs)
+        self._changes.tell_pcie_turns(before, after, jobs)
         for each in running:
             name = each.job.name
             if (before.shifts.get(name), before.periods.get(name)) != (after.shifts.get(name), after.periods.get(name)):
-                self._keep_rhythm(each)
+                self._keep_time_shift(each)
 
-    def _keep_rhythm(self, running: RunningJob) -> None:
+    def _keep_time_shift(self, running: RunningJob) -> None:
         """Shifts with a period count from the beginning of the run, those without from that of the job."""
         job, decision = running.job, self._decision
         if job.name in decision.shifts or job.name in decision.periods:
@@ -316,10 +316,10 @@ class Cluster:
         """Job -> seconds between its phase and the begin of iterations that waited for it, under the last decision."""
         found: dict[str, list[float]] = {}
         for name, running in self.jobs.items():
-            rhythm = rhythm_of(self._decision, name, self._experiment.scale, self.origin)
-            if rhythm is not None and rhythm["period"] > 0.0:
+            time_shift = time_shift_of(self._decision, name, self._experiment.scale, self.origin)
+            if time_shift is not None and time_shift["period"] > 0.0:
                 reports = [r for r in self.reports if r.job == name and r.phases[0].start > running.shifted_at]
-                found[name] = phase_errors(reports, **rhythm)
+                found[name] = phase_errors(reports, **time_shift)
         return found
 
     def _on_event(self, host: str, event: Event) -> None:

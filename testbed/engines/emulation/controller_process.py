@@ -27,9 +27,17 @@ class ControllerProcess:
 
     def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path) -> None:
         self._arguments = [
-            "--scheduler", scheduler, "--levels", str(levels), "--seed", str(seed),
-            "--openflow-port", str(OPENFLOW_PORT), "--rest-port", str(REST_PORT),
-        ]  # fmt: skip
+            "--scheduler",
+            scheduler,
+            "--levels",
+            str(levels),
+            "--seed",
+            str(seed),
+            "--openflow-port",
+            str(OPENFLOW_PORT),
+            "--rest-port",
+            str(REST_PORT),
+        ]
         for name, value in options.items():
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]
         self._log = log
@@ -49,9 +57,14 @@ class ControllerProcess:
         """Start the process; :meth:`ready` waits until it listens."""
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "controller", *self._arguments,
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=log,
-            )  # fmt: skip
+                sys.executable,
+                "-m",
+                "controller",
+                *self._arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+            )
 
     async def ready(self) -> None:
         """Wait for the line that says it listens; ``RunFailedError`` with its last words if it does not."""

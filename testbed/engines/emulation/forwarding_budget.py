@@ -18,7 +18,7 @@ from testbed.engines.registry import Engine
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment, Measure, Scale
 from testbed.fidelity.interference import MIN_IDLE_CPU
-from testbed.machine.budget import PACKET_HOPS_PER_S, Budget, Point, Sample, affordable
+from testbed.machine.budget import PACKET_HOPS_PER_S, Budget, BudgetPoint, Sample, affordable
 from testbed.results.record import RunRecord
 from topologies.clos import clos
 from topologies.fabric import Fabric
@@ -45,7 +45,7 @@ STEADY: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MeasuredFabric:
     """A fabric to measure on: ``hosts`` with ``nics`` each, two hosts to a ToR."""
 
     hosts: int
@@ -59,32 +59,48 @@ class Shape:
     def fabric(self) -> Fabric:
         """A Clos in which every NIC has a way of its own to every other ToR."""
         return clos(
-            hosts=self.hosts, gpus_per_host=self.nics, nics_per_host=self.nics, tors=self.hosts // 2,
-            aggregations=2 * self.nics, port_rate=PORT_RATE, fabric_rate=PORT_RATE,
-        )  # fmt: skip
+            hosts=self.hosts,
+            gpus_per_host=self.nics,
+            nics_per_host=self.nics,
+            tors=self.hosts // 2,
+            aggregations=2 * self.nics,
+            port_rate=PORT_RATE,
+            fabric_rate=PORT_RATE,
+        )
 
 
-SHAPES: Final = (Shape(12, 4), Shape(4, 2))
+SHAPES: Final = (MeasuredFabric(12, 4), MeasuredFabric(4, 2))
 
 Show = Callable[[str, float], None]
 
 
-def experiment(shape: Shape, mtu: int, packet_hops_per_s: float) -> Experiment:
+def experiment(shape: MeasuredFabric, mtu: int, packet_hops_per_s: float) -> Experiment:
     """One job on all NICs that does nothing but send round a ring, at ``packet_hops_per_s`` in all."""
     fabric = shape.fabric()
     order = [*range(0, shape.hosts, 2), *range(1, shape.hosts, 2)]  # neighbours lie under different ToRs
     share = SENDING_S * PORT_RATE / 8 * shape.nics
     sender = JobSpec(
-        name="all", model="bert", placement=tuple(gpu for host in order for gpu in fabric.hosts[f"h{host}"].gpus),
-        compute_s=1e-3, communication_bytes=share * shape.hosts / 2 / (shape.hosts - 1), overlap=0.0,
-        collective="hierarchical", iterations=ITERATIONS,
-    )  # fmt: skip
+        name="all",
+        model="bert",
+        placement=tuple(gpu for host in order for gpu in fabric.hosts[f"h{host}"].gpus),
+        compute_s=1e-3,
+        communication_bytes=share * shape.hosts / 2 / (shape.hosts - 1),
+        overlap=0.0,
+        collective="hierarchical",
+        iterations=ITERATIONS,
+    )
     rate = packet_hops_per_s / shape.ports / SWITCHES * 8 * (mtu - TCP_IP_HEADER)
     return Experiment(
-        name=f"forwarding-{shape.ports}-{mtu}", fabric=fabric, jobs=build_jobs([sender], fabric), scheduler="crux",
-        scheduler_options={"priorities": False}, measure=Measure(ITERATIONS - 1, 0, LIMIT_S),
-        scale=Scale(PORT_RATE / rate, 1.0, mtu), levels=8, seed=1,
-    )  # fmt: skip
+        name=f"forwarding-{shape.ports}-{mtu}",
+        fabric=fabric,
+        jobs=build_jobs([sender], fabric),
+        scheduler="crux",
+        scheduler_options={"priorities": False},
+        measure=Measure(ITERATIONS - 1, 0, LIMIT_S),
+        scale=Scale(PORT_RATE / rate, 1.0, mtu),
+        levels=8,
+        seed=1,
+    )
 
 
 def samples_of(record: RunRecord, made: Experiment) -> list[Sample]:
@@ -102,7 +118,9 @@ def samples_of(record: RunRecord, made: Experiment) -> list[Sample]:
     return [s for s in samples if s.packet_hops_per_s >= STEADY * most > 0.0 and s.others <= MAX_OTHERS]
 
 
-def measure_budget(engine: Engine, show: Show, shapes: Sequence[Shape] = SHAPES, mtus: Sequence[int] = MTUS) -> Budget:
+def measure_budget(
+    engine: Engine, show: Show, shapes: Sequence[MeasuredFabric] = SHAPES, mtus: Sequence[int] = MTUS
+) -> Budget:
     """Measure every packet size on every shape, largest packets first, as far as ``LONGEST_S`` allows.
 
     ``show`` takes what is done and the share of it that is over. Raises ``CannotRunError`` where another
@@ -126,7 +144,7 @@ def measure_budget(engine: Engine, show: Show, shapes: Sequence[Shape] = SHAPES,
     return Budget(tuple(points), f"measured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC")
 
 
-def _measure_point(engine: Engine, shape: Shape, mtu: int) -> Point | None:
+def _measure_point(engine: Engine, shape: MeasuredFabric, mtu: int) -> BudgetPoint | None:
     """Two loads, the second near what the first says is affordable; None where nothing could be seen."""
     allowed = 1.0 - MIN_IDLE_CPU
     load = PACKET_HOPS_PER_S * FIRST_GUESS[mtu]
@@ -138,7 +156,7 @@ def _measure_point(engine: Engine, shape: Shape, mtu: int) -> Point | None:
     others = [sample.others for run in runs for sample in run]
     if not others:
         return None
-    return Point(mtu, shape.ports, round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3))
+    return BudgetPoint(mtu, shape.ports, round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3))
 
 
 def _run(engine: Engine, made: Experiment) -> list[Sample]:

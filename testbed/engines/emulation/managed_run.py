@@ -75,9 +75,10 @@ class ManagedRun:
         happened = asyncio.create_task(self._happened.wait())
         coming = [task for _, task in self._coming.values() if not task.done()]
         await asyncio.wait(
-            [happened, *coming], timeout=None if delay_s == inf else max(0.0, delay_s),
+            [happened, *coming],
+            timeout=None if delay_s == inf else max(0.0, delay_s),
             return_when=asyncio.FIRST_COMPLETED,
-        )  # fmt: skip
+        )
         happened.cancel()
         for _, task in self._coming.values():
             if task.done():

@@ -14,10 +14,10 @@ from typing import Any
 from controller.decision import Decision
 from testbed.engines.common.worker_plan import (
     byte_marks_of,
-    rhythm_of,
+    pcie_turns_of,
     shape_command,
+    time_shift_of,
     tos_of_flows,
-    turns_of,
     with_port,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
@@ -27,7 +27,7 @@ from topologies.addressing import address_of
 from workloads.job import Flow, Job
 
 
-class Changes:
+class Reconfiguration:
     """Moves running flows from one decision to the next; ``relevelled`` counts those whose level changed."""
 
     def __init__(
@@ -116,12 +116,12 @@ class Changes:
         for host, rates in by_host.items():
             self._workers.tell(host, shape_command(time.monotonic(), rates=rates))
 
-    def tell_turns(self, before: Decision, decision: Decision, jobs: Iterable[Job]) -> None:
+    def tell_pcie_turns(self, before: Decision, decision: Decision, jobs: Iterable[Job]) -> None:
         """Which flows of ``jobs``, all that run, take turns on PCIe links."""
         if not before.exclusive and not decision.exclusive:
             return
         known = list(jobs)
-        turns = turns_of(decision, known, self._experiment.fabric, self._experiment.levels)
+        turns = pcie_turns_of(decision, known, self._experiment.fabric, self._experiment.levels)
         for host in dict.fromkeys(self._host(flow.source) for job in known for flow in job.flows):
             self._workers.tell(host, {"op": "turns", "flows": turns.get(host, {})})
 
@@ -139,6 +139,6 @@ class Changes:
 
     def tell_shift(self, decision: Decision, job: Job, hosts: Iterable[str], anchor: float) -> None:
         """Keep the iterations of ``job`` at the phase that ``decision`` gives it, from ``anchor`` on."""
-        rhythm = rhythm_of(decision, job.name, self._experiment.scale, anchor)
+        time_shift = time_shift_of(decision, job.name, self._experiment.scale, anchor)
         for host in hosts:
-            self._workers.tell(host, {"op": "shift", "job": job.name, "rhythm": rhythm})
+            self._workers.tell(host, {"op": "shift", "job": job.name, "rhythm": time_shift})

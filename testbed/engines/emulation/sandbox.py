@@ -58,6 +58,11 @@ def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
     with log.open("ab") as output:
         return subprocess.Popen(
             [*UNSHARE, "--", sys.executable, "-m", module, str(argument)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output, text=True,
-            env=environment, preexec_fn=die_with_parent, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            env=environment,
+            preexec_fn=die_with_parent,
+            start_new_session=True,
+        )

@@ -13,7 +13,7 @@ from typing import Final
 
 from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
 from testbed.engines.common.managed_record import record_of
-from testbed.engines.common.stop_condition import goal_of
+from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
@@ -51,7 +51,7 @@ class Session:
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
-        self._goal = goal_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
+        self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
     async def run(self) -> RunRecord:
         """Bring up, measure, take down; return the record."""

@@ -62,11 +62,20 @@ class WorkerPool:
         environment = dict(os.environ, PYTHONPATH=root)
         with self._log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                "nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, "-S", "-m", "workloads.worker",
-                str(self._folder), host,
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
-                env=environment, limit=_LINE_LIMIT,
-            )  # fmt: skip
+                "nsenter",
+                f"--net=/proc/{pid}/ns/net",
+                sys.executable,
+                "-S",
+                "-m",
+                "workloads.worker",
+                str(self._folder),
+                host,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                limit=_LINE_LIMIT,
+            )
         self._processes[host] = process
         self._readers.append(asyncio.create_task(self._read(host, process)))
 

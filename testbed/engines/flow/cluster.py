@@ -22,7 +22,7 @@ from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile, profile_window, recent_throughput
 from testbed.engines.common.step_coordinator import StepCoordinator
-from testbed.engines.common.worker_plan import hosts_of, job_plans, rhythm_of, turns_of
+from testbed.engines.common.worker_plan import hosts_of, job_plans, pcie_turns_of, time_shift_of
 from testbed.engines.flow.network import FluidNetwork
 from testbed.engines.flow.streams import FluidReceiver, FluidSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
@@ -30,10 +30,10 @@ from testbed.results.record import DecisionRow, LinkRow
 from topologies.queues import tos_of_level
 from workloads.iteration.from_plan import program_of
 from workloads.iteration.hold import Hold
-from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.pcie_semaphore import PcieSemaphore
 from workloads.iteration.program import JobProgram
 from workloads.iteration.shared_gpus import SharedGpus
-from workloads.iteration.time_shift import Rhythm
+from workloads.iteration.time_shift import TimeShift
 from workloads.job import Flow, Job
 
 SAMPLE_S: Final = 1.0
@@ -78,7 +78,7 @@ class FluidCluster:
         self._levels = {tos_of_level(level, experiment.levels): level for level in range(experiment.levels)}
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
-        self._turns: dict[str, Turns[FluidSender]] = {}
+        self._pcie: dict[str, PcieSemaphore[FluidSender]] = {}
         self._gpus: dict[str, SharedGpus] = {}
         self._at_place: dict[int, tuple[HostedFluid, Flow]] = {}
         self.now = 0.0
@@ -226,7 +226,7 @@ class FluidCluster:
         running.iterations = dict.fromkeys(hosts_of(job, self._experiment.fabric), 0)
         for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
             program: Program = program_of({**plan, "departure": 0.0}, self, self._hear(host), lambda _stream: None)
-            program.turns = self._turns.setdefault(host, Turns(self._resume))
+            program.pcie = self._pcie.setdefault(host, PcieSemaphore(self._resume))
             program.gpus = self._gpus.setdefault(host, SharedGpus()).share_of(job.name, plan["gpus"])
             running.programs[host] = program
         for flow in job.flows:
@@ -275,9 +275,7 @@ class FluidCluster:
         running.iterations[host] = event["iteration"] + 1
         gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
         phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
-        self.reports.append(
-            HostIteration(event["job"], host, gpus, event["iteration"], phases, 0.0, event["waited"])
-        )
+        self.reports.append(HostIteration(event["job"], host, gpus, event["iteration"], phases, 0.0, event["waited"]))
         if running.completed >= running.job.iterations:
             self.at(self.now, lambda _late: self._end(running))
         elif self._decider.wants_profiles and not running.profiled and profile_window(running.completed, frozenset()):
@@ -294,10 +292,11 @@ class FluidCluster:
         for running in self._present():
             for flow in running.job.flows:
                 self._apply(running, flow, decision)
-            self._keep_rhythm(running, decision)
-        turns = turns_of(decision, [running.job for running in self._present()], self._experiment.fabric,
-                         self._experiment.levels)  # fmt: skip
-        for host, table in self._turns.items():
+            self._keep_time_shift(running, decision)
+        turns = pcie_turns_of(
+            decision, [running.job for running in self._present()], self._experiment.fabric, self._experiment.levels
+        )
+        for host, table in self._pcie.items():
             table.assign({flow: (link, rank) for flow, (link, rank) in turns.get(host, {}).items()})
 
     def _apply(self, running: HostedFluid, flow: Flow, decision: Decision) -> None:
@@ -321,20 +320,20 @@ class FluidCluster:
             sender.held &= ~Hold.ZERO_RATE
             self._network.set_limit(sender.place, bytes_per_s)
         if held != sender.held & Hold.ZERO_RATE:
-            self._turns[self._host(flow.source)].changed(flow.id)
+            self._pcie[self._host(flow.source)].changed(flow.id)
             if sender.started:
                 sender.send(1)
 
-    def _keep_rhythm(self, running: HostedFluid, decision: Decision) -> None:
+    def _keep_time_shift(self, running: HostedFluid, decision: Decision) -> None:
         """Shifts with a period count from the beginning of the run, those without from that of the job."""
         name = running.job.name
         anchor = 0.0 if name in decision.periods else running.began
-        rhythm = rhythm_of(decision, name, UNSCALED, anchor)
+        time_shift = time_shift_of(decision, name, UNSCALED, anchor)
         for program in running.programs.values():
-            kept = program.rhythm
-            wanted = None if rhythm is None else Rhythm(**rhythm)
+            kept = program.time_shift
+            wanted = None if time_shift is None else TimeShift(**time_shift)
             if kept is None or wanted is None or (kept.shift, kept.period) != (wanted.shift, wanted.period):
-                program.rhythm = wanted
+                program.time_shift = wanted
 
     def _tell_worker(self, host: str, command: Mapping[str, Any]) -> None:
         """What the coordinator of steps would send to a worker: marks and rates."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.managed_record import record_of
-from testbed.engines.common.stop_condition import Goal, goal_of
+from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.flow.cluster import FluidCluster
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.results.record import RunRecord
@@ -36,7 +36,7 @@ class FlowEngine:
         """Run ``experiment``. ``RunFailedError`` if its time limit comes before every job could be measured."""
         plain = replace(experiment, scale=UNSCALED)
         cluster = FluidCluster(plain)
-        goal = goal_of(plain, cluster.jobs, cluster.managed, cluster.clock)
+        goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
         while goal.left():
             if cluster.now > plain.measure.limit_s:
                 goal.refuse_if_short()
@@ -60,6 +60,6 @@ class FlowEngine:
         )
 
 
-def _message(goal: Goal, now_s: float) -> dict[str, Any]:
+def _message(goal: StopCondition, now_s: float) -> dict[str, Any]:
     _, values = goal.progress()
     return {"phase": "compute", **values, "note": f"{now_s:.1f} s"}

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 from controller.decision import Decision
 from controller.schedulers.common.paths_by_job import PathsByJob
-from testbed.engines.replay.running_job import RunningJob
+from testbed.engines.replay.running_job import ReplayedJob
 
 
-class ToldAnew:
+class ChangedJobs:
     """Remembers the last decision."""
 
     def __init__(self) -> None:
         self._before = Decision(paths=PathsByJob({}))
         self._by_job = True
 
-    def by(self, decision: Decision, running: Mapping[str, RunningJob], come: Iterable[RunningJob]) -> list[str]:
+    def by(self, decision: Decision, running: Mapping[str, ReplayedJob], come: Iterable[ReplayedJob]) -> list[str]:
         """The jobs that send and that ``decision`` may tell something else than the last one; those that ``come`` too.
 
         All of them unless both decisions keep paths by job and name levels by job.
@@ -28,8 +28,10 @@ class ToldAnew:
             return [name for name, each in running.items() if each.traffic.sends]
         told = _with_other_paths(before, decision) | {each.name for each in come}
         for one, other in (
-            (before.levels, decision.levels), (before.periods, decision.periods), (before.shifts, decision.shifts)
-        ):  # fmt: skip
+            (before.levels, decision.levels),
+            (before.periods, decision.periods),
+            (before.shifts, decision.shifts),
+        ):
             told |= {name for name, _ in one.items() ^ other.items()}
         return sorted(name for name in told if name in running and running[name].traffic.sends)
 

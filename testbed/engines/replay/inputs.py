@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from controller.schedulers.crux.intensity import profile
-from testbed.engines.replay.running_job import Builder, Request
+from testbed.engines.replay.running_job import Builder, ReplayRequest
 from topologies.clos import clos
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
@@ -30,9 +30,15 @@ def clos_of_the_paper(scale: int = 1) -> Fabric:
     """
     per_tor = HOSTS_PER_TOR * NICS * PORTS * PORT_RATE
     return clos(
-        hosts=TORS * HOSTS_PER_TOR * scale, gpus_per_host=GPUS, nics_per_host=NICS, ports_per_nic=PORTS,
-        tors=TORS * scale, aggregations=AGGREGATIONS, port_rate=PORT_RATE, fabric_rate=per_tor / AGGREGATIONS,
-    )  # fmt: skip
+        hosts=TORS * HOSTS_PER_TOR * scale,
+        gpus_per_host=GPUS,
+        nics_per_host=NICS,
+        ports_per_nic=PORTS,
+        tors=TORS * scale,
+        aggregations=AGGREGATIONS,
+        port_rate=PORT_RATE,
+        fabric_rate=per_tor / AGGREGATIONS,
+    )
 
 
 def double_sided_of_the_paper() -> Fabric:
@@ -46,11 +52,11 @@ def double_sided_of_the_paper() -> Fabric:
     return double_sided(hosts=DOUBLE_SIDED_HOSTS, fabric_rate=per_tor / 12, core_rate=6 * per_tor / 12 / 32)
 
 
-def requests_of(trace: Trace, seed: int) -> Iterator[Request]:
+def requests_of(trace: Trace, seed: int) -> Iterator[ReplayRequest]:
     """The jobs of ``trace`` in order of submission, each with a model: its own, or one drawn by ``seed``."""
     models = assign_models(trace, seed)
     for job in trace.jobs:
-        yield Request(
+        yield ReplayRequest(
             job.name, job.submit_s, job.duration_s, job.gpus, models[job.name], job.virtual_cluster, job.user
         )
 
@@ -58,13 +64,13 @@ def requests_of(trace: Trace, seed: int) -> Iterator[Request]:
 def builder(fabric: Fabric) -> Builder:
     """Return what makes a job of a request on its GPUs."""
 
-    def build(request: Request, gpus: tuple[str, ...]) -> Job:
+    def build(request: ReplayRequest, gpus: tuple[str, ...]) -> Job:
         return build_jobs([JobSpec(request.name, request.model, placement=gpus)], fabric)[0]
 
     return build
 
 
-def reference_times(fabric: Fabric) -> Callable[[Request], float]:
+def reference_times(fabric: Fabric) -> Callable[[ReplayRequest], float]:
     """Return request -> seconds of an iteration, alone, on GPUs that lie together."""
 
     @cache
@@ -75,7 +81,7 @@ def reference_times(fabric: Fabric) -> Callable[[Request], float]:
     return lambda request: iteration_s(request.model, min(request.gpus, len(fabric.gpus)))
 
 
-def stage_times(fabric: Fabric) -> Callable[[Request], tuple[float, float]]:
+def stage_times(fabric: Fabric) -> Callable[[ReplayRequest], tuple[float, float]]:
     """Return request -> seconds of compute and of communication of an iteration, on GPUs that lie together."""
 
     @cache

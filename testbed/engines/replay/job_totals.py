@@ -7,7 +7,7 @@ import numpy as np
 from testbed.fluid.maxmin import Floats
 
 
-class Columns:
+class JobTotals:
     """A row of ``width`` numbers for each job that has one."""
 
     def __init__(self, width: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from testbed.engines.replay.running_job import Request
+from testbed.engines.replay.running_job import ReplayRequest
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action
@@ -12,8 +12,8 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
 
-StageTimes = Callable[[Request], tuple[float, float]]
-"""Request -> seconds of compute and of communication of an iteration alone, for parts that ask."""
+StageTimes = Callable[[ReplayRequest], tuple[float, float]]
+"""ReplayRequest -> seconds of compute and of communication of an iteration alone, for parts that ask."""
 
 
 class ManagedPlacing:
@@ -23,16 +23,23 @@ class ManagedPlacing:
         self._ledger = Ledger(manager, fabric)
         self._stage_times = stage_times
 
-    def submitted(self, request: Request, now_s: float) -> bool:
+    def submitted(self, request: ReplayRequest, now_s: float) -> bool:
         """Take a job in, unless it could never start."""
         compute_s, communication_s = self._stage_times(request)
         return self._ledger.submit(
             Waiting(
-                request.name, request.gpus, request.submit_s, request.duration_s, remaining_s=request.duration_s,
-                compute_s=compute_s, communication_s=communication_s, virtual_cluster=request.virtual_cluster,
-                user=request.user, model=request.model,
+                request.name,
+                request.gpus,
+                request.submit_s,
+                request.duration_s,
+                remaining_s=request.duration_s,
+                compute_s=compute_s,
+                communication_s=communication_s,
+                virtual_cluster=request.virtual_cluster,
+                user=request.user,
+                model=request.model,
             )
-        )  # fmt: skip
+        )
 
     def ended(self, name: str, now_s: float) -> None:
         """Free a job's GPUs."""

@@ -27,15 +27,15 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
-from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.common.paths_by_job import paths_of
 from controller.schedulers.crux.path_index import FabricIndex
-from testbed.engines.replay.changed_jobs import ToldAnew
+from testbed.engines.replay.changed_jobs import ChangedJobs
 from testbed.engines.replay.gc_tuning import seldom_collected
-from testbed.engines.replay.job_totals import Columns
+from testbed.engines.replay.job_totals import JobTotals
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
-from testbed.engines.replay.running_job import COLUMNS, Builder, Request, RunningJob, contention_of
+from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.steady_state import Settled, settle
@@ -56,14 +56,14 @@ class Replay:
         fabric: Fabric,
         scheduler: Scheduler,
         placing: ManagedPlacing,
-        requests: Iterable[Request],
+        requests: Iterable[ReplayRequest],
         build: Builder,
         *,
         levels: int = 8,
         seed: int = 1,
         until_s: float = inf,
         jump: bool = True,
-        reference_s: Callable[[Request], float] | None = None,
+        reference_s: Callable[[ReplayRequest], float] | None = None,
     ) -> None:
         """``jump`` False steps through every iteration between two events instead of using long-run rates.
 
@@ -71,29 +71,29 @@ class Replay:
         long as they are where the job is placed first, alone.
         """
         self._fabric, self._scheduler, self._placing, self._build = fabric, scheduler, placing, build
-        self._coming: Iterator[Request] = iter(requests)
+        self._coming: Iterator[ReplayRequest] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
         self._reference_s = reference_s
         self._index = FabricIndex(fabric)
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
-        self._packed: list[RunningJob] = []
+        self._packed: list[ReplayedJob] = []
         self._classes = link_classes(self._index)
         self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
-        self._requests: dict[str, Request] = {}
-        self._running: dict[str, RunningJob] = {}
-        self._standing: dict[str, RunningJob] = {}
-        self._preempted: dict[str, RunningJob] = {}
+        self._requests: dict[str, ReplayRequest] = {}
+        self._running: dict[str, ReplayedJob] = {}
+        self._standing: dict[str, ReplayedJob] = {}
+        self._preempted: dict[str, ReplayedJob] = {}
         self._ends: list[tuple[float, int, str]] = []
         self._held_until_s: dict[str, float] = {}
         self._version = 0
-        self._users = LinkUsers()
+        self._users = LinkSharing()
         self._next = next(self._coming, None)
         self._decision = Decision()
-        self._told_anew = ToldAnew()
+        self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
         self._series = Series(BIN_S, COLUMNS)
-        self._columns = Columns(len(COLUMNS))
+        self._columns = JobTotals(len(COLUMNS))
         self.now_s = 0.0
 
     def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
@@ -168,7 +168,7 @@ class Replay:
 
     # Jobs go and come
 
-    def _end_jobs(self) -> list[RunningJob]:
+    def _end_jobs(self) -> list[ReplayedJob]:
         gone = []
         while self._ends and (self._stale(self._ends[0]) or self._ends[0][0] <= self.now_s):
             end = heapq.heappop(self._ends)
@@ -197,7 +197,7 @@ class Replay:
                 self._requests[self._next.name] = self._next
             self._next = next(self._coming, None)
 
-    def _resume_jobs(self) -> list[RunningJob]:
+    def _resume_jobs(self) -> list[ReplayedJob]:
         """Those that have stood long enough after a start or a move."""
         come = [running for running in self._standing.values() if running.stands_until_s <= self.now_s]
         for running in come:
@@ -205,7 +205,7 @@ class Replay:
             self._set_off(running)
         return come
 
-    def _set_off(self, running: RunningJob) -> None:
+    def _set_off(self, running: ReplayedJob) -> None:
         running.advance(self.now_s, 0.0)
         if self._by_steps and running.traffic.sends:
             sizes = {flow.id: flow.bytes for flow in running.traffic.job.flows}
@@ -217,7 +217,7 @@ class Replay:
         running.advance(self.now_s, running.rate)
         return running.remaining_s
 
-    def _carry_out_action(self, action: Action, come: list[RunningJob], gone: list[RunningJob]) -> None:
+    def _carry_out_action(self, action: Action, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
         match action:
             case Start():
                 before = self._preempted.pop(action.job, None)
@@ -234,7 +234,7 @@ class Replay:
             case _:
                 pass  # hosts come and go, jobs are sent back: nobody's progress changes
 
-    def _pack(self, action: Pack, come: list[RunningJob], gone: list[RunningJob]) -> None:
+    def _pack(self, action: Pack, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
         """Put those that are not on the GPUs yet there; from now on these compute for one at a time."""
         for name in action.jobs:
             running = self._running.get(name) or self._standing.get(name)
@@ -248,7 +248,7 @@ class Replay:
             packed.pack = self._gpu_number[action.gpus[0]]
             self._packed.append(packed)
 
-    def _taken_off(self, name: str, come: list[RunningJob], gone: list[RunningJob]) -> RunningJob:
+    def _taken_off(self, name: str, come: list[ReplayedJob], gone: list[ReplayedJob]) -> ReplayedJob:
         standing = self._standing.pop(name, None)
         running = standing or self._running.pop(name)
         self._forget(name)
@@ -260,7 +260,7 @@ class Replay:
         return running
 
     def _place(
-        self, name: str, gpus: tuple[str, ...], pause_s: float, before: RunningJob | None, come: list[RunningJob]
+        self, name: str, gpus: tuple[str, ...], pause_s: float, before: ReplayedJob | None, come: list[ReplayedJob]
     ) -> None:
         request = self._requests[name]
         traffic = Traffic(self._build(request, gpus), self._index, self._classes, self._seed)
@@ -268,7 +268,7 @@ class Replay:
         if before is None:
             iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
             left = request.duration_s / iteration_s * request.gpus / len(gpus)
-            running = RunningJob(request, traffic, fluid, left, self.now_s, self.now_s, self.now_s + pause_s)
+            running = ReplayedJob(request, traffic, fluid, left, self.now_s, self.now_s, self.now_s + pause_s)
         else:
             running = before.moved_to(traffic, fluid, self.now_s, pause_s)
         if pause_s > 0.0:
@@ -280,7 +280,7 @@ class Replay:
 
     # What follows
 
-    def _react(self, come: Sequence[RunningJob], gone: Sequence[RunningJob]) -> None:
+    def _react(self, come: Sequence[ReplayedJob], gone: Sequence[ReplayedJob]) -> None:
         """Decide if somebody who sends came or went; find new rates for those whom that touches."""
         touched = {running.name: None for running in (*come, *self._packed) if running.name in self._running}
         self._packed.clear()
@@ -299,7 +299,7 @@ class Replay:
             touched.update((n, None) for n in self._old_partners(touched))
         self._settle(touched)
 
-    def _uses(self, running: RunningJob) -> Collection[int]:
+    def _uses(self, running: ReplayedJob) -> Collection[int]:
         """What the job may share with others: its links and, if it is packed, its GPUs."""
         if running.pack < 0:
             return running.traffic.loads
@@ -309,7 +309,7 @@ class Replay:
         """Jobs that were in a group with one of ``touched``."""
         return [name for each in touched for name in self._running[each].group if name in self._running]
 
-    def _decide(self, running: RunningJob, arrived: bool) -> None:
+    def _decide(self, running: ReplayedJob, arrived: bool) -> None:
         began = time.perf_counter()
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
         steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
@@ -321,7 +321,7 @@ class Replay:
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began
 
-    def _obey(self, running: RunningJob) -> bool:
+    def _obey(self, running: ReplayedJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
         running.traffic.follow(paths_of(self._decision.paths, running.name))
         fluid = running.traffic.fluid(self._decision, self._levels)
@@ -364,7 +364,7 @@ class Replay:
         self._columns.put(running.name, running.columns(rate))
         self._expect_end(running)
 
-    def _expect_end(self, running: RunningJob) -> None:
+    def _expect_end(self, running: ReplayedJob) -> None:
         self._version += 1
         running.version = self._version
         if running.rate > 0.0:
@@ -381,9 +381,15 @@ class Replay:
         known = (*self._outcomes, *unfinished)
         outcomes = tuple(replace(each, waits=dict(self._placing.waits(each.name))) for each in known)
         return Replayed(
-            self._scheduler.name, len(self._fabric.gpus), self.now_s, self._totals,
-            outcomes, self._series, self._placing.waiting, len(on_gpus),
-        )  # fmt: skip
+            self._scheduler.name,
+            len(self._fabric.gpus),
+            self.now_s,
+            self._totals,
+            outcomes,
+            self._series,
+            self._placing.waiting,
+            len(on_gpus),
+        )
 
 
 def _event(job: str, arrived: bool, by_steps: bool) -> Event:

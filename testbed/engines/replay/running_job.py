@@ -17,9 +17,14 @@ from testbed.results.job_outcome import JobOutcome
 from workloads.job import Job
 
 COLUMNS: Final = (
-    "jobs", "allocated", "busy", "sharing_jobs", "sharing_gpus",
-    *(f"load {kind}" for kind in LINK_CLASSES), *(f"intensity {kind}" for kind in LINK_CLASSES),
-)  # fmt: skip
+    "jobs",
+    "allocated",
+    "busy",
+    "sharing_jobs",
+    "sharing_gpus",
+    *(f"load {kind}" for kind in LINK_CLASSES),
+    *(f"intensity {kind}" for kind in LINK_CLASSES),
+)
 """Of a series: running jobs; GPUs allocated (shared ones once) and computing; jobs that share a link or GPUs with
 another, and their GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes
 they carry."""
@@ -29,7 +34,7 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplayRequest:
     """A job of a trace: ``duration_s`` is what it takes alone, ``model`` a name of the catalogue."""
 
     name: str
@@ -41,12 +46,12 @@ class Request:
     user: str = ""
 
 
-Builder = Callable[[Request, tuple[str, ...]], Job]
+Builder = Callable[[ReplayRequest, tuple[str, ...]], Job]
 """Makes the job of a request on its GPUs."""
 
 
 @dataclass(eq=False)
-class RunningJob:
+class ReplayedJob:
     """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
 
     Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
@@ -55,7 +60,7 @@ class RunningJob:
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
 
-    request: Request
+    request: ReplayRequest
     traffic: Traffic
     fluid: Fluid
     left: float
@@ -106,14 +111,23 @@ class RunningJob:
         self.held_s += seconds
         self.since_s = then_s
 
-    def moved_to(self, traffic: Traffic, fluid: Fluid, now_s: float, pause_s: float) -> RunningJob:
+    def moved_to(self, traffic: Traffic, fluid: Fluid, now_s: float, pause_s: float) -> ReplayedJob:
         """Return the job on other GPUs, after ``pause_s``. What is left is divided over them: weak scaling."""
         gpus = len(traffic.job.gpus)
-        return RunningJob(
-            self.request, traffic, fluid, self.left * self.gpus / gpus, self.start_s, now_s, now_s + pause_s,
-            busy_gpu_s=self.busy_gpu_s, held_gpu_s=self.held_gpu_s, held_s=self.held_s, preemptions=self.preemptions,
+        return ReplayedJob(
+            self.request,
+            traffic,
+            fluid,
+            self.left * self.gpus / gpus,
+            self.start_s,
+            now_s,
+            now_s + pause_s,
+            busy_gpu_s=self.busy_gpu_s,
+            held_gpu_s=self.held_gpu_s,
+            held_s=self.held_s,
+            preemptions=self.preemptions,
             moves=self.moves,
-        )  # fmt: skip
+        )
 
     def columns(self, rate: float) -> Floats:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
@@ -128,12 +142,21 @@ class RunningJob:
     def outcome(self, end_s: float | None) -> JobOutcome:
         """What is to be said of it at its end, or at that of the replay."""
         return JobOutcome(
-            self.name, self.request.gpus, self.request.submit_s, self.start_s, end_s, self.request.duration_s,
-            self.busy_gpu_s, self.held_gpu_s, self.held_s, self.preemptions, self.moves,
-        )  # fmt: skip
+            self.name,
+            self.request.gpus,
+            self.request.submit_s,
+            self.start_s,
+            end_s,
+            self.request.duration_s,
+            self.busy_gpu_s,
+            self.held_gpu_s,
+            self.held_s,
+            self.preemptions,
+            self.moves,
+        )
 
 
-def contention_of(running: Sequence[RunningJob]) -> Contention:
+def contention_of(running: Sequence[ReplayedJob]) -> Contention:
     """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
     fluids = tuple(each.fluid for each in running)
     kept = running[0].contention

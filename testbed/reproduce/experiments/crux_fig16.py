@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings, each_case
+from testbed.reproduce.experiment import Column, PaperRow, Settings, each_case
 from testbed.reproduce.forms import fine_percent
 
 SUMMARY: Final = "each mechanism of Crux against the optimum of small generated cases"
@@ -51,13 +51,13 @@ COLUMNS: Final = (
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row per mechanism and scheduler; shares of 1."""
     from testbed.reproduce.fig16.scoring import scores, summarise
 
     cases = each_case(scores, settings, progress)
     return [
-        Row(
+        PaperRow(
             label,
             {"performance": PAPER[label]} if label in PAPER else {},
             summarise([case[label] for case in cases]),

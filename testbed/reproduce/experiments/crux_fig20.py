@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures.rows import COLUMNS as COLUMNS
 
 SUMMARY: Final = "GPT, BERT and ResNet on all 96 GPUs of the testbed, contending in the network"
@@ -15,7 +15,7 @@ CASES: Final = 0
 SEEDS: Final = 3
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row per group of bars; utilisations are shares of 1."""
     from testbed.reproduce.figures.figure import reproduce
 

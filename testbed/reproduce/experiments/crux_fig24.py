@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "utilisation over time and what link classes carry, six schedulers on Clos"
@@ -22,7 +22,7 @@ COLUMNS: Final = tuple(
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return the rows; a synthetic trace unless ``settings.trace`` names one."""
     from testbed.reproduce.traces.figures import figure_24
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "placements None, Muri and HiveD without and with Crux"
@@ -26,7 +26,7 @@ COLUMNS: Final = (
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return the rows; a synthetic trace unless ``settings.trace`` names one."""
     from testbed.reproduce.traces.figures import figure_25
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 
 SUMMARY: Final = "job sizes, concurrency and shared links of the trace"
 SOURCE: Final = "Cao et al., SIGCOMM 2024, section 2.2, figures 4 to 6"
@@ -20,7 +20,7 @@ COLUMNS: Final = (
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return the rows; a synthetic trace unless ``settings.trace`` names one."""
     from testbed.reproduce.traces.figures import figures_4_to_6
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import change
 
 SUMMARY: Final = "GPT on 64 GPUs with and without BERT on 16 under the same two ToRs, under ECMP"
@@ -29,7 +29,7 @@ COLUMNS: Final = (
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return relative changes over the hash seeds, measured and by the fluid model; then the model's sensitivity."""
     from testbed.reproduce.figures.motivation import reproduce
 

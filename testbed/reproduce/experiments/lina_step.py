@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import thousandths, times
 
 SUMMARY: Final = "a mixture of experts: all-to-alls before gradients, against sharing evenly"
@@ -25,7 +25,7 @@ COLUMNS: Final = (
 """Steps with gradients after all all-to-alls, beside them at one level, and behind them at a lower one."""
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row per size of the gradients: as in the catalogue, in 32 bits, and in 4."""
     from testbed.reproduce.managers.lina import reproduce
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import percent, times, whole
 
 SUMMARY: Final = "loans from inference and elastic jobs: queueing and completion times against a cluster without"
@@ -29,7 +29,7 @@ COLUMNS: Final = (
 """Times against the baseline, larger is better; then seconds here."""
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return the rows of the table on a synthetic trace, or on ``settings.trace``."""
     from testbed.reproduce.managers.lyra import reproduce
 

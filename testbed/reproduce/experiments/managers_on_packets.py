@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import percent, tenths, whole
 
 SUMMARY: Final = "every cluster manager on packets: fifteen jobs that come to 32 GPUs"
@@ -31,7 +31,7 @@ COLUMNS: Final = (
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row per manager, under Crux; ``--row NAME`` takes some. ``..._flow``: the flow engine's."""
     from testbed.reproduce.managers.packets import reproduce
 

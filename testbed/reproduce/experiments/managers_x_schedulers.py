@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import hours, percent
 from workloads.managers.catalogue import MANAGERS
 
@@ -32,7 +32,7 @@ COLUMNS: Final = (
 """Utilisation of allocated GPUs under each scheduler; what follows is with the last one, Crux."""
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row per manager; a synthetic trace unless ``settings.trace`` names one. Draws a heat map."""
     from testbed.reproduce.traces.managers import managers_by_schedulers
 

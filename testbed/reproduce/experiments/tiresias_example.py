@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from topologies.clos import clos
 from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
@@ -24,7 +24,7 @@ POLICIES: Final[Mapping[str, tuple[str, Mapping[str, Any], tuple[float, float, f
     "2D-Gittins": ("tiresias", {"limits": [4.0], "services": [4.0, 8.0, 12.0], "promote": 0}, (2, 12, 16)),
     "2D-LAS, slices of 1 s": ("tiresias", {"limits": [], "slice_s": 1.0, "promote": 0}, (5, 14, 16)),
 }
-"""Row -> policy, options, and when the three jobs end in the paper."""
+"""PaperRow -> policy, options, and when the three jobs end in the paper."""
 
 COLUMNS: Final = tuple(
     Column(key, f"{key} paper" if paper else "here", lambda value: f"{value:.2f}", paper=paper)
@@ -33,11 +33,9 @@ COLUMNS: Final = tuple(
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row per policy: seconds at which each job ends, and their mean."""
-    fabric = clos(
-        hosts=1, gpus_per_host=2, nics_per_host=1, tors=1, aggregations=1, port_rate=100e9, fabric_rate=100e9
-    )  # fmt: skip
+    fabric = clos(hosts=1, gpus_per_host=2, nics_per_host=1, tors=1, aggregations=1, port_rate=100e9, fabric_rate=100e9)
     rows = []
     for label, (policy, options, paper) in POLICIES.items():
         jobs = [Waiting(name, gpus, 0.0, s, remaining_s=s) for name, (gpus, s) in JOBS.items()]
@@ -45,6 +43,6 @@ def run(settings: Settings, progress: Progress) -> Sequence[Row]:
         here = {each.name: each.end_s for each in played}
         printed = dict(zip(JOBS, paper, strict=True))
         rows.append(
-            Row(label, {**printed, "mean": fmean(printed.values())}, {**here, "mean": fmean(here.values())}, "")
+            PaperRow(label, {**printed, "mean": fmean(printed.values())}, {**here, "mean": fmean(here.values())}, "")
         )
     return rows

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Column, Row, Settings
+from testbed.reproduce.experiment import Column, PaperRow, Settings
 from testbed.reproduce.forms import percent
 
 SUMMARY: Final = "the flow engine against the emulation: every bundled scenario, every scheduler"
@@ -23,7 +23,7 @@ COLUMNS: Final = (
 )
 
 
-def run(settings: Settings, progress: Progress) -> Sequence[Row]:
+def run(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return a row for each scenario and scheduler; ``--row SCENARIO`` or ``SCENARIO/SCHEDULER`` takes some."""
     from testbed.reproduce.twin.comparing import reproduce
 

@@ -35,7 +35,7 @@ from random import Random
 from typing import Final
 
 from testbed.fluid.periodic import PeriodicJob
-from testbed.reproduce.fig16.optimum import Choice
+from testbed.reproduce.fig16.optimum import PathChoices
 from topologies.clos import clos
 from topologies.fabric import Fabric, Path
 from workloads.analysis import bottleneck_time, bytes_by_link
@@ -78,7 +78,7 @@ class Case:
             for flow, path in _paths(job, self.fabric, aggregation)
         }
 
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[PathChoices, ...]:
         """The jobs as periodic fluids, with the loads of each candidate path."""
         return tuple(_choice(job, self.fabric) for job in self.jobs)
 
@@ -100,9 +100,17 @@ def generate(seed: int, index: int) -> Case:
 @lru_cache(maxsize=64)
 def _fabric(tors: int, hosts_per_tor: int) -> Fabric:
     return clos(
-        hosts=tors * hosts_per_tor, gpus_per_host=GPUS_PER_HOST, nics_per_host=4, ports_per_nic=2, tors=tors,
-        aggregations=AGGREGATIONS, port_rate=100e9, fabric_rate=100e9, parallel_links=2, bonded=True,
-    )  # fmt: skip
+        hosts=tors * hosts_per_tor,
+        gpus_per_host=GPUS_PER_HOST,
+        nics_per_host=4,
+        ports_per_nic=2,
+        tors=tors,
+        aggregations=AGGREGATIONS,
+        port_rate=100e9,
+        fabric_rate=100e9,
+        parallel_links=2,
+        bonded=True,
+    )
 
 
 def _placements(fabric: Fabric, tors: int, random: Random) -> list[tuple[str, ...]] | None:
@@ -148,9 +156,15 @@ def _spec(name: str, placement: tuple[str, ...], random: Random) -> tuple[JobSpe
     overlap = random.uniform(0.0, MOST_OVERLAP)
     wanted_s = exposed_communication(compute_s, overlap, random.uniform(*UTILIZATION))
     spec = JobSpec(
-        name, _MODEL, placement=placement, compute_s=compute_s, overlap=overlap,
-        flops=compute_s * TRANSFORMER_FLOPS, communication_bytes=_TRIAL_BYTES, collective="hierarchical",
-    )  # fmt: skip
+        name,
+        _MODEL,
+        placement=placement,
+        compute_s=compute_s,
+        overlap=overlap,
+        flops=compute_s * TRANSFORMER_FLOPS,
+        communication_bytes=_TRIAL_BYTES,
+        collective="hierarchical",
+    )
     return spec, wanted_s
 
 
@@ -158,9 +172,15 @@ def _sized(spec: JobSpec, trial: Job, fabric: Fabric, wanted_s: float) -> JobSpe
     """``spec`` with the bytes that take ``wanted_s`` on the job's path."""
     took_s = max(_loads(trial, fabric, 0).values())
     return JobSpec(
-        spec.name, spec.model, placement=spec.placement, compute_s=spec.compute_s, overlap=spec.overlap,
-        flops=spec.flops, communication_bytes=_TRIAL_BYTES * wanted_s / took_s, collective=spec.collective,
-    )  # fmt: skip
+        spec.name,
+        spec.model,
+        placement=spec.placement,
+        compute_s=spec.compute_s,
+        overlap=spec.overlap,
+        flops=spec.flops,
+        communication_bytes=_TRIAL_BYTES * wanted_s / took_s,
+        collective=spec.collective,
+    )
 
 
 def _paths(job: Job, fabric: Fabric, aggregation: int) -> list[tuple[Flow, Path]]:
@@ -179,8 +199,8 @@ def _loads(job: Job, fabric: Fabric, aggregation: int) -> dict[str, float]:
     return {link: bottleneck_time({link: size}, fabric) for link, size in sizes.items()}
 
 
-def _choice(job: Job, fabric: Fabric) -> Choice:
+def _choice(job: Job, fabric: Fabric) -> PathChoices:
     hidden_s = sum(phase.overlap * phase.compute_s for phase in job.phases)
     lead_s = max(0.0, job.compute_s - hidden_s)
     candidates = tuple(_loads(job, fabric, aggregation) for aggregation in range(AGGREGATIONS))
-    return Choice(PeriodicJob(job.compute_s, lead_s, {}, float(len(job.gpus))), candidates)
+    return PathChoices(PeriodicJob(job.compute_s, lead_s, {}, float(len(job.gpus))), candidates)

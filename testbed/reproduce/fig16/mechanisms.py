@@ -12,13 +12,13 @@ from controller.schedulers.sincronia import bssi, sincronia_order
 from controller.schedulers.taccl_star import taccl_star_order
 from controller.schedulers.varys import even_levels, sebf_order
 from testbed.reproduce.fig16.cases import LEVELS, Case
-from testbed.reproduce.fig16.optimum import Choice
+from testbed.reproduce.fig16.optimum import PathChoices
 
 Paths = tuple[int, ...]
 """Aggregation switch of each job."""
 
 
-def crux_paths(case: Case, choices: Sequence[Choice]) -> Paths:
+def crux_paths(case: Case, choices: Sequence[PathChoices]) -> Paths:
     """Crux section 4.1: the most intensive job first, the least loaded path, load in bytes per second."""
     alone = [profile(job, case.fabric) for job in case.jobs]
     order = sorted(range(len(alone)), key=lambda index: (-alone[index].intensity, alone[index].job))
@@ -33,7 +33,7 @@ def crux_paths(case: Case, choices: Sequence[Choice]) -> Paths:
     return tuple(chosen)
 
 
-def taccl_star_paths(choices: Sequence[Choice]) -> Paths:
+def taccl_star_paths(choices: Sequence[PathChoices]) -> Paths:
     """TACCL*: in order of arrival, the path whose worst link needs the fewest seconds for all bytes on it."""
     load: dict[str, float] = {}
     chosen = []
@@ -45,7 +45,7 @@ def taccl_star_paths(choices: Sequence[Choice]) -> Paths:
     return tuple(chosen)
 
 
-def orders(case: Case, choices: Sequence[Choice], paths: Paths) -> dict[str, tuple[int, ...]]:
+def orders(case: Case, choices: Sequence[PathChoices], paths: Paths) -> dict[str, tuple[int, ...]]:
     """Scheduler -> jobs (indices) in its order of priority on ``paths``, highest first."""
     used = case.paths(paths)
     loads = {job.name: choice.candidates[path] for job, choice, path in zip(case.jobs, choices, paths, strict=True)}

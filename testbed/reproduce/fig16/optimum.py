@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
 
-from testbed.fluid.periodic import Outcome, PeriodicJob, simulate
+from testbed.fluid.periodic import PeriodicJob, PeriodicOutcome, simulate
 
 Loads = Mapping[str, float]
 """Link -> seconds it needs for a job's bytes of one iteration."""
@@ -26,7 +26,7 @@ _Columns = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class PathChoices:
     """A job and the loads of each of its candidate paths; ``loads`` of ``pattern`` are not used."""
 
     pattern: PeriodicJob
@@ -56,7 +56,7 @@ class Yardstick:
     enumeration is returned.
     """
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, choices: Sequence[PathChoices]) -> None:
         self._choices = tuple(choices)
         self._gpus = sum(choice.pattern.gpus for choice in choices)
         self._placed: dict[tuple[int, ...], tuple[_Component, ...]] = {}
@@ -72,7 +72,7 @@ class Yardstick:
         """Return GPU utilisation of all jobs on ``paths`` at ``levels``."""
         return sum(self._busy_gpus(part, paths, levels) for part in self._components(paths)) / self._gpus
 
-    def outcome(self, paths: Sequence[int], levels: Sequence[int]) -> Outcome:
+    def outcome(self, paths: Sequence[int], levels: Sequence[int]) -> PeriodicOutcome:
         """Return what all jobs do in one simulation of them together."""
         return simulate([choice.on(path) for choice, path in zip(self._choices, paths, strict=True)], levels)
 

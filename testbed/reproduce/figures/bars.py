@@ -42,7 +42,11 @@ FIGURES: Final[Mapping[str, tuple[Bar, ...]]] = MappingProxyType(
         ),
         "crux-fig20": (
             Bar(
-                "crux-fig20", "GPT-48 + 2 BERT-16 + 2 ResNet-8", 0.655, 0.785, 0.82,
+                "crux-fig20",
+                "GPT-48 + 2 BERT-16 + 2 ResNet-8",
+                0.655,
+                0.785,
+                0.82,
                 {"gpt": -0.189, "bert": -0.15, "resnet": 0.02},
             ),
         ),
@@ -57,7 +61,7 @@ FIGURES: Final[Mapping[str, tuple[Bar, ...]]] = MappingProxyType(
             Bar("crux-fig22-24", "ResNet-8 + BERT-24", 0.541, 0.687, 0.72, {"resnet": 0.02, "bert": -0.28}),
         ),
     }
-)  # fmt: skip
+)
 
 
 def chosen(figure: str, only: tuple[str, ...]) -> tuple[Bar, ...]:

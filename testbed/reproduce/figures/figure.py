@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures import plot
 from testbed.reproduce.figures.bars import chosen
 from testbed.reproduce.figures.rows import row, tasks
 from testbed.reproduce.figures.runs import Execute, Runs, emulate
 
 
-def reproduce(name: str, settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+def reproduce(name: str, settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
     """Return the rows of figure ``name``, in the order of the paper; the plot goes to ``settings.out``."""
     bars = chosen(name, settings.only)
     seeds = range(settings.seed, settings.seed + settings.seeds)

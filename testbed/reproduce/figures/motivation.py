@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from testbed.api import prepare
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures import plot
 from testbed.reproduce.figures.prediction import overall, predict
 from testbed.reproduce.figures.rows import not_ok, status
@@ -58,7 +58,7 @@ class Pair:
         }
 
 
-def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
     """Return the paper's four changes beside those found, then the fluid model's for other uplinks and volumes."""
     seeds = range(settings.seed, settings.seed + settings.seeds)
     wanted = [Task(NAME, treatment, seed) for seed in seeds for treatment in (ECMP, ECMP_ALONE)]
@@ -67,7 +67,7 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     progress.phase("fluid model")
     fluid = [_expected(seed) for seed in seeds]
     rows = [_row(label, measured, fluid) for label in PAPER]
-    rows[0] = Row(rows[0].label, rows[0].paper, rows[0].here, not_ok(wanted, found), status(found.values()))
+    rows[0] = PaperRow(rows[0].label, rows[0].paper, rows[0].here, not_ok(wanted, found), status(found.values()))
     if measured:
         values = [pair.changes["GPT iteration"] for pair in measured]
         plot.write(plot.slow_downs(values, PAPER["GPT iteration"]["change"]), settings.out, NAME)
@@ -100,14 +100,14 @@ def _expected(seed: int, *overrides: str) -> Pair:
     return Pair(predict(both[0]), predict(both[1]), gpus)
 
 
-def _row(label: str, measured: Sequence[Pair], fluid: Sequence[Pair]) -> Row:
+def _row(label: str, measured: Sequence[Pair], fluid: Sequence[Pair]) -> PaperRow:
     here = _spread([pair.changes[label] for pair in measured]) if measured else {}
     if measured and "alone_s" in PAPER[label]:
         here |= {
             "alone_s": fmean(pair.alone_s for pair in measured),
             "with_s": fmean(pair.beside_s for pair in measured),
         }
-    return Row(label, PAPER[label], here | _fluid([pair.changes[label] for pair in fluid]))
+    return PaperRow(label, PAPER[label], here | _fluid([pair.changes[label] for pair in fluid]))
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
@@ -119,7 +119,7 @@ def _fluid(values: Sequence[float]) -> dict[str, float]:
     return {f"fluid_{key}": value for key, value in _spread(values).items()}
 
 
-def _sensitivity(seeds: Sequence[int]) -> list[Row]:
+def _sensitivity(seeds: Sequence[int]) -> list[PaperRow]:
     rows = [_tried(f"GPT iteration, {count} uplinks", seeds, f"fabric.aggregations={count // 2}") for count in UPLINKS]
     gpt, (hosts, nics) = CALIBRATED["crux-gpt"], LAYOUTS[NAME]["gpt"]
     for share in SHARES:
@@ -129,6 +129,6 @@ def _sensitivity(seeds: Sequence[int]) -> list[Row]:
     return rows
 
 
-def _tried(label: str, seeds: Sequence[int], override: str) -> Row:
+def _tried(label: str, seeds: Sequence[int], override: str) -> PaperRow:
     values = [_expected(seed, override).changes["GPT iteration"] for seed in seeds]
-    return Row(label, {}, _fluid(values), "")
+    return PaperRow(label, {}, _fluid(values), "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from testbed.report.plots import svg
 from testbed.report.style import figure
-from testbed.reproduce.experiment import Row
+from testbed.reproduce.experiment import PaperRow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ WIDTH: Final = 0.13
 _HEAD: Final = '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
 
 
-def bars(title: str, rows: Sequence[Row]) -> Figure:
+def bars(title: str, rows: Sequence[PaperRow]) -> Figure:
     """A group per row; for each of its three cases the paper's bar (hatched), ours, and the spread over seeds."""
     plot = figure(2.2 + 2.0 * len(rows), 3.4)
     axes = plot.add_subplot()

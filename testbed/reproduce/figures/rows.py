@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK
-from testbed.reproduce.experiment import Column, Row
+from testbed.reproduce.experiment import Column, PaperRow
 from testbed.reproduce.figures.bars import Bar
 from testbed.reproduce.figures.prediction import overall, predict
 from testbed.reproduce.figures.runs import CRUX, ECMP, IDEAL, Found, Task
@@ -61,7 +61,7 @@ def jct_changes(before: Entry, after: Entry) -> dict[str, float]:
     return {name: fmean(values) for name, values in found.items()}
 
 
-def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, Found]) -> Row:
+def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, Found]) -> PaperRow:
     """Return the row of ``bar``: means over the seeds that came to an end, spread as standard deviation."""
     here: dict[str, float] = {}
     for name, key in KEYS.items():
@@ -69,7 +69,7 @@ def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, Found]) -> Row:
         values = [utilization(entry) for entry in entries if entry]
         here |= _mean_and_spread(key, values) | {f"{key}_fluid": expected(wanted, name)}
     here |= _pairs(wanted, found)
-    return Row(bar.label, bar.paper, here, _note(bar, here, wanted, found), status(found[task] for task in wanted))
+    return PaperRow(bar.label, bar.paper, here, _note(bar, here, wanted, found), status(found[task] for task in wanted))
 
 
 def expected(wanted: Sequence[Task], treatment: str) -> float:

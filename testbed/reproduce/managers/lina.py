@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures.rows import not_ok, status
 from testbed.reproduce.figures.runs import Execute, Found, Runs, Task, Treatment, emulate
 
 SCENARIO: Final = "lina.yaml"
 PAPER: Final = 1.73
 BITS: Final[Mapping[str, int]] = MappingProxyType({"gradients in 16 bits": 16, "in 32 bits": 32, "in 4 bits": 4})
-"""Row -> bits of a gradient element: how much goes on beside the all-to-alls."""
+"""PaperRow -> bits of a gradient element: how much goes on beside the all-to-alls."""
 Entry = Mapping[str, Any]
 
 
@@ -30,7 +30,7 @@ def treatments(bits: int) -> dict[str, Treatment]:
     }
 
 
-def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
     """Return a row per size of the gradients, means over the seeds."""
     if settings.only:
         raise BadInputError(f"--row {settings.only[0]}: lina-step makes all its rows, expected no --row")
@@ -44,14 +44,14 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     return [_row(label, row, found) for label, row in wanted.items()]
 
 
-def _row(label: str, wanted: Mapping[str, Sequence[Task]], found: Mapping[Task, Found]) -> Row:
+def _row(label: str, wanted: Mapping[str, Sequence[Task]], found: Mapping[Task, Found]) -> PaperRow:
     tasks = [task for each in wanted.values() for task in each]
     entries = {key: [entry for task in each if (entry := found[task].entry)] for key, each in wanted.items()}
     here = {key: fmean(_step_s(entry) for entry in each) for key, each in entries.items() if each}
     if "evenly_s" in here and "first_s" in here:
         here["faster"] = here["evenly_s"] / here["first_s"]
     paper = {"faster": PAPER} if label == next(iter(BITS)) else {}
-    return Row(label, paper, here, not_ok(tasks, found), status(found[task] for task in tasks))
+    return PaperRow(label, paper, here, not_ok(tasks, found), status(found[task] for task in tasks))
 
 
 def _step_s(entry: Entry) -> float:

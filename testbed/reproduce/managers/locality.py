@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures.rows import not_ok, status
 from testbed.reproduce.figures.runs import ECMP, Execute, Runs, Task, emulate
 
@@ -26,7 +26,7 @@ UTILIZATION: Final[Mapping[str, tuple[str, float | None]]] = MappingProxyType(
         "16 GPUs on 8 servers, four jobs": ("crowd", None),
     }
 )
-"""Row -> job of the scenario (or the beginning of several jobs' names), and what Philly reports."""
+"""PaperRow -> job of the scenario (or the beginning of several jobs' names), and what Philly reports."""
 SLOWEST_SPLIT: Final = 7.0
 """Philly: jobs split (3, 1) that share the network are up to so many times slower."""
 MODELS: Final[Mapping[str, str]] = MappingProxyType(
@@ -47,7 +47,7 @@ STEPS: Final[Mapping[str, tuple[float, float, float]]] = MappingProxyType(
 Entry = Mapping[str, Any]
 
 
-def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
     """Return the rows of the three scenarios; those of a run that failed say so."""
     if settings.only:
         raise BadInputError(f"--row {settings.only[0]}: philly-locality makes all its rows, expected no --row")
@@ -55,11 +55,11 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     wanted = {name: [Task(name, ECMP, seed) for seed in seeds] for name in (SERVERS, SPLIT, SPREAD)}
     every = [task for tasks in wanted.values() for task in tasks]
     found = Runs(settings.out, redo=settings.redo, execute=execute).all(every, progress)
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     for name, make in ((SERVERS, _servers), (SPLIT, _split), (SPREAD, _spread)):
         entries = [entry for task in wanted[name] if (entry := found[task].entry)]
         note, bad = not_ok(wanted[name], found), status(found[task] for task in wanted[name])
-        rows += [Row(label, paper, here, note, bad) for label, paper, here in make(entries)]
+        rows += [PaperRow(label, paper, here, note, bad) for label, paper, here in make(entries)]
     return rows
 
 

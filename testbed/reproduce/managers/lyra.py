@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.results.job_outcome import JobOutcome
 from topologies.clos import clos
 from topologies.fabric import Fabric
@@ -69,10 +69,10 @@ PAPER: Final = MappingProxyType(
 )
 
 
-def reproduce(settings: Settings, progress: Progress) -> Sequence[Row]:
+def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Return the rows, means of the jobs that ended. "Advanced" needs GPUs of several speeds: not modelled."""
     trace = _trace(settings)
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     base: dict[str, float] = {}
     for place, (label, variant) in enumerate(VARIANTS.items(), 1):
         progress.phase(f"{label}, {place} of {len(VARIANTS)}")
@@ -80,8 +80,8 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[Row]:
         base = base or found
         means = {what: found[f"{what}_mean_s"] for what in ("jct", "queue")}
         times = {f"{w}_times": base[f"{w}_mean_s"] / mean for w, mean in means.items() if mean > NOTHING_S}
-        rows.append(Row(label, PAPER.get(label, {}), {**times, **found}, ""))
-    rows.insert(-1, Row("Advanced", PAPER["Advanced"], {}, "GPUs of several speeds are not modelled"))
+        rows.append(PaperRow(label, PAPER.get(label, {}), {**times, **found}, ""))
+    rows.insert(-1, PaperRow("Advanced", PAPER["Advanced"], {}, "GPUs of several speeds are not modelled"))
     return rows
 
 
@@ -89,9 +89,7 @@ def _trace(settings: Settings) -> Trace:
     days = DAYS if settings.days is None else settings.days
     if settings.trace is not None:
         return window(read_trace(settings.trace), 0.0, days * 86400.0)
-    return window(
-        lingjun_like(settings.seed, GPUS, JOBS, DAYS, gpu_share=1.0, keep_peaks=False), 0.0, days * 86400.0
-    )
+    return window(lingjun_like(settings.seed, GPUS, JOBS, DAYS, gpu_share=1.0, keep_peaks=False), 0.0, days * 86400.0)
 
 
 def play(trace: Trace, variant: Variant, seed: int) -> tuple[JobOutcome, ...]:
@@ -106,9 +104,14 @@ def play(trace: Trace, variant: Variant, seed: int) -> tuple[JobOutcome, ...]:
 def cluster() -> Fabric:
     """Return all hosts, those of inference last."""
     return clos(
-        hosts=TRAINING + INFERENCE, gpus_per_host=GPUS_PER_HOST, nics_per_host=4, tors=1, aggregations=1,
-        port_rate=100e9, fabric_rate=100e9,
-    )  # fmt: skip
+        hosts=TRAINING + INFERENCE,
+        gpus_per_host=GPUS_PER_HOST,
+        nics_per_host=4,
+        tors=1,
+        aggregations=1,
+        port_rate=100e9,
+        fabric_rate=100e9,
+    )
 
 
 def manager_of(variant: Variant, fabric: Fabric) -> Manager:
@@ -144,7 +147,13 @@ def _outcome(played: Played, job: Waiting) -> JobOutcome:
     start = None if played.start_s == inf else played.start_s
     end = None if played.end_s == inf else played.end_s
     return JobOutcome(
-        job.name, job.gpus, job.submit_s, start, end, job.duration_s or 0.0, held_s=played.held_s,
-        preemptions=played.preemptions, moves=played.moves,
-    )  # fmt: skip
-
+        job.name,
+        job.gpus,
+        job.submit_s,
+        start,
+        end,
+        job.duration_s or 0.0,
+        held_s=played.held_s,
+        preemptions=played.preemptions,
+        moves=played.moves,
+    )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from testbed.api import run_scenario
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures.rows import not_ok, status
 from testbed.reproduce.figures.runs import Execute, Runs, Task, Treatment, emulate
 from workloads.managers.catalogue import MANAGERS
@@ -32,8 +32,15 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Options for jobs of seconds; the defaults are those of jobs that run for hours."""
 SHOWN: Final = (
-    "jct_mean_s", "jct_p95_s", "queue_mean_s", "makespan_s", "allocated", "preemptions", "moves", "hosts_per_job",
-)  # fmt: skip
+    "jct_mean_s",
+    "jct_p95_s",
+    "queue_mean_s",
+    "makespan_s",
+    "allocated",
+    "preemptions",
+    "moves",
+    "hosts_per_job",
+)
 
 
 WAITS_FOR_EVER: Final = ("kubernetes",)
@@ -47,7 +54,7 @@ def treatment(manager: str) -> Treatment:
     return Treatment(f"crux-{manager}", "crux", (f"manager={{name: {manager}{options}}}", *limit))
 
 
-def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
     """Return a row per manager of ``settings.only``, or per manager."""
     unknown = [name for name in settings.only if name not in MANAGERS]
     if unknown:
@@ -57,13 +64,13 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     wanted = {name: [Task(SCENARIO, treatment(name), seed) for seed in seeds] for name in names}
     every = [task for tasks in wanted.values() for task in tasks]
     found = Runs(settings.out, redo=settings.redo, execute=execute).all(every, progress)
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     progress.phase("flow engine", len(names))
     for place, (name, tasks) in enumerate(wanted.items(), 1):
         measured = _means([_numbers(entry) for task in tasks if (entry := found[task].entry)])
         expected = _means([_numbers(_computed(task)) for task in tasks])
         here = {**measured, **{f"{key}_flow": value for key, value in expected.items()}}
-        rows.append(Row(name, {}, here, not_ok(tasks, found), status(found[task] for task in tasks)))
+        rows.append(PaperRow(name, {}, here, not_ok(tasks, found), status(found[task] for task in tasks)))
         progress.advance_to(place)
     return rows
 

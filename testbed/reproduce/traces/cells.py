@@ -101,9 +101,16 @@ def replayed(cell: Cell, tell: Tell | None = None) -> Replayed:
     placing = ManagedPlacing(named_manager(cell.manager, cell.seed), fabric, stage_times(fabric))
     requests = requests_of(trace, cell.seed)
     replay = Replay(
-        fabric, create(cell.scheduler, {}, cell.seed), placing, requests, builder(fabric), seed=cell.seed,
-        until_s=until_s, jump=cell.jump, reference_s=reference_times(fabric) if cell.reference else None,
-    )  # fmt: skip
+        fabric,
+        create(cell.scheduler, {}, cell.seed),
+        placing,
+        requests,
+        builder(fabric),
+        seed=cell.seed,
+        until_s=until_s,
+        jump=cell.jump,
+        reference_s=reference_times(fabric) if cell.reference else None,
+    )
     return replay.run(None if tell is None else lambda now_s: tell(now_s / until_s))
 
 
@@ -115,18 +122,29 @@ def result_of(cell: Cell, tell: Tell | None = None) -> Result:
     means = done.series.means()
     jobs, allocated = means[:, 0], means[:, 1]
     return {
-        "gpu_utilization": done.gpu_utilization, "time_mean": done.time_mean, "busy_share": done.busy_share,
-        "jobs": len(done.jobs) + done.waiting, "finished": len(ended), "running": done.running,
-        "waiting": done.waiting, "mean_jct_s": fmean(job.jct_s or 0.0 for job in ended) if ended else 0.0,
+        "gpu_utilization": done.gpu_utilization,
+        "time_mean": done.time_mean,
+        "busy_share": done.busy_share,
+        "jobs": len(done.jobs) + done.waiting,
+        "finished": len(ended),
+        "running": done.running,
+        "waiting": done.waiting,
+        "mean_jct_s": fmean(job.jct_s or 0.0 for job in ended) if ended else 0.0,
         "mean_stretch": fmean(_stretch(job.end_s, job.start_s, job.alone_s) for job in ended) if ended else 1.0,
-        "mean_jobs": float(jobs.mean()), "mean_gpus": float(allocated.mean()), "gpus": done.gpus,
-        "sharing_jobs": _mean_share(means[:, 3], jobs), "sharing_gpus": _mean_share(means[:, 4], allocated),
+        "mean_jobs": float(jobs.mean()),
+        "mean_gpus": float(allocated.mean()),
+        "gpus": done.gpus,
+        "sharing_jobs": _mean_share(means[:, 3], jobs),
+        "sharing_gpus": _mean_share(means[:, 4], allocated),
         "manager": manager_metrics(done),
-        "decisions": done.totals.decisions, "decision_s": done.totals.decision_s,
+        "decisions": done.totals.decisions,
+        "decision_s": done.totals.decision_s,
         "cpu_s": time.process_time() - began,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-        "bin_s": done.series.bin_s, "columns": list(done.series.columns), "series": means.round(6).tolist(),
-    }  # fmt: skip
+        "bin_s": done.series.bin_s,
+        "columns": list(done.series.columns),
+        "series": means.round(6).tolist(),
+    }
 
 
 def _stretch(end_s: float | None, start_s: float | None, alone_s: float) -> float:
@@ -162,8 +180,9 @@ def _made(cells: Sequence[Cell], processes: int, tell: Tell) -> Iterator[tuple[C
     with started(
         processes,
         lambda pool: {pool.submit(_made_in_process, each, place): each for place, each in enumerate(cells)},
-        fresh=True, prepare=partial(_take_shares, shares),
-    ) as tasks:  # fmt: skip
+        fresh=True,
+        prepare=partial(_take_shares, shares),
+    ) as tasks:
         left = set(tasks)
         while left:
             done, left = wait(left, LOOK_EVERY_S, FIRST_COMPLETED)

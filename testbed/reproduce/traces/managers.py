@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.progress import Progress
 from testbed.report.style import figure
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures.plot import write
 from testbed.reproduce.traces.cells import cell, results, trace_of
 from testbed.reproduce.traces.figures import trace_note
@@ -18,32 +18,42 @@ from testbed.reproduce.traces.figures import trace_note
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SHOWN = ("jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_mean_s", "queue_p95_s", "makespan_s",
-          "preemptions", "moves", "preempted_share", "unfairness", "allocated")  # fmt: skip
+_SHOWN = (
+    "jct_mean_s",
+    "jct_p50_s",
+    "jct_p95_s",
+    "jct_p99_s",
+    "queue_mean_s",
+    "queue_p95_s",
+    "makespan_s",
+    "preemptions",
+    "moves",
+    "preempted_share",
+    "unfairness",
+    "allocated",
+)
 
 
 def managers_by_schedulers(
     settings: Settings, progress: Progress, managers: Sequence[str], schedulers: Sequence[str], days: float
-) -> Sequence[Row]:
+) -> Sequence[PaperRow]:
     """A row per manager: utilisation under each scheduler, and the manager's metrics under the last."""
     asked = settings if settings.days is not None else replace(settings, days=days)
-    cells = {
-        (m, s): replace(cell(asked, "clos", s, m), reference=True) for m in managers for s in schedulers
-    }  # fmt: skip
+    cells = {(m, s): replace(cell(asked, "clos", s, m), reference=True) for m in managers for s in schedulers}
     found = results(list(cells.values()), settings, progress)
     note = trace_note(trace_of(next(iter(cells.values()))))
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     for name in managers:
         last = found[cells[name, schedulers[-1]]]
         here = {each: float(found[cells[name, each]]["gpu_utilization"]) for each in schedulers}
         here |= {key: float(last["manager"][key]) for key in _SHOWN}
         here |= {key: float(last[key]) for key in ("finished", "running", "waiting")}
-        rows.append(Row(name, {}, here, "" if rows else note))
+        rows.append(PaperRow(name, {}, here, "" if rows else note))
     write(heat_map(rows, schedulers), settings.out, "managers-x-schedulers")
     return rows
 
 
-def heat_map(rows: Sequence[Row], schedulers: Sequence[str]) -> Figure:
+def heat_map(rows: Sequence[PaperRow], schedulers: Sequence[str]) -> Figure:
     """Utilisation by manager (down) and scheduler (across), in %."""
     plot = figure(1.1 * len(schedulers) + 2.0, 0.36 * len(rows) + 1.2)
     axes = plot.add_subplot()

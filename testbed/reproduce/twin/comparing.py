@@ -12,7 +12,7 @@ from controller.schedulers.registry import names
 from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Row, Settings
+from testbed.reproduce.experiment import PaperRow, Settings
 from testbed.reproduce.figures.runs import Execute, Found, Runs, Task, Treatment, emulate
 from testbed.scenario.loading import bundled, load
 
@@ -24,7 +24,7 @@ POINTS: Final = 1.5
 Entry = Mapping[str, Any]
 
 
-def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[Row]:
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
     """Return a row for each scenario and scheduler; kept emulations are taken from ``settings.out``."""
     seeds = range(settings.seed, settings.seed + settings.seeds)
     wanted = {(s, t): [Task(s, t, seed) for seed in seeds] for s, t in pairs(settings.only)}
@@ -58,14 +58,17 @@ def compute(task: Task) -> Entry:
     """Return the entry of ``summary.json`` that the flow engine has for ``task``."""
     with tempfile.TemporaryDirectory(prefix="twin-") as folder:
         result = run_scenario(
-            task.scenario, engine="flow", overrides=[*task.treatment.overrides, "checks=[]"], seed=task.seed,
+            task.scenario,
+            engine="flow",
+            overrides=[*task.treatment.overrides, "checks=[]"],
+            seed=task.seed,
             out=Path(folder),
-        )  # fmt: skip
+        )
         entry: Entry = result.summary["runs"][0]
         return entry
 
 
-def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, Found]) -> Row:
+def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, Found]) -> PaperRow:
     """Means over the seeds, of every job's iterations too. A run that is not believable proves nothing."""
     made = [(found[task], compute(task)) for task in tasks if found[task].entry]
     believable = [(each.entry, its) for each, its in made if each.verdict == "ok" and each.entry]
@@ -74,7 +77,7 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, Found]) -> Row:
     verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
     note = "; ".join([*problems, *verdicts] or _misses(here))
     status = EXIT_FAILED if problems else EXIT_NOT_BELIEVABLE if verdicts else EXIT_OK
-    return Row(label, {}, here, note, status)
+    return PaperRow(label, {}, here, note, status)
 
 
 def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
@@ -85,9 +88,11 @@ def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
     computed = fmean(float(its["gpu_utilization"]) for _, its in made)
     errors = iteration_errors(made).values()
     return {
-        "emulation": emulated, "flow": computed, "points": 100 * (computed - emulated),
+        "emulation": emulated,
+        "flow": computed,
+        "points": 100 * (computed - emulated),
         "iteration_error": max(errors, key=abs, default=0.0),
-    }  # fmt: skip
+    }
 
 
 def iteration_errors(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:

@@ -38,8 +38,14 @@ def start_switches(directory: Path, fabric: Fabric) -> None:
     run("ovsdb-tool", "create", database, "/usr/share/openvswitch/vswitch.ovsschema")
     run("ovsdb-server", database, f"--remote=punix:{directory}/db.sock", "--detach", "--no-chdir", "--pidfile")
     run("ovs-vsctl", remote, "--no-wait", "init")
-    run("ovs-vswitchd", f"unix:{directory}/db.sock", "--detach", "--no-chdir", "--pidfile",
-        f"--log-file={directory}/vswitchd.log")
+    run(
+        "ovs-vswitchd",
+        f"unix:{directory}/db.sock",
+        "--detach",
+        "--no-chdir",
+        "--pidfile",
+        f"--log-file={directory}/vswitchd.log",
+    )
     run("ip", "link", "set", "lo", "up")
     done: set[str] = set()
     for link in fabric.network_links:
@@ -52,12 +58,32 @@ def start_switches(directory: Path, fabric: Fabric) -> None:
     command = ["ovs-vsctl", remote]
     for switch in fabric.switches:
         identity = f"{datapath_id(fabric, switch):016x}"
-        command += ["--", "add-br", switch, "--", "set", "bridge", switch, "datapath_type=netdev",
-                    "fail_mode=secure", "protocols=OpenFlow13", f"other-config:datapath-id={identity}"]
+        command += [
+            "--",
+            "add-br",
+            switch,
+            "--",
+            "set",
+            "bridge",
+            switch,
+            "datapath_type=netdev",
+            "fail_mode=secure",
+            "protocols=OpenFlow13",
+            f"other-config:datapath-id={identity}",
+        ]
     for name, number in port_numbers(fabric).items():
         interface = interface_name(fabric, name)
-        command += ["--", "add-port", fabric.links[name].source, interface,
-                    "--", "set", "interface", interface, f"ofport_request={number}"]
+        command += [
+            "--",
+            "add-port",
+            fabric.links[name].source,
+            interface,
+            "--",
+            "set",
+            "interface",
+            interface,
+            f"ofport_request={number}",
+        ]
     for switch in fabric.switches:
         command += ["--", "set-controller", switch, "tcp:127.0.0.1:6653"]
         command += ["--", "set", "controller", switch, "connection-mode=out-of-band", "max_backoff=1000"]
@@ -95,9 +121,11 @@ def exchange(flow: Flow) -> dict[str, Any] | None:
     listener = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
     listener.bind((flow.target, 0x0800))
     listener.settimeout(3)
-    packet = Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:98") / IP(
-        src=address_of(FABRIC, flow.source), dst=address_of(FABRIC, flow.target)
-    ) / TCP(sport=flow.source_port, dport=flow.target_port)
+    packet = (
+        Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:98")
+        / IP(src=address_of(FABRIC, flow.source), dst=address_of(FABRIC, flow.target))
+        / TCP(sport=flow.source_port, dport=flow.target_port)
+    )
     with listener, socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind((flow.source, 0))
         sender.send(bytes(packet))
@@ -124,9 +152,22 @@ def main(directory: Path, scheduler: str) -> dict[str, Any]:
     path, fabric = str(directory / "rest.sock"), directory / "fabric.json"
     fabric.write_text(json.dumps(encode(FABRIC)))
     controller = subprocess.Popen(
-        [sys.executable, "-m", "controller", "--scheduler", scheduler, "--rest-port", "0", "--rest-socket", path,
-         "--fabric", str(fabric)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [
+            sys.executable,
+            "-m",
+            "controller",
+            "--scheduler",
+            scheduler,
+            "--rest-port",
+            "0",
+            "--rest-socket",
+            path,
+            "--fabric",
+            str(fabric),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     client = Client(path)
     result: dict[str, Any] = {"state": wait_for(client, path)}

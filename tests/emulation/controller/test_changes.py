@@ -38,8 +38,12 @@ def changing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 def test_every_arrival_and_departure_has_its_decision(changing: Finished) -> None:
     assert [row["cause"] for row in changing.decisions("crux")] == [
-        "arrival of long", "arrival of short", "arrival of later", "arrival of latest", "departure of short",
-    ]  # fmt: skip
+        "arrival of long",
+        "arrival of short",
+        "arrival of later",
+        "arrival of latest",
+        "departure of short",
+    ]
 
 
 def test_flows_of_running_jobs_changed_path_and_level(changing: Finished) -> None:

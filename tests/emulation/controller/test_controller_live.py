@@ -28,10 +28,24 @@ def live(directory: Path, scheduler: str, library: str) -> dict[str, Any]:
     pytest.importorskip(module, exc_type=ImportError)
     root = HERE.parents[2]
     finished = subprocess.run(
-        ["unshare", "-n", "-m", "-p", "-f", "--mount-proc", "--kill-child",
-         sys.executable, str(HERE / "controller_live_driver.py"), str(directory), scheduler],
-        cwd=root, env={**os.environ, "PYTHONPATH": str(root), "TESTBED_OPENFLOW": library},
-        capture_output=True, text=True, timeout=90,
+        [
+            "unshare",
+            "-n",
+            "-m",
+            "-p",
+            "-f",
+            "--mount-proc",
+            "--kill-child",
+            sys.executable,
+            str(HERE / "controller_live_driver.py"),
+            str(directory),
+            scheduler,
+        ],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root), "TESTBED_OPENFLOW": library},
+        capture_output=True,
+        text=True,
+        timeout=90,
     )
     assert finished.returncode == 0, finished.stderr
     result: dict[str, Any] = json.loads(finished.stdout)

@@ -20,7 +20,7 @@ TIMEOUT_S = 180.0
 WAIT_S = 60.0
 BUSY = "another emulation is running on this machine: wait for it, or stop it\n"
 
-RAISING = '''
+RAISING = """
 class Raises:
     name = "raises"
     summary = "raises at every event"
@@ -30,7 +30,7 @@ class Raises:
             raise ZeroDivisionError("no intensity\\nfor " + event.job)
         from controller.decision import Decision
         return Decision()
-'''
+"""
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -45,8 +45,12 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*prefix, sys.executable, *python, *arguments],
-        cwd=ROOT, env=env or environment(), capture_output=True, text=True, timeout=TIMEOUT_S,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=env or environment(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
 
 
 def unless_busy(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -128,8 +132,9 @@ def test_the_flow_engine_runs_where_an_emulation_could_not(tmp_path: Path) -> No
 @pytest.mark.emulation
 def test_an_ordinary_user_is_told_to_use_sudo() -> None:
     drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    if subprocess.run([*drop, sys.executable, "-c", "import sys; open(sys.argv[1])", str(ROOT / "setup.cfg")],
-                      capture_output=True).returncode:  # fmt: skip
+    if subprocess.run(
+        [*drop, sys.executable, "-c", "import sys; open(sys.argv[1])", str(ROOT / "setup.cfg")], capture_output=True
+    ).returncode:
         drop = ["unshare", "--user"]  # a checkout that only root may read: nobody by name, root by file access
     done = call("run", "hello.yaml", prefix=drop)
     assert_one_line(done, 3, "emulation needs root: run with sudo")
@@ -202,9 +207,7 @@ def test_a_scheduler_that_raises_ends_a_run_with_one_line_and_its_traceback_in_t
     with_raising_scheduler: dict[str, str], tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
-    done = unless_busy(
-        "run", "hello.yaml", "--scheduler", "raises", "--out", str(runs), env=with_raising_scheduler
-    )
+    done = unless_busy("run", "hello.yaml", "--scheduler", "raises", "--out", str(runs), env=with_raising_scheduler)
     assert_one_line(done, 1, "scheduler raises raised ZeroDivisionError: no intensity for small")
     (directory,) = runs.iterdir()
     log = (directory / "raises" / "testbed.log").read_text("utf-8")
@@ -217,11 +220,23 @@ def test_a_scheduler_that_raises_ends_a_run_with_one_line_and_its_traceback_in_t
 def test_a_second_run_beside_the_first_is_refused_and_leaves_the_first_alone(tmp_path: Path) -> None:
     first = subprocess.Popen(
         [
-            sys.executable, "-m", "testbed", "run", "hello.yaml", "--allow-degraded", "--set", "checks=[]",
-            "--out", str(tmp_path / "first"),
+            sys.executable,
+            "-m",
+            "testbed",
+            "run",
+            "hello.yaml",
+            "--allow-degraded",
+            "--set",
+            "checks=[]",
+            "--out",
+            str(tmp_path / "first"),
         ],
-        cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert first.stderr is not None
     with first.stderr as said:
         seen = said.readline()

@@ -31,8 +31,9 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (library / "dependencies.pth").write_text("\n".join(places) + "\n", "utf-8")
     done = subprocess.run(
         [*PIP, "--no-build-isolation", "--prefix", str(place / "venv"), "--ignore-installed", str(source)],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     shutil.rmtree(source)
     script = place / "venv" / "bin" / "testbed"

@@ -53,15 +53,18 @@ def users_openvswitch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
     )
     holder = subprocess.Popen(
         ["unshare", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", script],
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 15
     while not (folder / "db.sock").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     subprocess.run(
         ["ovs-vsctl", "--timeout=15", "add-br", "mine", "--", "set", "bridge", "mine", "datapath_type=netdev"],
-        env=environment, check=True,
-    )  # fmt: skip
+        env=environment,
+        check=True,
+    )
     yield environment
     holder.kill()
     holder.wait()
@@ -70,8 +73,11 @@ def users_openvswitch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
 def bridges(environment: dict[str, str]) -> str:
     return subprocess.run(
         ["ovs-vsctl", "--timeout=15", "--columns=name,ports,datapath_id", "list", "bridge"],
-        env=environment, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
@@ -81,8 +87,10 @@ def test_kill_at_any_moment_leaves_nothing(
     before, bridges_before = traces(), bridges(users_openvswitch)
     run = subprocess.Popen(
         command("run", "hello.yaml", "--out", str(tmp_path)),
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(LAST_MOMENT_S * moment / (MOMENTS - 1))
     os.kill(run.pid, signal.SIGKILL)
     run.wait()

@@ -76,12 +76,21 @@ def test_sending_and_idle_times_are_read_inside_the_window(tmp_path: Path) -> No
         for time_s, level, size in ((1.5, 1, 5e9), (3.0, 0, 12.5e9), (3.5, 0, 5e9), (4.5, 0, 6e9), (4.5, 1, 8e9))
     ]
     iterations = (
-        row("one", 0.0, 2.0, 1.5), row("one", 3.5, 2.0, 0.0), row("two", 0.0, 1.0, 2.5, 1.0), row("two", 4.5, 1.0, 0.0),
-    )  # fmt: skip
+        row("one", 0.0, 2.0, 1.5),
+        row("one", 3.5, 2.0, 0.0),
+        row("two", 0.0, 1.0, 2.5, 1.0),
+        row("two", 4.5, 1.0, 0.0),
+    )
     record = RunRecord(
-        "fixed", "emulation", 6.0, {}, iterations, tuple(links), (DecisionRow(0.0, "", Decision(paths=paths)),),
+        "fixed",
+        "emulation",
+        6.0,
+        {},
+        iterations,
+        tuple(links),
+        (DecisionRow(0.0, "", Decision(paths=paths)),),
         environment={"cpu": [[second] for second in (0.5, 1.5, 2.0, 3.0, 3.5, 4.5, 5.5)]},
-    )  # fmt: skip
+    )
     one, two = contest.measured(Run(experiment, record, {}, ""))
     assert (one.sending_s, one.idle_s) == (pytest.approx(8 * (12.5e9 + 5e9 + 3e9) / 100e9), pytest.approx(1.5))
     assert (two.sending_s, two.idle_s) == (pytest.approx(8 * 4e9 / 100e9), pytest.approx(2.0))

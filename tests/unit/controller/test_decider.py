@@ -36,8 +36,11 @@ def test_a_job_that_leaves_takes_along_all_that_was_known_of_it() -> None:
     assert (known.profiling, dict(known.measured)) == ({"b"}, {"a": PROFILE})
     left = without_job(known, "a")
     assert (list(left.jobs), dict(left.measured), left.profiling, dict(left.throughput)) == (
-        ["b"], {}, {"b"}, {"b": 1.0}
-    )  # fmt: skip
+        ["b"],
+        {},
+        {"b"},
+        {"b": 1.0},
+    )
 
 
 def test_an_answer_has_a_path_for_every_flow() -> None:

@@ -72,12 +72,19 @@ def rows_of(
     length = job.compute_s + exposed_s + straggler_s
     return [
         IterationRow(
-            job=job.name, gpu=gpu, iteration=i, start_s=start + i * length, compute_s=job.compute_s,
-            communication_s=exposed_s, exposed_s=exposed_s, straggler_s=straggler_s, end_s=start + (i + 1) * length,
+            job=job.name,
+            gpu=gpu,
+            iteration=i,
+            start_s=start + i * length,
+            compute_s=job.compute_s,
+            communication_s=exposed_s,
+            exposed_s=exposed_s,
+            straggler_s=straggler_s,
+            end_s=start + (i + 1) * length,
         )
         for i in range(count)
         for gpu in job.gpus
-    ]  # fmt: skip
+    ]
 
 
 def small_record(

@@ -41,9 +41,15 @@ def test_every_queue_of_a_host_has_an_interface_of_its_own(make: object) -> None
 
 def test_links_that_are_not_emulated_have_no_interface() -> None:
     fabric = clos(
-        hosts=1, gpus_per_host=2, nics_per_host=1, tors=1, aggregations=1, port_rate=1e11, fabric_rate=1e11,
+        hosts=1,
+        gpus_per_host=2,
+        nics_per_host=1,
+        tors=1,
+        aggregations=1,
+        port_rate=1e11,
+        fabric_rate=1e11,
         intra_host="pcie",
-    )  # fmt: skip
+    )
     for link in ("h0g0->h0s0", "h0g0->h0nv", "h0s0->h0rc"):
         with pytest.raises(ValueError, match="does not leave a switch"):
             interface_name(fabric, link)

@@ -212,9 +212,15 @@ def test_paths_between_tors_of_clos96_turn_at_each_aggregation_switch() -> None:
 
 CLOS: dict[str, Any] = {"hosts": 4, "gpus_per_host": 4, "nics_per_host": 2, "tors": 2, "aggregations": 2, **RATES}
 CLOS3: dict[str, Any] = {
-    "pods": 2, "hosts": 4, "gpus_per_host": 4, "nics_per_host": 2, "tors_per_pod": 2, "aggregations_per_pod": 2,
-    "cores": 2, **RATES,
-}  # fmt: skip
+    "pods": 2,
+    "hosts": 4,
+    "gpus_per_host": 4,
+    "nics_per_host": 2,
+    "tors_per_pod": 2,
+    "aggregations_per_pod": 2,
+    "cores": 2,
+    **RATES,
+}
 
 
 @pytest.mark.parametrize(

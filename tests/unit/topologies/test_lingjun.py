@@ -61,12 +61,15 @@ def test_a_full_tor_is_not_oversubscribed_by_default(tmp_path: Path) -> None:
     assert down == up == 8 * 8 * 100e9
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("ip,DSW,PSW\na,G6,P8\n", "topo.csv:1: no column ASW, expected the columns ip, DSW, PSW, ASW"),
-    (TEXT + "a,G6,P8,S2\n", "topo.csv:6: host a is listed in line 2 already, expected each host once"),
-    (TEXT + "e,G6,,S2\n", "topo.csv:6: PSW is empty, expected a host and its three switches"),
-    ("ip,DSW,PSW,ASW\n", "topo.csv: there are no hosts, expected a row per host"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ip,DSW,PSW\na,G6,P8\n", "topo.csv:1: no column ASW, expected the columns ip, DSW, PSW, ASW"),
+        (TEXT + "a,G6,P8,S2\n", "topo.csv:6: host a is listed in line 2 already, expected each host once"),
+        (TEXT + "e,G6,,S2\n", "topo.csv:6: PSW is empty, expected a host and its three switches"),
+        ("ip,DSW,PSW,ASW\n", "topo.csv: there are no hosts, expected a row per host"),
+    ],
+)
 def test_a_damaged_topology_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(TraceError) as caught:
         read_topology(topology(tmp_path, text))

@@ -48,20 +48,23 @@ def test_blank_cells_behind_the_last_column_do_no_harm_and_others_do(tmp_path: P
     assert said == "t.csv:2: the line has 4 values, expected 3, one per column"
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    (b"", "t.csv:1: the file is empty, expected a header with the columns job, gpus, start"),
-    (b"job,cpus\n", "t.csv:1: no columns gpus, start, expected the columns job, gpus, start"),
-    (b"job,gpus,start,job\n", "t.csv:1: two columns are called job, expected each column once"),
-    (b"job,gpus,start\na,8,\nb,4\n", "t.csv:3: the line ends after 2 of 3 values, expected a whole line"),
-    (b"job,gpus,start\na,-8,\n", "t.csv:2: gpus is -8, expected 0 or more"),
-    (b"job,gpus,start\na,eight,\n", "t.csv:2: gpus is 'eight', expected a number"),
-    (b"job,gpus,start\na,1_0,\n", "t.csv:2: gpus is '1_0', expected a number"),
-    (b"job,gpus,start\na,inf,\n", "t.csv:2: gpus is 'inf', expected a number"),
-    (b"job,gpus,start\na,1.5,\n", "t.csv:2: gpus is 1.5, expected a whole number"),
-    (b"job,gpus,start\na,1,noon\n", "t.csv:2: start is 'noon', expected a time such as 2023-07-15 00:50:00"),
-    (b'job,gpus,start\na,1,\n"b,1,\n', "t.csv:3: damaged line (unexpected end of data), expected whole CSV lines"),
-    (b"job,gpus,start\na,1,\n\xff,1,\n", "t.csv:3: not UTF-8 text, expected a CSV file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "t.csv:1: the file is empty, expected a header with the columns job, gpus, start"),
+        (b"job,cpus\n", "t.csv:1: no columns gpus, start, expected the columns job, gpus, start"),
+        (b"job,gpus,start,job\n", "t.csv:1: two columns are called job, expected each column once"),
+        (b"job,gpus,start\na,8,\nb,4\n", "t.csv:3: the line ends after 2 of 3 values, expected a whole line"),
+        (b"job,gpus,start\na,-8,\n", "t.csv:2: gpus is -8, expected 0 or more"),
+        (b"job,gpus,start\na,eight,\n", "t.csv:2: gpus is 'eight', expected a number"),
+        (b"job,gpus,start\na,1_0,\n", "t.csv:2: gpus is '1_0', expected a number"),
+        (b"job,gpus,start\na,inf,\n", "t.csv:2: gpus is 'inf', expected a number"),
+        (b"job,gpus,start\na,1.5,\n", "t.csv:2: gpus is 1.5, expected a whole number"),
+        (b"job,gpus,start\na,1,noon\n", "t.csv:2: start is 'noon', expected a time such as 2023-07-15 00:50:00"),
+        (b'job,gpus,start\na,1,\n"b,1,\n', "t.csv:3: damaged line (unexpected end of data), expected whole CSV lines"),
+        (b"job,gpus,start\na,1,\n\xff,1,\n", "t.csv:3: not UTF-8 text, expected a CSV file"),
+    ],
+)
 def test_damage_names_the_line_and_what_was_expected(tmp_path: Path, data: bytes, message: str) -> None:
     assert error_of(tmp_path, data) == message
 

@@ -90,11 +90,14 @@ def test_another_process_with_another_hash_seed_builds_the_same_jobs() -> None:
     root = str(Path(workloads.__file__).parent.parent)
     printed = {
         subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, check=True, cwd=root,
+            [sys.executable, "-c", program],
+            capture_output=True,
+            check=True,
+            cwd=root,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     assert len(printed) == 1
 
 
@@ -107,9 +110,13 @@ def test_compute_and_flops_set_each_other_by_the_flops_per_second_of_the_model()
 
 
 def test_communication_overrides_the_bytes_of_all_phases_in_proportion() -> None:
-    plain, doubled = (build(JobSpec("j", "moe", 16, communication_bytes=size)) for size in (
-        None, 2 * CATALOGUE["moe"].communication_bytes,
-    ))  # fmt: skip
+    plain, doubled = (
+        build(JobSpec("j", "moe", 16, communication_bytes=size))
+        for size in (
+            None,
+            2 * CATALOGUE["moe"].communication_bytes,
+        )
+    )
     assert [flow.bytes for flow in doubled.flows] == pytest.approx([2 * flow.bytes for flow in plain.flows])
 
 
@@ -134,27 +141,30 @@ def test_what_is_said_about_variation_and_time_reaches_the_job() -> None:
 GOOD = JobSpec("j", "bert", 8)
 
 
-@pytest.mark.parametrize(("spec", "message"), [
-    (replace(GOOD, model="brt"), "unknown model 'brt', did you mean 'bert'?"),
-    (replace(GOOD, model="qqqq"), "unknown model 'qqqq', expected one of: gpt"),
-    (replace(GOOD, collective="gossip"), "unknown collective 'gossip', expected one of: hierarchical"),
-    (replace(GOOD, gpus=None), "needs 'gpus' or 'placement'"),
-    (replace(GOOD, gpus=0), "gpus must be at least 1, not 0"),
-    (replace(GOOD, gpus=97), "needs 97 GPUs, 96 are free"),
-    (replace(GOOD, placement=("h0g0",)), "asks for 8 GPUs, its placement names 1"),
-    (replace(GOOD, gpus=None, placement=()), "its placement is empty"),
-    (replace(GOOD, compute_s=0.0), "compute must be longer than 0 s"),
-    (replace(GOOD, compute_s=float("nan")), "compute must be longer than 0 s"),
-    (replace(GOOD, flops=-1.0), "flops must be more than 0"),
-    (replace(GOOD, communication_bytes=-1.0), "communication must be 0 bytes or more"),
-    (replace(GOOD, overlap=1.1), "overlap must lie between 0 and 1"),
-    (replace(GOOD, jitter=0.5), "jitter must lie between 0 and 0.3"),
-    (replace(GOOD, start_s=-1.0), "start must be 0 s or later, not -1 s"),
-    (replace(GOOD, iterations=0), "iterations must be at least 1, not 0"),
-    (replace(GOOD, name="a:b"), "a job needs a name without ':'"),
-    (replace(GOOD, stragglers=(Straggler("h9g9", 2.0),)), "straggler 'h9g9' is not one of its GPUs"),
-    (replace(GOOD, stragglers=(Straggler("h0g0", 0.0),)), "straggler 'h0g0' needs a factor above 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (replace(GOOD, model="brt"), "unknown model 'brt', did you mean 'bert'?"),
+        (replace(GOOD, model="qqqq"), "unknown model 'qqqq', expected one of: gpt"),
+        (replace(GOOD, collective="gossip"), "unknown collective 'gossip', expected one of: hierarchical"),
+        (replace(GOOD, gpus=None), "needs 'gpus' or 'placement'"),
+        (replace(GOOD, gpus=0), "gpus must be at least 1, not 0"),
+        (replace(GOOD, gpus=97), "needs 97 GPUs, 96 are free"),
+        (replace(GOOD, placement=("h0g0",)), "asks for 8 GPUs, its placement names 1"),
+        (replace(GOOD, gpus=None, placement=()), "its placement is empty"),
+        (replace(GOOD, compute_s=0.0), "compute must be longer than 0 s"),
+        (replace(GOOD, compute_s=float("nan")), "compute must be longer than 0 s"),
+        (replace(GOOD, flops=-1.0), "flops must be more than 0"),
+        (replace(GOOD, communication_bytes=-1.0), "communication must be 0 bytes or more"),
+        (replace(GOOD, overlap=1.1), "overlap must lie between 0 and 1"),
+        (replace(GOOD, jitter=0.5), "jitter must lie between 0 and 0.3"),
+        (replace(GOOD, start_s=-1.0), "start must be 0 s or later, not -1 s"),
+        (replace(GOOD, iterations=0), "iterations must be at least 1, not 0"),
+        (replace(GOOD, name="a:b"), "a job needs a name without ':'"),
+        (replace(GOOD, stragglers=(Straggler("h9g9", 2.0),)), "straggler 'h9g9' is not one of its GPUs"),
+        (replace(GOOD, stragglers=(Straggler("h0g0", 0.0),)), "straggler 'h0g0' needs a factor above 0"),
+    ],
+)
 def test_a_wrong_spec_is_refused_in_one_line_that_names_the_job(spec: JobSpec, message: str) -> None:
     with pytest.raises(JobError) as caught:
         build(spec)

@@ -17,10 +17,17 @@ from workloads.managers.placers.first_free import FirstFree
 
 SKEW: Final[Mapping[str, float]] = MappingProxyType(
     {
-        "vgg19": 0.717, "vgg16": 0.744, "vgg11": 0.774, "alexnet": 0.611, "resnet152": 0.060, "resnet101": 0.075,
-        "resnet50": 0.112, "inception4": 0.044, "inception3": 0.138,
+        "vgg19": 0.717,
+        "vgg16": 0.744,
+        "vgg11": 0.774,
+        "alexnet": 0.611,
+        "resnet152": 0.060,
+        "resnet101": 0.075,
+        "resnet50": 0.112,
+        "inception4": 0.044,
+        "inception3": 0.138,
     }
-)  # fmt: skip
+)
 """Model -> largest tensor over all tensors, in bytes."""
 PACK_LIMIT: Final = 0.3
 

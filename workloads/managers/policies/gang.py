@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Want
+from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
 
 
 class Gang:
@@ -15,13 +15,13 @@ class Gang:
     name: ClassVar[str] = "gang"
     summary: ClassVar[str] = "a job gets what it asks for, all at once, and keeps it to its end"
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Want]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PlacementRequest]:
         """A wish per turn, but for those that have no place and hold up nobody."""
         free = state.free_gpus  # only falls: nobody gives GPUs back
         return (
-            Want(turn.job, turn.job.gpus, line=turn.line, reason="its turn")
-            for turn in turns
-            if turn.line is not None or turn.job.gpus <= free
+            PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn")
+            for entry in queued
+            if entry.line is not None or entry.job.gpus <= free
         )
 
 
@@ -35,15 +35,15 @@ class Guarantee:
     name: ClassVar[str] = "guarantee"
     summary: ClassVar[str] = "gangs; opportunistic jobs use what is idle, and leave for the others"
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Want]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
         """First those that have a guarantee, then the others."""
         guests = [running for running in state.running.values() if running.job.opportunistic]
         names = tuple(running.name for running in guests)
-        for turn in turns:
-            if not turn.job.opportunistic:
-                yield Want(turn.job, turn.job.gpus, line=turn.line, reason="its turn", evicts=names)
+        for entry in queued:
+            if not entry.job.opportunistic:
+                yield PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn", evicts=names)
         for running in guests:  # nothing happens to those that still run
-            yield Want(running.until(state.time_s), running.job.gpus, reason="had to leave")
-        for turn in turns:
-            if turn.job.opportunistic:
-                yield Want(turn.job, turn.job.gpus, reason="finds idle GPUs")
+            yield PlacementRequest(running.until(state.time_s), running.job.gpus, reason="had to leave")
+        for entry in queued:
+            if entry.job.opportunistic:
+                yield PlacementRequest(entry.job, entry.job.gpus, reason="finds idle GPUs")

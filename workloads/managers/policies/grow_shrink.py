@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Resize
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Want, Wish
+from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 
@@ -35,21 +35,21 @@ class GrowShrink:
         self._look_s = number(self.name, "look_s", look_s, above=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Take back what those that wait need, and start them; with nobody waiting, let jobs grow."""
-        if not turns:
+        if not queued:
             yield from self._grow(state)
             return
         free, grown = state.free_gpus, _grown(state)
-        for turn in turns:
+        for entry in queued:
             lent = sum(_extra(each) for each in grown)
-            while free < turn.job.gpus <= free + lent:
+            while free < entry.job.gpus <= free + lent:
                 each = grown.pop()
                 lent, free = lent - _extra(each), free + _extra(each)
-                yield self._resize(state, each, each.gpus[: each.job.gpus], f"{turn.job.name} waits")
-            if turn.job.gpus <= free:
-                free -= turn.job.gpus
-            yield Want(turn.job, turn.job.gpus, line=turn.line, reason="its turn")
+                yield self._resize(state, each, each.gpus[: each.job.gpus], f"{entry.job.name} waits")
+            if entry.job.gpus <= free:
+                free -= entry.job.gpus
+            yield PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn")
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """The next time to look, if a job could grow."""
@@ -57,7 +57,7 @@ class GrowShrink:
             return inf
         return next_round(state.time_s, self._look_s)
 
-    def _grow(self, state: ClusterState) -> Iterator[Wish]:
+    def _grow(self, state: ClusterState) -> Iterator[PolicyAction]:
         given: set[str] = set()
         for each in state.running.values():
             more = tuple(gpu for gpu in _room(state, each) if gpu not in given)

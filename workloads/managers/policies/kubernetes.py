@@ -7,7 +7,7 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Want
+from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.policies.preemption import asked_by
 
@@ -22,26 +22,26 @@ class Kubernetes:
     summary: ClassVar[str] = "pod by pod, a GPU each, no gangs: jobs hold GPUs while they wait for the rest"
     changes_running: ClassVar[bool] = True
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Want]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
         """Give free GPUs to those that lack some, one at a time in turn."""
         holding = [each for each in state.running.values() if len(each.gpus) < each.job.gpus]
-        asking = [each.job for each in holding] + [turn.job for turn in turns]
+        asking = [each.job for each in holding] + [entry.job for entry in queued]
         lacks = {each.name: each.job.gpus - len(each.gpus) for each in holding}
-        lacks |= {turn.job.name: turn.job.gpus for turn in turns}
+        lacks |= {entry.job.name: entry.job.gpus for entry in queued}
         granted = dict(_in_turns(sorted(asking, key=lambda job: job.number), lacks, state.free_gpus))
         for each in holding:
             if granted.get(each.name):
                 yield self._want(each, len(each.gpus) + granted[each.name])
-        for turn in turns:
-            if granted.get(turn.job.name):
-                yield self._want(turn.job, granted[turn.job.name])
+        for entry in queued:
+            if granted.get(entry.job.name):
+                yield self._want(entry.job, granted[entry.job.name])
 
     @staticmethod
-    def _want(each: Running | Waiting, gpus: int) -> Want:
+    def _want(each: Running | Waiting, gpus: int) -> PlacementRequest:
         job = asked_by(each)
         pause_s = 0.0 if gpus == job.gpus else inf
         kind = "resize" if isinstance(each, Running) else "start"
-        return Want(job, gpus, kind, reason="a pod found a GPU", pause_s=pause_s)  # type: ignore[arg-type]
+        return PlacementRequest(job, gpus, kind, reason="a pod found a GPU", pause_s=pause_s)  # type: ignore[arg-type]
 
 
 def _in_turns(asking: Sequence[Waiting], lacks: dict[str, int], free: int) -> Iterable[tuple[str, int]]:

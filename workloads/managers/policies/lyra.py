@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Loan, Preempt, Reclaim
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import CapacityChanged, Event, Turn, Want, Wish
+from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.knapsack import choose
@@ -31,15 +31,13 @@ class Lyra:
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
     changes_running: ClassVar[bool] = True
 
-    def __init__(
-        self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True
-    ) -> None:
+    def __init__(self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True) -> None:
         self._loan_hosts, self._elastic = tuple(loan_hosts), elastic
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Carry out loans and returns; then allocate."""
-        waiting = [turn.job for turn in turns]
+        waiting = [entry.job for entry in queued]
         if isinstance(event, CapacityChanged) and event.lendable is not None:
             for action in self._lent(state, event.lendable):
                 yield action
@@ -60,7 +58,7 @@ class Lyra:
             yield Reclaim((host,), state.time_s, "the server goes back")
             state = state.leave([host])
 
-    def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[Wish]:
+    def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[PolicyAction]:
         now_s = state.time_s
         running = list(state.running.values())
         free = state.present_gpus - sum(self._least(each.job) for each in running)
@@ -89,18 +87,18 @@ class Lyra:
 
     def _carried_out(
         self, running: Sequence[Running], started: Sequence[Waiting], extra: Mapping[str, int]
-    ) -> Iterator[Wish]:
+    ) -> Iterator[PolicyAction]:
         """Jobs that shrink give room, then new ones start, then those that grow take it."""
         wanted = {each.name: self._least(each.job) + extra.get(each.name, 0) for each in running}
         for each in running:
             if wanted[each.name] < len(each.gpus):
-                yield Want(each.job, wanted[each.name], "resize", reason="scaled in")
+                yield PlacementRequest(each.job, wanted[each.name], "resize", reason="scaled in")
         for job in started:
             pause_s = 0.0 if job.started_s is None else self._restart_s
-            yield Want(job, self._least(job) + extra.get(job.name, 0), reason="its turn", pause_s=pause_s)
+            yield PlacementRequest(job, self._least(job) + extra.get(job.name, 0), reason="its turn", pause_s=pause_s)
         for each in running:
             if wanted[each.name] > len(each.gpus):
-                yield Want(each.job, wanted[each.name], "resize", reason="scaled out")
+                yield PlacementRequest(each.job, wanted[each.name], "resize", reason="scaled out")
 
     def _least(self, job: Waiting) -> int:
         return job.gpus if job.least_gpus is None or not self._elastic else job.least_gpus

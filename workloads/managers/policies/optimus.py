@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Tick, Turn, Want, Wish
+from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -43,12 +43,12 @@ class Optimus:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._most = number(self.name, "most", most, above=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Allocate anew at the rounds, and whenever the cluster was empty."""
         if not isinstance(event, Tick) and state.running:
             return
         running = list(state.running.values())
-        everybody: list[Candidate] = [*running, *(turn.job for turn in turns)]
+        everybody: list[Candidate] = [*running, *(entry.job for entry in queued)]
         everybody.sort(key=lambda each: asked_by(each).number)
         counts = self.allocate(everybody, state.present_gpus, state.time_s)
         for each in running:
@@ -56,12 +56,15 @@ class Optimus:
                 yield Preempt(each.name, state.time_s, "no GPU left in this round")
         for each in sorted(running, key=lambda each: counts[each.name] - len(each.gpus)):
             if counts[each.name] and counts[each.name] != len(each.gpus):
-                yield Want(each.job, counts[each.name], "resize", reason="its share of the round",
-                           pause_s=self._restart_s)  # fmt: skip
-        for turn in turns:
-            if counts[turn.job.name]:
-                pause_s = 0.0 if turn.job.started_s is None else self._restart_s
-                yield Want(turn.job, counts[turn.job.name], reason="its share of the round", pause_s=pause_s)
+                yield PlacementRequest(
+                    each.job, counts[each.name], "resize", reason="its share of the round", pause_s=self._restart_s
+                )
+        for entry in queued:
+            if counts[entry.job.name]:
+                pause_s = 0.0 if entry.job.started_s is None else self._restart_s
+                yield PlacementRequest(
+                    entry.job, counts[entry.job.name], reason="its share of the round", pause_s=pause_s
+                )
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """The next round."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Requeue
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Want, Wish
+from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
 from workloads.managers.options import number
 
 WAIT_S = 150.0
@@ -32,9 +32,9 @@ class Philly:
         if self._again_s <= 0:
             raise ValueError("options 'wait_s' and 'back_off_s' of philly are both 0, expected one above 0")
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """A wish for each turn; who has no place asks again later."""
-        for turn in turns:
-            job = turn.job
+        for entry in queued:
+            job = entry.job
             later = Requeue(job.name, state.time_s + self._again_s, state.time_s, "no local place")
-            yield Want(job, job.gpus, line=turn.line, reason="its turn", otherwise=later)
+            yield PlacementRequest(job, job.gpus, line=entry.line, reason="its turn", otherwise=later)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Want, Wish
+from workloads.managers.interfaces import PlacementRequest, PolicyAction
 from workloads.managers.jobs import Running, Waiting
 
 Candidate = Running | Waiting
@@ -34,7 +34,7 @@ def first_that_fit(candidates: Sequence[Candidate], gpus: int) -> list[Candidate
 
 def run_these(
     state: ClusterState, chosen: Sequence[Candidate], reason: str, pause_s: float = 0.0
-) -> Iterator[Wish]:
+) -> Iterator[PolicyAction]:
     """Let exactly the ``chosen`` jobs run; jobs that cannot be preempted go on as they are.
 
     ``pause_s``: what a job that ran before needs to go on.
@@ -45,7 +45,7 @@ def run_these(
     for candidate in chosen:
         if isinstance(candidate, Waiting):
             pause = 0.0 if candidate.started_s is None else pause_s
-            yield Want(candidate, candidate.gpus, reason=reason, pause_s=pause)
+            yield PlacementRequest(candidate, candidate.gpus, reason=reason, pause_s=pause)
 
 
 def _in_the_way(running: Iterable[Running], kept: set[str]) -> list[Running]:

@@ -7,7 +7,7 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Wish
+from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running
 from workloads.managers.options import number
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
@@ -24,9 +24,9 @@ class Srtf:
     def __init__(self, *, restart_s: float = 0.0) -> None:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
         """The shortest that fit run."""
-        everybody: list[Candidate] = [*state.running.values(), *(turn.job for turn in turns)]
+        everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
         ordered = sorted(everybody, key=lambda candidate: self._left(candidate, state.time_s))
         return run_these(state, first_that_fit(ordered, state.present_gpus), "shortest first", self._restart_s)
 

@@ -1,4 +1,4 @@
-"""Gandiva (Xiao et al., OSDI 2018), its time slices: more jobs than GPUs take turns, each as long as the others."""
+"""Gandiva (Xiao et al., OSDI 2018), its time slices: more jobs than GPUs take queued, each as long as the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Wish
+from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.preemption import Candidate, first_that_fit, run_these
@@ -28,15 +28,16 @@ class TimeSlices:
         self._slice_s = number(self.name, "slice_s", slice_s, above=0)
         self._suspend_s = number(self.name, "suspend_s", suspend_s, least=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Free GPUs serve whoever waits; at the end of a slice those that ran least are chosen anew."""
         running = list(state.running.values())
-        waiting: list[Candidate] = [turn.job for turn in turns]
+        waiting: list[Candidate] = [entry.job for entry in queued]
         kept = [each for each in running if not waiting or state.time_s < self._end(each) - 1e-9]
         rotated: list[Candidate] = [each for each in running if each not in kept]
         others = sorted([*rotated, *waiting], key=lambda each: self._had(each, state))
-        yield from run_these(state, [*kept, *first_that_fit(others, state.present_gpus - _gpus(kept))],
-                             "its slice", self._suspend_s)  # fmt: skip
+        yield from run_these(
+            state, [*kept, *first_that_fit(others, state.present_gpus - _gpus(kept))], "its slice", self._suspend_s
+        )
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """The end of the next slice, if somebody waits for it."""

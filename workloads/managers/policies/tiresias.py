@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Promote
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Wish
+from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.gittins import Gittins
@@ -54,13 +54,13 @@ class Tiresias:
         self._slice_s = number(self.name, "slice_s", slice_s, least=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Promote those that starve; let the first that fit run."""
-        starving = [turn.job for turn in turns if self._starves(turn.job, state.time_s)]
+        starving = [entry.job for entry in queued if self._starves(entry.job, state.time_s)]
         for job in starving:
             yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")
         promoted = {job.name for job in starving}
-        everybody: list[Candidate] = [*state.running.values(), *(turn.job for turn in turns)]
+        everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
         ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state.time_s))
         yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Turn
+from workloads.managers.interfaces import QueuedJob
 from workloads.managers.jobs import Waiting
 from workloads.managers.queues.fair_share import Share, fair_shares
 
@@ -26,7 +26,7 @@ class Fair:
         self._shares = {name: _share_of(name, given) for name, given in (shares or {}).items()}
         self._backfill = backfill
 
-    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[Turn]:
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """All that wait and may have more, cluster by cluster as their shares say; a line for each cluster."""
         used = _used(state)
         queues: dict[str, list[Waiting]] = {}
@@ -34,7 +34,7 @@ class Fair:
             queues.setdefault(job.virtual_cluster, []).append(job)
         active = {name: self._share(name) for name in dict.fromkeys((*used, *queues))}
         fair = fair_shares(state.present_gpus, active)
-        turns: list[Turn] = []
+        queued: list[QueuedJob] = []
         while queues:
             name = min(queues, key=lambda each: self._hunger(each, used, fair))
             job = queues[name].pop(0)
@@ -44,8 +44,8 @@ class Fair:
                 queues.pop(name, None)
                 continue
             used[name] = used.get(name, 0) + job.gpus
-            turns.append(Turn(job, None if self._backfill else name))
-        return turns
+            queued.append(QueuedJob(job, None if self._backfill else name))
+        return queued
 
     def _hunger(self, name: str, used: Mapping[str, int], fair: Mapping[str, int]) -> tuple[int, float, str]:
         """Those below their least share first, by how much of it they have; then by use over fair share."""
@@ -69,8 +69,9 @@ def _used(state: ClusterState) -> dict[str, int]:
 def _share_of(name: str, given: Mapping[str, float]) -> Share:
     unknown = sorted(given.keys() - {"weight", "least", "most"})
     if unknown:
-        raise ValueError(f"share of virtual cluster '{name}' has an unknown key '{unknown[0]}', "
-                         "expected weight, least or most")  # fmt: skip
+        raise ValueError(
+            f"share of virtual cluster '{name}' has an unknown key '{unknown[0]}', expected weight, least or most"
+        )
     share = Share(**given)
     if share.weight <= 0 or not 0 <= share.least <= share.most:
         raise ValueError(f"share of virtual cluster '{name}' must have weight > 0 and 0 <= least <= most")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Turn
+from workloads.managers.interfaces import QueuedJob
 from workloads.managers.jobs import Waiting
 
 
@@ -16,9 +16,9 @@ class Fifo:
     name: ClassVar[str] = "fifo"
     summary: ClassVar[str] = "in order of submission; a job that cannot start holds up all behind it"
 
-    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[Turn]:
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """All that wait, in one line."""
-        return tuple(Turn(job, "") for job in waiting)
+        return tuple(QueuedJob(job, "") for job in waiting)
 
 
 class FifoBackfill:
@@ -30,6 +30,6 @@ class FifoBackfill:
     name: ClassVar[str] = "fifo-backfill"
     summary: ClassVar[str] = "in order of submission; a job that fits may pass one that does not"
 
-    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[Turn]:
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """All that wait, each in its own line."""
-        return tuple(Turn(job) for job in waiting)
+        return tuple(QueuedJob(job) for job in waiting)

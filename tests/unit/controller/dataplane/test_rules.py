@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controller.dataplane.fake_network import MemoryNetwork
-from controller.dataplane.network import Batch, NetworkError
+from controller.dataplane.network import NetworkError, RuleBatch
 from controller.dataplane.rules import FlowPlan, RuleBuilder, diff, plans_of
 from controller.dataplane.verification import taken_paths
 from controller.decision import ClusterView, Decision, JobArrived
@@ -20,7 +20,7 @@ MixMaker = Callable[[Fabric], list[Job]]
 
 def install(network: MemoryNetwork, plans: dict[str, FlowPlan]) -> None:
     groups = tuple(dict.fromkeys(group for plan in plans.values() for group in plan.groups))
-    network.apply(Batch(groups=groups, add=tuple(rule for plan in plans.values() for rule in plan.rules)))
+    network.apply(RuleBatch(groups=groups, add=tuple(rule for plan in plans.values() for rule in plan.rules)))
 
 
 def decided(fabric: Fabric, jobs: list[Job], levels: dict[str, int]) -> tuple[ClusterView, Decision]:
@@ -135,10 +135,10 @@ def test_no_packet_is_lost_at_any_moment_of_a_move(any_fabric: Fabric, make_mix:
     for path in candidates[1:]:
         network = MemoryNetwork(any_fabric)
         old, new = builder.plan(flow, [candidates[0]], 0).rules, builder.plan(flow, [path], 8).rules
-        network.apply(Batch(add=old))
+        network.apply(RuleBatch(add=old))
         update = diff(old, new)
-        steps = [Batch(add=(rule,)) for rule in (*update.add_downstream, *update.moves)]
-        steps += [Batch(delete=(rule,)) for rule in update.delete]
+        steps = [RuleBatch(add=(rule,)) for rule in (*update.add_downstream, *update.moves)]
+        steps += [RuleBatch(delete=(rule,)) for rule in update.delete]
         for step in steps:
             network.apply(step)
             match = builder.match(flow)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller.dataplane.fake_network import MemoryNetwork
-from controller.dataplane.network import Batch
+from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import RuleBuilder
 from controller.schedulers.registry import create
 from controller.service.json_codec import encode
@@ -50,13 +50,13 @@ def test_what_was_decided_and_done_has_no_mismatch(bench: Bench) -> None:
 
 def test_a_deleted_rule_is_missed(bench: Bench) -> None:
     rule = bench.network.read()[0].rule
-    bench.network.apply(Batch(delete=(rule,)))
+    bench.network.apply(RuleBatch(delete=(rule,)))
     assert f"switch {rule.switch} lacks the rule of" in bench.mismatches()[0]
 
 
 def test_a_rule_changed_behind_the_controllers_back_is_noticed(bench: Bench) -> None:
     rule = next(count.rule for count in bench.network.read() if count.rule.is_first)
-    bench.network.apply(Batch(add=(replace(rule, actions=replace(rule.actions, dscp=8)),)))
+    bench.network.apply(RuleBatch(add=(replace(rule, actions=replace(rule.actions, dscp=8)),)))
     (line,) = bench.mismatches()
     assert line.startswith(f"switch {rule.switch} treats ") and line.endswith(" otherwise than decided")
 
@@ -64,7 +64,7 @@ def test_a_rule_changed_behind_the_controllers_back_is_noticed(bench: Bench) -> 
 def test_a_rule_that_nobody_decided_is_noticed(bench: Bench) -> None:
     rule = bench.network.read()[0].rule
     stranger = replace(rule, match=replace(rule.match, source_port=1))
-    bench.network.apply(Batch(add=(stranger,)))
+    bench.network.apply(RuleBatch(add=(stranger,)))
     (line,) = bench.mismatches()
     assert "that nobody decided" in line
 
@@ -76,9 +76,9 @@ def test_packets_that_left_the_path_are_noticed(bench: Bench) -> None:
     held = next(
         c.rule for c in bench.network.read() if c.rule.switch == second and c.rule.match.source_port == flow.source_port
     )
-    bench.network.apply(Batch(delete=(held,)))
+    bench.network.apply(RuleBatch(delete=(held,)))
     bench.send()
-    bench.network.apply(Batch(add=(held,)))
+    bench.network.apply(RuleBatch(add=(held,)))
     assert f"no packet of flow {flow.id} passed switch {second} of its path" in bench.mismatches()
 
 

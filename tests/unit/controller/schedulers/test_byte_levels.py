@@ -129,5 +129,5 @@ def test_the_switches_can_hold_every_decision(
     view = ClusterView(clos96_fabric, {job.name: job for job in make_mix(clos96_fabric)})
     decision = with_default_paths(view, scheduler.decide(view, JobArrived("job1")))
     assert all(decision.trusts_sender(flow) for flow in view.flows)
-    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.levels)
+    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.level_count)
     assert plans.keys() == {flow.id for flow in view.flows}

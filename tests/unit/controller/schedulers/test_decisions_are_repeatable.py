@@ -22,7 +22,7 @@ from topologies.clos import clos96
 fabric = clos96()
 jobs = [ring(f"j{i}", fabric, list(range(i, 12, 2)), size=1e9, first_port=20000 + 1000 * i) for i in range(5)]
 steps = {job.name: Step(job.name, 0, 0.0, {flow.id: 1e9 + n for n, flow in enumerate(job.flows)}) for job in jobs}
-view = ClusterView(fabric, {job.name: job for job in jobs}, levels=3, seed=3, steps=steps)
+view = ClusterView(fabric, {job.name: job for job in jobs}, level_count=3, seed=3, steps=steps)
 for kind in (Hedera, Ideal, PFabric, Pias, Sincronia, TacclStar, Varys, VarysPriority):
     scheduler = kind()
     first = decision_to_json(scheduler.decide(view, StepStarted("j0", 0)))

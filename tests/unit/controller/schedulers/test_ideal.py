@@ -30,7 +30,7 @@ def test_it_decides_paths_and_nothing_else(clos96_fabric: Fabric, make_mix: MixM
     view = ClusterView(clos96_fabric, {job.name: job for job in make_mix(clos96_fabric)})
     decision = Ideal().decide(view, JobArrived("job1"))
     assert not (decision.levels or decision.rates or decision.shifts or decision.byte_levels)
-    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.levels)
+    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.level_count)
     assert plans.keys() == {flow.id for flow in view.flows}
 
 

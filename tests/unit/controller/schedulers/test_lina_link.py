@@ -28,8 +28,9 @@ def test_one_queue_ends_the_all_to_all_at_3_6_s() -> None:
 
 def test_micro_ops_with_the_all_to_all_first_end_it_at_1_8_s() -> None:
     assert ends_of_micro_ops(EXAMPLE, RATE, micro_op=30 * MB) == {
-        "tokens": Fraction("1.8"), "gradients": Fraction("3.6"),
-    }  # fmt: skip
+        "tokens": Fraction("1.8"),
+        "gradients": Fraction("3.6"),
+    }
 
 
 def test_floats_come_out_alike() -> None:
@@ -56,8 +57,9 @@ def test_a_micro_op_needs_bytes() -> None:
 
 OPERATIONS = st.lists(
     st.tuples(st.sampled_from(["allreduce", "all-to-all"]), st.integers(1, 200), st.integers(0, 5)),
-    min_size=1, max_size=5,
-).map(lambda rows: [Operation(str(n), kind, size * MB, Fraction(at)) for n, (kind, size, at) in enumerate(rows)])  # type: ignore[arg-type]  # fmt: skip
+    min_size=1,
+    max_size=5,
+).map(lambda rows: [Operation(str(n), kind, size * MB, Fraction(at)) for n, (kind, size, at) in enumerate(rows)])  # type: ignore[arg-type]
 
 
 @given(OPERATIONS)

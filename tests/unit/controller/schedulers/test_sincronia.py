@@ -180,5 +180,5 @@ def test_the_switches_can_hold_every_decision(clos96_fabric: Fabric, make_mix: C
     mixed = make_mix(clos96_fabric)
     view = under_way(clos96_fabric, mixed, {"job0": 2e9, "job1": 1e9})
     decision = with_default_paths(view, Sincronia().decide(view, StepStarted("job0", 0)))
-    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.levels)
+    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.level_count)
     assert plans.keys() == {flow.id for flow in view.flows}

@@ -99,7 +99,7 @@ def test_paths_are_valid_and_visit_no_node_twice(any_fabric: Fabric, make_mix: M
 def test_the_switches_can_hold_every_decision(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
     view = ClusterView(clos96_fabric, {job.name: job for job in make_mix(clos96_fabric)})
     decision = TacclStar().decide(view, JobArrived("job1"))
-    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.levels)
+    plans = plans_of(RuleBuilder(clos96_fabric), clos96_fabric, view.flows, decision, view.level_count)
     assert plans.keys() == {flow.id for flow in view.flows}
 
 

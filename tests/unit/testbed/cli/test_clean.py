@@ -28,8 +28,11 @@ def gone() -> str:
     """The mark of a run that has ended."""
     return subprocess.run(
         [sys.executable, "-c", "from testbed.machine.ownership import own_mark; print(own_mark())"],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[4],
-    ).stdout.strip()  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[4],
+    ).stdout.strip()
 
 
 @pytest.fixture
@@ -79,10 +82,17 @@ def test_a_process_number_given_out_again_does_not_bring_a_run_back() -> None:
 
 def test_the_one_who_cleans_and_its_ancestors_are_never_ended(gone: str) -> None:
     found = subprocess.run(
-        [sys.executable, "-c",
-         "import os; from testbed.machine.ownership import strays; print(os.getpid() in [s.pid for s in strays()])"],
-        env={**os.environ, MARK: gone}, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[4],
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import os; from testbed.machine.ownership import strays; print(os.getpid() in [s.pid for s in strays()])",
+        ],
+        env={**os.environ, MARK: gone},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[4],
+    )
     assert found.stdout == "False\n"
 
 

@@ -22,8 +22,11 @@ def test_compare_prints_one_json_document(write_run, records, capsys, tmp_path):
     assert _run(compare, first.path, second.path, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert [(row["label"], row["scheduler"]) for row in document["runs"]] == [
-        (first.path.name, "ecmp"), (first.path.name, "crux"), (second.path.name, "ecmp"), (second.path.name, "crux"),
-    ]  # fmt: skip
+        (first.path.name, "ecmp"),
+        (first.path.name, "crux"),
+        (second.path.name, "ecmp"),
+        (second.path.name, "crux"),
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.path.name, second.path.name]
 
 

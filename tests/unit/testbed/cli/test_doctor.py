@@ -9,19 +9,19 @@ import pytest
 from testbed.cli import doctor
 from testbed.errors import CannotRunError
 from testbed.machine import capabilities
-from testbed.machine.budget import Budget, Point
-from testbed.machine.capabilities import Finding, require_emulation
+from testbed.machine.budget import Budget, BudgetPoint
+from testbed.machine.capabilities import Capability, require_emulation
 
-HAS_TC = Finding("tc", True, "/usr/sbin/tc", required=True, remedy="emulation needs tc")
-NO_NETEM = Finding("netem", False, "", "no emulated link delay")
-NO_SWITCH = Finding("ovs-vswitchd", False, "not found", "no emulation", True, "emulation needs ovs-vswitchd")
-UNKNOWN = Finding("htb", None, "cannot be probed", required=True, remedy="emulation needs htb")
+HAS_TC = Capability("tc", True, "/usr/sbin/tc", required=True, remedy="emulation needs tc")
+NO_NETEM = Capability("netem", False, "", "no emulated link delay")
+NO_SWITCH = Capability("ovs-vswitchd", False, "not found", "no emulation", True, "emulation needs ovs-vswitchd")
+UNKNOWN = Capability("htb", None, "cannot be probed", required=True, remedy="emulation needs htb")
 
 
 def diagnose(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    *found: Finding,
+    *found: Capability,
     as_json: bool = False,
     measure: bool = False,
 ) -> tuple[int, str]:
@@ -62,7 +62,7 @@ def test_a_measured_budget_is_shown_and_planned_with(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
-    budget = Budget((Point(9000, 48, 20_000.0, 0.012), Point(1500, 8, 40_000.0)), "measured today")
+    budget = Budget((BudgetPoint(9000, 48, 20_000.0, 0.012), BudgetPoint(1500, 8, 40_000.0)), "measured today")
     monkeypatch.setattr("testbed.engines.emulation.forwarding_budget.measure_budget", lambda engine, show: budget)
     status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
     assert status == 0

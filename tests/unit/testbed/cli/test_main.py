@@ -116,8 +116,11 @@ def test_the_traceback_is_shown_only_on_demand(
 def test_a_reader_that_leaves_the_pipe_causes_no_complaint() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "from testbed.cli.main import main; raise SystemExit(main(['doctor', '--json']))"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env={**os.environ, "TESTBED_DEBUG": "0"},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "TESTBED_DEBUG": "0"},
+    )
     assert child.stdout is not None and child.stderr is not None
     child.stdout.close()
     said = child.stderr.read()

@@ -44,10 +44,14 @@ def said_by(installed: Path, *arguments: str) -> dict[str, Any]:
 def test_the_installed_example_is_listed_with_its_package(installed: Path) -> None:
     found = {entry["name"]: entry for entry in said_by(installed, "schedulers")["schedulers"]}
     assert found["shortest-first"] == {
-        "name": "shortest-first", "summary": "the job with the fewest bytes per iteration first",
-        "decides": ["levels"], "events": ["JobArrived", "JobDeparted"], "source": "an example",
-        "package": "shortest-first", "problem": "",
-    }  # fmt: skip
+        "name": "shortest-first",
+        "summary": "the job with the fewest bytes per iteration first",
+        "decides": ["levels"],
+        "events": ["JobArrived", "JobDeparted"],
+        "source": "an example",
+        "package": "shortest-first",
+        "problem": "",
+    }
     assert found["ecmp"]["package"] == ""
 
 

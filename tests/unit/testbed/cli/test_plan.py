@@ -38,9 +38,14 @@ def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, caps
 def test_clos96_is_the_fabric_and_the_mix_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of("clos96.yaml", capsys=capsys)
     assert document["fabric"] == {
-        "name": "clos", "hosts": 12, "gpus": 96, "nics": 48, "ports": 48,
-        "switches": {"tor": 6, "agg": 8, "core": 0}, "cables": {"host-tor": 48, "tor-agg": 48},
-    }  # fmt: skip
+        "name": "clos",
+        "hosts": 12,
+        "gpus": 96,
+        "nics": 48,
+        "ports": 48,
+        "switches": {"tor": 6, "agg": 8, "core": 0},
+        "cables": {"host-tor": 48, "tor-agg": 48},
+    }
     assert [job["gpus"] for job in document["jobs"]] == [48, 16, 16, 8, 8]
 
 

@@ -24,13 +24,13 @@ from testbed.experiment.scale import (
     pipeline_fill,
     refuse_long_run,
 )
-from testbed.machine.budget import Budget, Point, constant
+from testbed.machine.budget import Budget, BudgetPoint, constant
 from testbed.scenario import bundled
 
 PREPARED = {name: prepare(name) for name in bundled()}
 BUDGETS = st.builds(constant, st.floats(12_000, 1e6))
 """Machines that can show every bundled scenario; slower ones are refused, see below."""
-MEASURED = Budget((Point(9000, 48, 12_000.0), Point(1500, 48, 24_000.0)), "measured")
+MEASURED = Budget((BudgetPoint(9000, 48, 12_000.0), BudgetPoint(1500, 48, 24_000.0)), "measured")
 
 
 @given(st.sampled_from(sorted(PREPARED)), BUDGETS)

@@ -136,8 +136,10 @@ def test_a_level_for_each_job_and_a_horizon_are_needed() -> None:
 quarters = st.integers(0, 8).map(lambda count: count / 4)
 patterns = st.builds(
     lambda compute, communication, share: (compute, communication + 0.25, compute * share / 4),
-    quarters, quarters, st.integers(0, 4),
-)  # fmt: skip
+    quarters,
+    quarters,
+    st.integers(0, 4),
+)
 
 
 @given(patterns, patterns)
@@ -234,7 +236,10 @@ def test_without_any_directory_for_its_cache_it_compiles_all_the_same(tmp_path: 
     (package / "work.py").write_text("from compiled import compiled\n@compiled\ndef work(a):\n    return a + 1\n")
     done = subprocess.run(
         [sys.executable, "-c", "from work import work; print(work(1))"],
-        cwd=package, env={**os.environ, "HOME": str(blocked), "XDG_CACHE_HOME": str(blocked)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=package,
+        env={**os.environ, "HOME": str(blocked), "XDG_CACHE_HOME": str(blocked)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.stdout, done.returncode) == ("2\n", 0), done.stderr

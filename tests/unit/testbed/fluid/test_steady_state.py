@@ -67,8 +67,9 @@ def test_a_fixed_stretch_is_the_event_by_event_simulation(jobs: list[Fluid]) -> 
     found = settle(jobs, horizon)
     exact = simulate(
         [PeriodicJob(j.compute_s, j.lead_s, {str(k): v for k, v in j.loads.items()}, j.weight) for j in jobs],
-        [j.level for j in jobs], horizon,
-    )  # fmt: skip
+        [j.level for j in jobs],
+        horizon,
+    )
     for rate, job, busy in zip(found.rates, jobs, exact.busy_s, strict=True):
         assert rate * job.compute_s * horizon == pytest.approx(busy, abs=1e-6)
 

@@ -10,11 +10,11 @@ import pytest
 from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
 from testbed.experiment.scale import peak_load
 from testbed.machine import budget_cache
-from testbed.machine.budget import DEFAULT, Budget, Point, Sample, affordable, budget_of
+from testbed.machine.budget import DEFAULT, Budget, BudgetPoint, Sample, affordable, budget_of
 from testbed.machine.budget_cache import current_budget, store
 from testbed.results.record import LinkRow, RunRecord
 
-MEASURED = Budget((Point(9000, 48, 20_000.0, 0.01), Point(1500, 8, 30_000.0)), "measured once")
+MEASURED = Budget((BudgetPoint(9000, 48, 20_000.0, 0.01), BudgetPoint(1500, 8, 30_000.0)), "measured once")
 
 
 @pytest.fixture
@@ -115,11 +115,15 @@ def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone
     def row(time_s: float, link: str, packets: float) -> LinkRow:
         return LinkRow(time_s, link, 7, made.scale.unscale_size(packets * 8960), 0.0, 0)
 
-    rows = [row(float(second), name, count) for second, count in ((1, 50), (2, 100), (3, 100), (4, 95))
-            for name in (port.name, trunk.name)]  # fmt: skip
+    rows = [
+        row(float(second), name, count)
+        for second, count in ((1, 50), (2, 100), (3, 100), (4, 95))
+        for name in (port.name, trunk.name)
+    ]
     cpu = [[1.0, 1.0, 0.7, 0.0, 0.0], [2.0, 1.0, 0.5, 0.01, 0.04], [3.0, 1.0, 0.1, 0.3, 0.1], [4.0, 1.0, 0.5, 0.0, 0.0]]
     record = RunRecord("crux", "emulation", 4.0, {}, (), tuple(rows), (), environment={"cpu": cpu})
     found = samples_of(record, made)
     assert [(round(s.packet_hops_per_s), round(s.busy, 6), round(s.others, 6)) for s in found] == [
-        (100, 0.45, 0.05), (95, 0.5, 0.0),
-    ]  # fmt: skip
+        (100, 0.45, 0.05),
+        (95, 0.5, 0.0),
+    ]

@@ -139,9 +139,18 @@ def test_the_run_covers_the_gpus_of_all_jobs(experiment, records):
     assert entry["jobs"][0]["gpu_utilization"] == pytest.approx(0.75)
     assert list(entry)[:6] == ["scheduler", "gpu_utilization", "work_flop", "duration_s", "jobs", "fidelity"]
     assert list(entry["jobs"][0])[:11] == [
-        "name", "model", "gpus", "level", "intensity", "iterations", "iteration_s", "gpu_utilization", "gpu_idle_s",
-        "jct_s", "jct_is",
-    ]  # fmt: skip
+        "name",
+        "model",
+        "gpus",
+        "level",
+        "intensity",
+        "iterations",
+        "iteration_s",
+        "gpu_utilization",
+        "gpu_idle_s",
+        "jct_s",
+        "jct_is",
+    ]
 
 
 def test_a_summary_says_which_profile_a_scheduler_went_by(experiment, records):

@@ -16,9 +16,15 @@ from testbed.metrics.summary import summary
 from testbed.results.run_directory import RunDirectory
 
 FABRIC = {
-    "kind": "clos", "hosts": 4, "gpus_per_host": 4, "nics_per_host": 2, "tors": 2, "aggregations": 2,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": 4,
+    "gpus_per_host": 4,
+    "nics_per_host": 2,
+    "tors": 2,
+    "aggregations": 2,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 JOBS: list[dict[str, Any]] = [
     {"name": "long", "model": "bert", "gpus": 16, "iterations": 10, "communication": "2GB", "overlap": 0},
     {"name": "short", "model": "resnet", "gpus": 8, "iterations": 4, "start": "1s"},

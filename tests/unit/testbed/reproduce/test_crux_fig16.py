@@ -111,7 +111,7 @@ def test_orders_rank_every_job_once() -> None:
 
 def test_the_order_and_levels_of_crux_are_those_of_the_scheduler() -> None:
     for case in map(single_flow, CASES[:10]):
-        view = ClusterView(case.fabric, {job.name: job for job in case.jobs}, levels=3, seed=1)
+        view = ClusterView(case.fabric, {job.name: job for job in case.jobs}, level_count=3, seed=1)
         decision = Crux().decide(view, JobArrived("job0"))
         paths = crux_paths(case, case.choices())
         order = orders(case, case.choices(), paths)["crux"]

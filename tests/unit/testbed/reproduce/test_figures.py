@@ -39,10 +39,15 @@ class Emulator:
             raise RunFailedError("the switch died")
         value = VALUES[task.treatment.name] + 0.01 * task.seed
         jobs = [
-            {"name": job.name, "gpus": len(job.gpus), "gpu_utilization": value, "jct_s": 100 / value,
-             "iteration_s": {"mean": job.compute_s / value}}
+            {
+                "name": job.name,
+                "gpus": len(job.gpus),
+                "gpu_utilization": value,
+                "jct_s": 100 / value,
+                "iteration_s": {"mean": job.compute_s / value},
+            }
             for job in task.experiment().jobs
-        ]  # fmt: skip
+        ]
         entry = {"scheduler": task.treatment.name, "jobs": jobs, "fidelity": {"verdict": self.verdict}}
         directory = runs.RunDirectory.create(out, task.scenario)
         summary = {"schema_version": 1, "runs": [entry]}
@@ -102,8 +107,10 @@ def test_after_an_interruption_only_what_was_not_finished_is_run(tmp_path: Path)
     emulator = Emulator()
     reproduce("crux-fig22", settings(tmp_path), QUIET, emulator)
     assert [task.split(", ")[1:] for task in emulator.asked] == [
-        ["ecmp", "seed 2"], ["crux", "seed 2"], ["ideal", "seed 1"],
-    ]  # fmt: skip
+        ["ecmp", "seed 2"],
+        ["crux", "seed 2"],
+        ["ideal", "seed 1"],
+    ]
     assert not list(tmp_path.rglob("UNFINISHED"))
 
 
@@ -117,9 +124,13 @@ def test_a_changed_scenario_or_version_is_run_again(tmp_path: Path, monkeypatch:
 
 def test_a_fingerprint_knows_scenario_scheduler_and_seed() -> None:
     tasks = [
-        Task("crux-fig22-8", ECMP, 1), Task("crux-fig22-8", ECMP, 2), Task("crux-fig22-8", CRUX, 1),
-        Task("crux-fig22-8", IDEAL, 1), Task("crux-fig22-8", ECMP_ALONE, 1), Task("crux-fig22-16", ECMP, 1),
-    ]  # fmt: skip
+        Task("crux-fig22-8", ECMP, 1),
+        Task("crux-fig22-8", ECMP, 2),
+        Task("crux-fig22-8", CRUX, 1),
+        Task("crux-fig22-8", IDEAL, 1),
+        Task("crux-fig22-8", ECMP_ALONE, 1),
+        Task("crux-fig22-16", ECMP, 1),
+    ]
     assert len({fingerprint(task.experiment()) for task in tasks}) == len(tasks)
 
 

@@ -7,19 +7,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.fluid.periodic import PeriodicJob
-from testbed.reproduce.fig16.optimum import Choice, Yardstick, assignments, components
+from testbed.reproduce.fig16.optimum import PathChoices, Yardstick, assignments, components
 
 TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.5])
 
 
 @st.composite
-def small_cases(draw: st.DrawFn) -> list[Choice]:
+def small_cases(draw: st.DrawFn) -> list[PathChoices]:
     """Up to three jobs, each with two ways over links of two interchangeable switches and one common link."""
     choices = []
     for _ in range(draw(st.integers(1, 3))):
         compute, seconds, legs = draw(TIMES), draw(TIMES), draw(st.sets(st.sampled_from("abc"), min_size=1))
         candidates = tuple({f"{leg}{switch}": seconds for leg in legs} | {"core": seconds / 4} for switch in (0, 1))
-        choices.append(Choice(PeriodicJob(compute, compute / 2, {}, draw(st.sampled_from([1.0, 4.0]))), candidates))
+        choices.append(
+            PathChoices(PeriodicJob(compute, compute / 2, {}, draw(st.sampled_from([1.0, 4.0]))), candidates)
+        )
     return choices
 
 
@@ -32,7 +34,7 @@ def naive(case: Yardstick, jobs: int, count: int) -> float:
 
 @given(small_cases(), st.integers(0, 3))
 @settings(max_examples=25, deadline=None)
-def test_the_optimum_is_that_of_the_naive_enumeration(choices: list[Choice], count: int) -> None:
+def test_the_optimum_is_that_of_the_naive_enumeration(choices: list[PathChoices], count: int) -> None:
     case = Yardstick(choices)
     value, paths = case.best_paths(count)
     assert value == pytest.approx(naive(case, len(choices), count), rel=3e-3)
@@ -42,14 +44,14 @@ def test_the_optimum_is_that_of_the_naive_enumeration(choices: list[Choice], cou
 
 @given(small_cases(), st.lists(st.integers(0, 2), min_size=3, max_size=3), st.lists(st.integers(0, 1), min_size=3))
 @settings(max_examples=40, deadline=None)
-def test_taking_a_case_apart_changes_nothing(choices: list[Choice], levels: list[int], paths: list[int]) -> None:
+def test_taking_a_case_apart_changes_nothing(choices: list[PathChoices], levels: list[int], paths: list[int]) -> None:
     case, count = Yardstick(choices), len(choices)
     whole = case.outcome(paths[:count], levels[:count]).utilization
     assert case.utilization(paths[:count], levels[:count]) == pytest.approx(whole, rel=3e-3)
 
 
-def one_link(*gpus: float) -> list[Choice]:
-    return [Choice(PeriodicJob(1, 1, {}, count), ({"link": 1.0},)) for count in gpus]
+def one_link(*gpus: float) -> list[PathChoices]:
+    return [PathChoices(PeriodicJob(1, 1, {}, count), ({"link": 1.0},)) for count in gpus]
 
 
 def test_the_job_with_most_gpus_goes_first_where_all_else_is_equal() -> None:
@@ -59,13 +61,13 @@ def test_the_job_with_most_gpus_goes_first_where_all_else_is_equal() -> None:
 
 
 def test_jobs_that_share_no_link_are_simulated_once_each() -> None:
-    case = Yardstick([Choice(PeriodicJob(1, 1), ({f"link{index}": 1.0},)) for index in range(5)])
+    case = Yardstick([PathChoices(PeriodicJob(1, 1), ({f"link{index}": 1.0},)) for index in range(5)])
     case.best_levels((0,) * 5, 3)
     assert case.simulations == 5
 
 
 def test_interchangeable_switches_are_not_simulated_twice() -> None:
-    case = Yardstick([Choice(PeriodicJob(1, 1), ({"a": 1.0}, {"b": 1.0})) for _ in range(2)])
+    case = Yardstick([PathChoices(PeriodicJob(1, 1), ({"a": 1.0}, {"b": 1.0})) for _ in range(2)])
     case.best_paths(0)
     assert case.simulations == 2 + 2
 

@@ -87,7 +87,7 @@ def test_an_interrupted_replay_leaves_those_that_were_finished(
 
 def test_a_trace_of_ones_own_is_replayed_and_named(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
-    path.write_text("job_id,submission_time,duration,num_gpu\n1,0,600,16\n2,60,600,8\n", "utf-8")  # fmt: skip
+    path.write_text("job_id,submission_time,duration,num_gpu\n1,0,600,16\n2,60,600,8\n", "utf-8")
     settings = Settings(**SETTINGS, out=tmp_path, trace=path)
     trace = trace_of(cell(settings, "clos", "ecmp"))
     assert [job.gpus for job in trace.jobs] == [16, 8]

@@ -138,9 +138,13 @@ ARITHMETIC = st.recursive(
 @given(ARITHMETIC, st.integers(-1000, 1000), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
 def test_arithmetic_agrees_with_python(expression: str, other: int, sign: str) -> None:
     compare = {
-        "<": operator.lt, "<=": operator.le, ">": operator.gt,
-        ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    }[sign]  # fmt: skip
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "==": operator.eq,
+        "!=": operator.ne,
+    }[sign]
     value = _python_value(ast.parse(expression, mode="eval").body)
     assert parse_check(f"{expression} {sign} {other}").evaluate({"runs": []}).passed is compare(value, other)
 

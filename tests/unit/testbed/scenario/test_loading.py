@@ -55,9 +55,17 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     figures = tuple(name for name in bundled() if name.startswith("crux-fig"))
     assert len(figures) == 11
     assert tuple(name for name in bundled() if name not in figures) == (
-        "arrivals.yaml", "clos96-ports.yaml", "clos96.yaml", "double-sided.yaml", "hello.yaml", "lina.yaml",
-        "moe-alltoall.yaml", "philly-servers.yaml", "philly-split.yaml", "spread.yaml",
-    )  # fmt: skip
+        "arrivals.yaml",
+        "clos96-ports.yaml",
+        "clos96.yaml",
+        "double-sided.yaml",
+        "hello.yaml",
+        "lina.yaml",
+        "moe-alltoall.yaml",
+        "philly-servers.yaml",
+        "philly-split.yaml",
+        "spread.yaml",
+    )
 
 
 @pytest.mark.parametrize(("name", "cables"), [("clos96.yaml", 48 + 48), ("clos96-ports.yaml", 192)])
@@ -203,11 +211,33 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
-KEYS = st.sampled_from([
-    "name", "fabric", "fabric.kind", "fabric.tors", "fabric.port_rate", "jobs", "jobs.0", "jobs.0.gpus",
-    "jobs.1.count", "jobs.0.placement", "jobs.0.stragglers", "jobs.0.start", "schedulers", "schedulers.0",
-    "measure", "measure.limit", "scale", "levels", "seed", "checks", "place", "nonsense", "jobs.0.nonsense",
-])  # fmt: skip
+KEYS = st.sampled_from(
+    [
+        "name",
+        "fabric",
+        "fabric.kind",
+        "fabric.tors",
+        "fabric.port_rate",
+        "jobs",
+        "jobs.0",
+        "jobs.0.gpus",
+        "jobs.1.count",
+        "jobs.0.placement",
+        "jobs.0.stragglers",
+        "jobs.0.start",
+        "schedulers",
+        "schedulers.0",
+        "measure",
+        "measure.limit",
+        "scale",
+        "levels",
+        "seed",
+        "checks",
+        "place",
+        "nonsense",
+        "jobs.0.nonsense",
+    ]
+)
 
 
 @given(key=KEYS, value=VALUES)
@@ -232,6 +262,6 @@ def test_the_schema_knows_every_key_and_both_spellings() -> None:
     assert schema["required"] == ["fabric", "jobs", "schedulers"]
     assert schema["additionalProperties"] is False
     assert {"const": "auto", "type": "string"} in schema["properties"]["scale"]["anyOf"]
-    job = schema["$defs"]["JobSpec"]["properties"]
+    job = schema["$defs"]["JobEntry"]["properties"]
     assert all("description" in entry for entry in job.values())
     assert "string" in json.dumps(job["start"])

@@ -11,7 +11,7 @@ import pytest
 from testbed.cli.main import main
 from testbed.results.run_directory import RunDirectory
 from testbed.sweep.running import Execute, Work, attempt
-from testbed.sweep.values import Outcome, Point, outcome_of
+from testbed.sweep.values import PointOutcome, SweepPoint, outcome_of
 
 TWO_BY_TWO = """
 scenario: hello.yaml
@@ -25,13 +25,19 @@ set:
 GAIN = {"ecmp": 0.0, "crux": 0.1}
 
 
-def summary_of(point: Point, verdict: str = "ok", check: bool = True) -> dict[str, Any]:
+def summary_of(point: SweepPoint, verdict: str = "ok", check: bool = True) -> dict[str, Any]:
     """A summary whose utilisation is 0.5, a tenth more with Crux, a hundredth more per seed."""
     runs = [
-        {"scheduler": name, "gpu_utilization": 0.5 + gain + 0.01 * point.seed, "fidelity": {"verdict": verdict},
-         "jobs": [{"name": "big", "jct_s": 10.0}, {"name": "small", "jct_s": 20.0}], "work_flop": 1e18, "duration_s": 5}
+        {
+            "scheduler": name,
+            "gpu_utilization": 0.5 + gain + 0.01 * point.seed,
+            "fidelity": {"verdict": verdict},
+            "jobs": [{"name": "big", "jct_s": 10.0}, {"name": "small", "jct_s": 20.0}],
+            "work_flop": 1e18,
+            "duration_s": 5,
+        }
         for name, gain in GAIN.items()
-    ]  # fmt: skip
+    ]
     return {
         "schema_version": 1,
         "runs": runs,
@@ -47,7 +53,7 @@ class FakeRunner:
         self.ends = ends or {}
         self.asked: list[str] = []
 
-    def __call__(self, point: Point, folder: Path) -> Outcome:
+    def __call__(self, point: SweepPoint, folder: Path) -> PointOutcome:
         self.asked.append(point.name)
         end = next((end for part, end in self.ends.items() if part in point.name), "ok")
         directory = RunDirectory.create(folder, "hello")
@@ -71,7 +77,7 @@ class InThisProcess:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def _work(self, work: Work) -> Iterator[tuple[Point, Outcome] | None]:
+    def _work(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         for point, folder in work:
             yield None
             yield point, attempt(self._runner, point, folder)

@@ -22,8 +22,10 @@ def test_every_combination_is_run_with_every_seed(sweep: Callable[..., Swept], t
     assert status == 0
     assert runner.asked == [
         f"jobs.small.jitter={jitter},measure.warmup={warmup},seed={seed}"
-        for jitter in ("0.0", "0.1") for warmup in (1, 2) for seed in (1, 2)
-    ]  # fmt: skip
+        for jitter in ("0.0", "0.1")
+        for warmup in (1, 2)
+        for seed in (1, 2)
+    ]
     assert sorted(path.name for path in (tmp_path / "runs/sweep/two").iterdir()) == sorted(
         [*runner.asked, "sweep.csv", "sweep.json"]
     )

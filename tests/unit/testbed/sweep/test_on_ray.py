@@ -11,7 +11,7 @@ import pytest
 from testbed.errors import CannotRunError
 from testbed.sweep.running import attempt
 from testbed.sweep.store import Store
-from testbed.sweep.values import Outcome, Point, Result, Runner
+from testbed.sweep.values import PointOutcome, Result, Runner, SweepPoint
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def runner() -> Runner:
     """Writes what it was given and who it is; seed 3 kills its process, seed 4 fails. A closure, sent as it is."""
 
-    def run(point: Point, folder: Path) -> Outcome:
+    def run(point: SweepPoint, folder: Path) -> PointOutcome:
         if point.seed == 3:
             os._exit(1)
         if point.seed == 4:
@@ -30,16 +30,16 @@ def runner() -> Runner:
         (run_folder / "ecmp" / "rows.csv").write_text(Path(point.scenario).read_text()[:20])
         claimed = ray.get_runtime_context().get_assigned_resources()
         (run_folder / "claimed").write_text(str(sorted(claimed.items())))
-        return Outcome((Result(Path(point.scenario).name, "ok", 0.5, None, None, 0.0, 0.0),), "run")
+        return PointOutcome((Result(Path(point.scenario).name, "ok", 0.5, None, None, 0.0, 0.0),), "run")
 
     return run
 
 
-def made(engine: str, seeds: int, store: Store, address: str = "local") -> Iterator[tuple[int, Outcome]]:
+def made(engine: str, seeds: int, store: Store, address: str = "local") -> Iterator[tuple[int, PointOutcome]]:
     from testbed.reproduce.documents import package_version
     from testbed.sweep.on_ray import RayTasks
 
-    points = [Point("hello.yaml", engine, (), (), seed) for seed in range(seeds)]
+    points = [SweepPoint("hello.yaml", engine, (), (), seed) for seed in range(seeds)]
     work = [(point, store.prepare(point)) for point in points]
     with RayTasks(runner(), address, package_version(), 2) as execute:
         yield from ((ended[0].seed, ended[1]) for ended in execute(work) if ended is not None)
@@ -72,5 +72,5 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: py
 
 
 def test_what_a_task_does_is_what_is_done_here(tmp_path: Path) -> None:
-    outcome = attempt(runner(), Point("hello.yaml", "flow", (), (), 4), tmp_path)
+    outcome = attempt(runner(), SweepPoint("hello.yaml", "flow", (), (), 4), tmp_path)
     assert outcome.problem == f"ZeroDivisionError: a bug; details in {tmp_path / 'error.log'}"

@@ -14,7 +14,7 @@ from testbed.errors import CannotRunError
 from testbed.sweep.checking import Resolved, points_of
 from testbed.sweep.loading import load, yaml_of
 from testbed.sweep.store import Store, pack, unpack
-from testbed.sweep.values import LONGEST_NAME, Axis, Point, Sweep, outcome_of, worst
+from testbed.sweep.values import LONGEST_NAME, Axis, Sweep, SweepPoint, outcome_of, worst
 
 
 def test_a_combination_too_large_for_this_machine_is_named(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_a_value_reads_back_as_the_same_from_its_one_line(value: object) -> None
     assert yaml.safe_load(text) == value and "\n" not in text
 
 
-def point(*pairs: tuple[str, str], seed: int = 1) -> Point:
-    return Point("hello", "flow", (), pairs, seed)
+def point(*pairs: tuple[str, str], seed: int = 1) -> SweepPoint:
+    return SweepPoint("hello", "flow", (), pairs, seed)
 
 
 texts = st.text(min_size=1, max_size=60)
@@ -112,10 +112,16 @@ def test_a_run_made_elsewhere_appears_whole_and_what_was_unfinished_goes(tmp_pat
 
 def test_a_mean_jct_is_of_all_jobs_or_of_none() -> None:
     ecmp, crux = (
-        {"scheduler": name, "gpu_utilization": 0.5, "fidelity": {"verdict": "ok"}, "work_flop": 1, "duration_s": 1,
-         "jobs": [{"jct_s": 10.0}, {"jct_s": second}]}
+        {
+            "scheduler": name,
+            "gpu_utilization": 0.5,
+            "fidelity": {"verdict": "ok"},
+            "work_flop": 1,
+            "duration_s": 1,
+            "jobs": [{"jct_s": 10.0}, {"jct_s": second}],
+        }
         for name, second in (("ecmp", None), ("crux", 20.0))
-    )  # fmt: skip
+    )
     comparison = {"baseline": "ecmp", "crux": {"gpu_utilization_points": 10.0}}
     first, second = outcome_of({"runs": [ecmp, crux], "comparison": comparison}, "x").results
     assert (first.mean_jct_s, second.mean_jct_s) == (None, 15.0)

@@ -44,9 +44,7 @@ def test_a_wrong_estimate_costs_until_it_is_corrected() -> None:
     assert replace(wrong, corrected=True).tokens(8) == (0.125,) * 8
 
 
-@given(
-    st.lists(st.floats(0, 100), min_size=1, max_size=12).filter(any), st.integers(1, 24), st.booleans(), st.data()
-)
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=12).filter(any), st.integers(1, 24), st.booleans(), st.data())
 def test_every_token_is_computed_somewhere(
     popularity: list[float], gpus: int, corrected: bool, data: st.DataObject
 ) -> None:

@@ -44,8 +44,10 @@ def test_an_exchange_every_fourth_iteration_makes_four_of_them_one_of_the_job() 
 
 def test_all_to_alls_happen_in_every_iteration_whatever_the_gradients_do() -> None:
     plain, rare = job("moe"), job("moe", every=3, bits=8)
-    count = {name: sum(phase.collective == "alltoall" for phase in made.phases) for name, made in
-             (("plain", plain), ("rare", rare))}  # fmt: skip
+    count = {
+        name: sum(phase.collective == "alltoall" for phase in made.phases)
+        for name, made in (("plain", plain), ("rare", rare))
+    }
     assert count["rare"] == 3 * count["plain"] > 0
     assert [phase.collective for phase in rare.phases if phase.transfers].count("hierarchical") == 1
 

@@ -23,9 +23,18 @@ def fabric_with(
     intra_host: IntraHost = "instant", inside: Inside = "ideal", pcie_rate: float = 256e9, ports: int = 1
 ) -> Fabric:
     return clos(
-        hosts=4, gpus_per_host=8, nics_per_host=4, tors=2, aggregations=2, port_rate=RATE / ports, fabric_rate=RATE,
-        ports_per_nic=ports, pcie_rate=pcie_rate, intra_host=intra_host, inside=inside,
-    )  # fmt: skip
+        hosts=4,
+        gpus_per_host=8,
+        nics_per_host=4,
+        tors=2,
+        aggregations=2,
+        port_rate=RATE / ports,
+        fabric_rate=RATE,
+        ports_per_nic=ports,
+        pcie_rate=pcie_rate,
+        intra_host=intra_host,
+        inside=inside,
+    )
 
 
 def job_on(fabric: Fabric, placement: list[str], collective: str = "hierarchical", compute_s: float = 1.0) -> Job:
@@ -116,9 +125,11 @@ def test_gpu_traffic_and_network_traffic_add_up_on_pcie() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from(sorted(COLLECTIVES)), st.sampled_from(["nvlink", "pcie"]), st.sampled_from(["ideal", "emulated"]),
+    st.sampled_from(sorted(COLLECTIVES)),
+    st.sampled_from(["nvlink", "pcie"]),
+    st.sampled_from(["ideal", "emulated"]),
     st.sets(st.integers(0, 31), min_size=1, max_size=20),
-)  # fmt: skip
+)
 def test_links_are_those_of_the_jobs_hosts_and_what_leaves_gpus_reaches_gpus_or_nics(
     collective: str, intra_host: IntraHost, inside: Inside, chosen: set[int]
 ) -> None:

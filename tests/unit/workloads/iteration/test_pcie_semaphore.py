@@ -1,4 +1,4 @@
-"""Turns on a PCIe link: who waits, who goes on, and that everybody's iterations end."""
+"""PcieSemaphore on a PCIe link: who waits, who goes on, and that everybody's iterations end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workloads.iteration.hold import Hold
-from workloads.iteration.pcie_semaphore import Turns
+from workloads.iteration.pcie_semaphore import PcieSemaphore
 from workloads.iteration.program import JobProgram, PhasePlan
-from workloads.worker.tcp_endpoints import InStream, OutStream
+from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 SLICE = 100
 LINK = "h0s0->h0n0"
@@ -26,10 +26,10 @@ class Resumed:
 
     def __init__(self) -> None:
         self.flows: list[str] = []
-        self.turns = Turns(lambda stream: self.flows.append(stream.flow))
+        self.pcie = PcieSemaphore(lambda stream: self.flows.append(stream.flow))
 
-    def stream(self, flow: str) -> OutStream:
-        return OutStream(flow, None)  # type: ignore[arg-type]
+    def stream(self, flow: str) -> TcpSender:
+        return TcpSender(flow, None)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -38,60 +38,60 @@ def table() -> Resumed:
 
 
 def test_a_lower_job_waits_from_the_first_to_the_last_byte_of_a_higher_one(table: Resumed) -> None:
-    table.turns.assign({"high": (LINK, 0), "low": (LINK, 1)})
+    table.pcie.assign({"high": (LINK, 0), "low": (LINK, 1)})
     high, low = table.stream("high"), table.stream("low")
-    table.turns.began([low])
+    table.pcie.began([low])
     assert not low.held
-    table.turns.began([high])
+    table.pcie.began([high])
     assert low.held == Hold.PCIE_TURN and not high.held and table.flows == []
-    table.turns.sent(high)
+    table.pcie.sent(high)
     assert not low.held and table.flows == ["low"]
 
 
 def test_a_lower_job_that_begins_later_waits_too(table: Resumed) -> None:
-    table.turns.assign({"high": (LINK, 0), "low": (LINK, 5)})
+    table.pcie.assign({"high": (LINK, 0), "low": (LINK, 5)})
     high, low = table.stream("high"), table.stream("low")
-    table.turns.began([high])
-    table.turns.began([low])
+    table.pcie.began([high])
+    table.pcie.began([low])
     assert low.held == Hold.PCIE_TURN
 
 
 def test_equals_other_links_and_flows_without_a_place_do_not_wait(table: Resumed) -> None:
-    table.turns.assign({"a": (LINK, 1), "b": (LINK, 1), "c": ("h0s1->h0n1", 7)})
+    table.pcie.assign({"a": (LINK, 1), "b": (LINK, 1), "c": ("h0s1->h0n1", 7)})
     streams = [table.stream(flow) for flow in ("a", "b", "c", "d")]
     for stream in streams:
-        table.turns.began([stream])
+        table.pcie.began([stream])
     assert [stream.held for stream in streams] == [0, 0, 0, 0]
 
 
 def test_a_flow_whose_path_changes_does_not_keep_the_link(table: Resumed) -> None:
-    table.turns.assign({"high": (LINK, 0), "low": (LINK, 1)})
+    table.pcie.assign({"high": (LINK, 0), "low": (LINK, 1)})
     high, low = table.stream("high"), table.stream("low")
-    table.turns.began([high, low])
+    table.pcie.began([high, low])
     high.held |= Hold.PATH_CHANGE
-    table.turns.changed("high")
+    table.pcie.changed("high")
     assert not low.held and table.flows == ["low"]
     high.held &= ~Hold.PATH_CHANGE
-    table.turns.changed("high")
+    table.pcie.changed("high")
     assert low.held == Hold.PCIE_TURN
 
 
 def test_new_ranks_count_at_once_and_no_ranks_free_all(table: Resumed) -> None:
-    table.turns.assign({"a": (LINK, 0), "b": (LINK, 1)})
+    table.pcie.assign({"a": (LINK, 0), "b": (LINK, 1)})
     a, b = table.stream("a"), table.stream("b")
-    table.turns.began([a, b])
-    table.turns.assign({"a": (LINK, 1), "b": (LINK, 0)})
+    table.pcie.began([a, b])
+    table.pcie.assign({"a": (LINK, 1), "b": (LINK, 0)})
     assert (a.held, b.held) == (Hold.PCIE_TURN, 0)
-    table.turns.assign({})
+    table.pcie.assign({})
     assert (a.held, b.held) == (0, 0)
     assert table.flows == ["b", "a"]
 
 
 def test_a_job_that_leaves_lets_the_others_go_on(table: Resumed) -> None:
-    table.turns.assign({"high": (LINK, 0), "low": (LINK, 1)})
+    table.pcie.assign({"high": (LINK, 0), "low": (LINK, 1)})
     low = table.stream("low")
-    table.turns.began([table.stream("high"), low])
-    table.turns.left(["high", "other"])
+    table.pcie.began([table.stream("high"), low])
+    table.pcie.left(["high", "other"])
     assert table.flows == ["low"]
 
 
@@ -103,7 +103,7 @@ class Cluster:
     timers: list[tuple[float, int, Callable[[float], None]]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=itertools.count)
     programs: dict[tuple[str, int], JobProgram] = field(default_factory=dict)
-    turns: dict[int, Turns] = field(default_factory=dict)
+    pcie: dict[int, PcieSemaphore] = field(default_factory=dict)
     places: dict[int, dict[str, tuple[str, int]]] = field(default_factory=dict)
     ended: list[tuple[str, int, int, float]] = field(default_factory=list)
     begun: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ class Cluster:
     def at(self, when: float, handler: Callable[[float], None]) -> None:
         heapq.heappush(self.timers, (when, next(self.order), handler))
 
-    def resume(self, stream: OutStream) -> None:
+    def resume(self, stream: TcpSender) -> None:
         job, _, host = stream.flow.partition("/")
         self.programs[job, int(host)].resume(stream)
 
@@ -121,11 +121,18 @@ class Cluster:
             mine, others = f"{name}/{host}", f"{name}/{hosts[index - 1]}"
             plan = PhasePlan(overlap, ((mine, size, others, size // len(hosts)),), ((others, size),))
             self.programs[name, host] = JobProgram(
-                (plan,), lambda i, _p: [compute * (1 + 0.1 * (i % 2))], SLICE, 0.01, 3, lambda: self.now, self.at,
-                lambda i, _r, _l, _w, host=host: self.ended.append((name, host, i, self.now)), lambda _s: None,
-            )  # fmt: skip
-            turns = self.turns.setdefault(host, Turns(self.resume))
-            self.programs[name, host].turns = turns
+                (plan,),
+                lambda i, _p: [compute * (1 + 0.1 * (i % 2))],
+                SLICE,
+                0.01,
+                3,
+                lambda: self.now,
+                self.at,
+                lambda i, _r, _l, _w, host=host: self.ended.append((name, host, i, self.now)),
+                lambda _s: None,
+            )
+            turns = self.pcie.setdefault(host, PcieSemaphore(self.resume))
+            self.programs[name, host].pcie = turns
             self.places.setdefault(host, {})[mine] = (f"link {host}", rank)
         for index, host in enumerate(hosts):
             one, other = socket.socketpair()
@@ -133,11 +140,11 @@ class Cluster:
                 end.setblocking(False)
                 self.sockets.append(end)
             flow, target = f"{name}/{host}", hosts[(index + 1) % len(hosts)]
-            self.programs[name, host].out[flow] = OutStream(flow, one)
-            self.programs[name, target].into[flow] = InStream(flow, other)
+            self.programs[name, host].out[flow] = TcpSender(flow, one)
+            self.programs[name, target].into[flow] = TcpReceiver(flow, other)
 
     def run(self) -> None:
-        for host, turns in self.turns.items():
+        for host, turns in self.pcie.items():
             turns.assign(self.places[host])
         for program in self.programs.values():
             program.start(1.0)
@@ -165,8 +172,10 @@ class Cluster:
             if stream.held & Hold.PCIE_TURN:
                 others = [
                     (self.places[host][flow][1], other.out[flow])
-                    for (_, at), other in self.programs.items() if at == host for flow in other.out
-                ]  # fmt: skip
+                    for (_, at), other in self.programs.items()
+                    if at == host
+                    for flow in other.out
+                ]
                 mine = self.places[host][stream.flow][1]
                 assert any(rank < mine and each.started and not each.done for rank, each in others)
 
@@ -177,11 +186,15 @@ class Cluster:
 
 JOBS = st.lists(
     st.tuples(
-        st.lists(st.integers(0, 3), min_size=2, max_size=4, unique=True), st.integers(0, 3), st.floats(0.1, 2.0),
-        st.floats(0.0, 1.0), st.integers(4 * SLICE, 5000),
+        st.lists(st.integers(0, 3), min_size=2, max_size=4, unique=True),
+        st.integers(0, 3),
+        st.floats(0.1, 2.0),
+        st.floats(0.0, 1.0),
+        st.integers(4 * SLICE, 5000),
     ),
-    min_size=2, max_size=6,
-)  # fmt: skip
+    min_size=2,
+    max_size=6,
+)
 
 
 @settings(max_examples=60, deadline=None)

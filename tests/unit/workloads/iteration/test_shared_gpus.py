@@ -67,8 +67,9 @@ def test_a_job_that_leaves_holds_nobody_up_whether_it_computed_or_waited() -> No
 
 jobs = st.lists(
     st.tuples(st.sets(st.sampled_from("wxyz"), min_size=1), st.integers(1, 5), st.integers(0, 5), st.integers(1, 6)),
-    min_size=1, max_size=6,
-)  # fmt: skip
+    min_size=1,
+    max_size=6,
+)
 
 
 @given(jobs=jobs)

@@ -13,9 +13,7 @@ from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.gpu_index import structure_of
 from workloads.managers.jobs import Waiting
 
-FABRIC = clos(
-    hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=1e9, fabric_rate=1e9
-)  # fmt: skip
+FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=1e9, fabric_rate=1e9)
 EMPTY = empty_cluster(FABRIC)
 A, B = Waiting("a", 2), Waiting("b", 3)
 

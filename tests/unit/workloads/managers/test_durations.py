@@ -21,9 +21,14 @@ POLICIES = ("gang", "srtf", "srsf", "philly", "tiresias", "time-slices", "optimu
 
 def cluster(hosts: int, gpus_per_host: int) -> Fabric:
     return clos(
-        hosts=hosts, gpus_per_host=gpus_per_host, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9,
+        hosts=hosts,
+        gpus_per_host=gpus_per_host,
+        nics_per_host=1,
+        tors=1,
+        aggregations=1,
+        port_rate=1e9,
         fabric_rate=1e9,
-    )  # fmt: skip
+    )
 
 
 def play(manager: Manager, fabric: Fabric, jobs: Sequence[Waiting]) -> dict[str, Played]:
@@ -94,10 +99,13 @@ def test_a_starving_job_is_promoted() -> None:
     first = job("first", 1, 110.0)
     others = [job(f"other{n}", 1, 95.0, 100.0 + 90.0 * n) for n in range(12)]
     never, at_last = (
-        play(manager(policy="tiresias", options={"policy": {"limits": [100.0], "promote": knob}}), cluster(1, 1),
-             [first, *others])["first"]
+        play(
+            manager(policy="tiresias", options={"policy": {"limits": [100.0], "promote": knob}}),
+            cluster(1, 1),
+            [first, *others],
+        )["first"]
         for knob in (0.0, 2.0)
-    )  # fmt: skip
+    )
     assert never.end_s > 1000.0
     assert at_last.end_s == pytest.approx(100.0 + 2 * 100.0 + 10.0)
 
@@ -115,10 +123,15 @@ def test_philly_backs_off_and_accepts_less_locality_in_the_end() -> None:
 @st.composite
 def some_jobs(draw: st.DrawFn) -> list[Waiting]:
     return [
-        job(f"j{number}", draw(st.integers(1, 8)), float(draw(st.integers(1, 300))), float(draw(st.integers(0, 500))),
-            compute_s=1.0)
+        job(
+            f"j{number}",
+            draw(st.integers(1, 8)),
+            float(draw(st.integers(1, 300))),
+            float(draw(st.integers(0, 500))),
+            compute_s=1.0,
+        )
         for number in range(draw(st.integers(1, 12)))
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

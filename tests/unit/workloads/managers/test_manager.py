@@ -12,7 +12,16 @@ from topologies.clos import clos
 from workloads.managers.actions import Action, Loan, Migrate, Preempt, Reclaim, Requeue, Resize, Start
 from workloads.managers.capacities.planned import Planned, Steady
 from workloads.managers.cluster_state import ClusterState, empty_cluster
-from workloads.managers.interfaces import CapacityChanged, Ended, Event, Submitted, Tick, Turn, Want, Wish
+from workloads.managers.interfaces import (
+    CapacityChanged,
+    Ended,
+    Event,
+    PlacementRequest,
+    PolicyAction,
+    QueuedJob,
+    Submitted,
+    Tick,
+)
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.manager import Manager
 from workloads.managers.placers.first_free import FirstFree
@@ -20,9 +29,7 @@ from workloads.managers.policies.gang import Gang
 from workloads.managers.queues.fifo import Fifo, FifoBackfill
 from workloads.managers.registry import manager, names
 
-FABRIC = clos(
-    hosts=8, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=1e9, fabric_rate=1e9
-)  # fmt: skip
+FABRIC = clos(hosts=8, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=1e9, fabric_rate=1e9)
 EMPTY = empty_cluster(FABRIC, time_s=7.0)
 
 
@@ -32,14 +39,14 @@ class Says:
     name = "says"
     summary = "for tests"
 
-    def __init__(self, *wishes: Wish) -> None:
+    def __init__(self, *wishes: PolicyAction) -> None:
         self.wishes = wishes
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterable[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
         return self.wishes
 
 
-def saying(*wishes: Wish) -> Manager:
+def saying(*wishes: PolicyAction) -> Manager:
     return Manager(Fifo(), Says(*wishes), FirstFree(), Steady())
 
 
@@ -66,30 +73,32 @@ def test_with_backfill_whoever_fits_may_pass() -> None:
 
 def test_a_line_that_stands_does_not_hold_up_another() -> None:
     large, small = jobs(33, 1)
-    stuck = Want(large, 33, line="vision")
-    actions = saying(stuck, Want(small, 1, line="vision"), Want(small, 1, line="speech")).decide(EMPTY, [], Tick())
+    stuck = PlacementRequest(large, 33, line="vision")
+    actions = saying(
+        stuck, PlacementRequest(small, 1, line="vision"), PlacementRequest(small, 1, line="speech")
+    ).decide(EMPTY, [], Tick())
     assert started(actions) == ["j1"]
 
 
 def test_a_wish_without_a_place_gets_what_it_asked_for_otherwise() -> None:
     back_off = Requeue("j0", 127.0, 7.0, "no rack has room")
-    assert saying(Want(jobs(33)[0], 33, otherwise=back_off)).decide(EMPTY, [], Tick()) == (back_off,)
+    assert saying(PlacementRequest(jobs(33)[0], 33, otherwise=back_off)).decide(EMPTY, [], Tick()) == (back_off,)
 
 
 def test_gpus_of_a_preempted_job_serve_the_next_wish() -> None:
     running, new = Waiting("running", 32), Waiting("new", 32)
     state = EMPTY.start(running, FABRIC.gpus)
     preempt = Preempt("running", 7.0, "fair share")
-    actions = saying(preempt, Want(new, 32, reason="its share", pause_s=30.0)).decide(state, [new], Tick())
+    actions = saying(preempt, PlacementRequest(new, 32, reason="its share", pause_s=30.0)).decide(state, [new], Tick())
     assert actions == (preempt, Start(new, FABRIC.gpus, 7.0, "its share", pause_s=30.0))
 
 
 def test_a_job_is_resized_and_moved_as_if_its_gpus_were_free() -> None:
     job = Waiting("j", 2)
     state = EMPTY.start(job, ("h0g2", "h0g3"))
-    (resize,) = saying(Want(job, 3, kind="resize", reason="idle GPUs")).decide(state, [], Tick())
+    (resize,) = saying(PlacementRequest(job, 3, kind="resize", reason="idle GPUs")).decide(state, [], Tick())
     assert resize == Resize("j", ("h0g0", "h0g1", "h0g2"), 7.0, "idle GPUs")
-    (migrate,) = saying(Want(job, 2, kind="migrate", pause_s=2.0)).decide(state, [], Tick())
+    (migrate,) = saying(PlacementRequest(job, 2, kind="migrate", pause_s=2.0)).decide(state, [], Tick())
     assert migrate == Migrate("j", ("h0g0", "h0g1"), 7.0, "", pause_s=2.0)
 
 
@@ -114,11 +123,14 @@ def test_planned_changes_come_by_time() -> None:
     assert list(Steady().changes(FABRIC)) == []
 
 
-@pytest.mark.parametrize(("gpus", "reason"), [
-    (33, "job 'j' asks for 33 GPUs, the fabric has 32"),
-    (0, "job 'j' asks for 0 GPUs, expected at least 1"),
-    (32, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpus", "reason"),
+    [
+        (33, "job 'j' asks for 33 GPUs, the fabric has 32"),
+        (0, "job 'j' asks for 0 GPUs, expected at least 1"),
+        (32, None),
+    ],
+)
 def test_a_job_that_can_never_start_is_refused_in_one_line(gpus: int, reason: str | None) -> None:
     assert manager().refusal(EMPTY.structure, Waiting("j", gpus)) == reason
 
@@ -134,7 +146,7 @@ def test_a_placer_that_gives_too_few_gpus_is_named() -> None:
 
 def test_a_policy_that_asks_for_no_gpus_is_told() -> None:
     with pytest.raises(ValueError, match="job 'j0': the policy asks for 0 GPUs, expected at least 1"):
-        saying(Want(jobs(1)[0], 0)).decide(EMPTY, [], Tick())
+        saying(PlacementRequest(jobs(1)[0], 0)).decide(EMPTY, [], Tick())
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,8 +15,14 @@ DOCS = Path(__file__).parents[4] / "docs"
 EXAMPLE = DOCS / "examples" / "patient" / "patient.py"
 SCENARIO = {
     "fabric": {
-        "kind": "clos", "hosts": 2, "gpus_per_host": 4, "nics_per_host": 1, "tors": 1, "aggregations": 1,
-        "port_rate": "100Gbps", "fabric_rate": "100Gbps",
+        "kind": "clos",
+        "hosts": 2,
+        "gpus_per_host": 4,
+        "nics_per_host": 1,
+        "tors": 1,
+        "aggregations": 1,
+        "port_rate": "100Gbps",
+        "fabric_rate": "100Gbps",
     },
     "jobs": [
         {"name": "first", "model": "bert", "gpus": 8, "iterations": 10},
@@ -24,7 +30,7 @@ SCENARIO = {
         {"name": "small", "model": "bert", "gpus": 2, "iterations": 10, "start": "1s"},
     ],
     "schedulers": ["ecmp"],
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -64,15 +64,18 @@ def test_a_placer_of_another_package_places() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(("name", "options", "message"), [
-    ("nonesuch", {}, "unknown placer 'nonesuch', expected one of: broken, consolidated, empty, hived, last-free, "),
-    ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: virtual_clusters"),
-    ("hived", {"virtual_clusters": 3}, "placer hived: 'int' object has no attribute 'items'"),
-    ("none", {"seed": 1}, "unknown option 'seed' of placer none, expected: none"),
-    ("broken", {}, "placer 'broken' cannot be loaded: KeyError: 'nothing'"),
-    ("number", {}, "placer 'number' is not a class or function but int"),
-    ("empty", {}, r"placer 'empty' has no name, expected name, summary and place\(\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("nonesuch", {}, "unknown placer 'nonesuch', expected one of: broken, consolidated, empty, hived, last-free, "),
+        ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: virtual_clusters"),
+        ("hived", {"virtual_clusters": 3}, "placer hived: 'int' object has no attribute 'items'"),
+        ("none", {"seed": 1}, "unknown option 'seed' of placer none, expected: none"),
+        ("broken", {}, "placer 'broken' cannot be loaded: KeyError: 'nothing'"),
+        ("number", {}, "placer 'number' is not a class or function but int"),
+        ("empty", {}, r"placer 'empty' has no name, expected name, summary and place\(\)"),
+    ],
+)
 def test_what_is_wrong_is_told_in_one_line(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         registry.manager(name, options={"placer": options})
@@ -81,10 +84,18 @@ def test_what_is_wrong_is_told_in_one_line(name: str, options: dict[str, object]
 
 @pytest.mark.parametrize(
     ("policy", "option"),
-    [("time-slices", "suspend_s"), ("srtf", "restart_s"), ("lyra", "restart_s"), ("optimus", "restart_s"),
-     ("packing", "migrate_s"), ("packing", "trial_s"), ("grow-shrink", "restart_s"), ("muri-sharing", "restart_s"),
-     ("philly", "wait_s")],
-)  # fmt: skip
+    [
+        ("time-slices", "suspend_s"),
+        ("srtf", "restart_s"),
+        ("lyra", "restart_s"),
+        ("optimus", "restart_s"),
+        ("packing", "migrate_s"),
+        ("packing", "trial_s"),
+        ("grow-shrink", "restart_s"),
+        ("muri-sharing", "restart_s"),
+        ("philly", "wait_s"),
+    ],
+)
 @pytest.mark.parametrize("value", [-1, "soon", True])
 def test_a_time_that_is_none_is_named_with_its_policy_and_option(policy: str, option: str, value: object) -> None:
     message = f"option '{option}' of {policy} must be a number of at least 0, not '{value}'"

@@ -31,9 +31,14 @@ def job(model: str, bonded: bool = True) -> Job:
 
 
 @pytest.mark.parametrize("bonded", [True, False])
-@pytest.mark.parametrize(("model", "low", "high"), [
-    ("crux-gpt", 0.99, 1.0), ("crux-bert", 0.76, 0.84), ("crux-resnet", 0.79, 0.81),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "low", "high"),
+    [
+        ("crux-gpt", 0.99, 1.0),
+        ("crux-bert", 0.76, 0.84),
+        ("crux-resnet", 0.79, 0.81),
+    ],
+)
 def test_alone_a_job_has_the_utilisation_of_the_ideal_bars(model: str, low: float, high: float, bonded: bool) -> None:
     assert low <= isolated(job(model, bonded), clos96(bonded)).utilization <= high + 1e-9
 

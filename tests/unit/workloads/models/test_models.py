@@ -52,9 +52,8 @@ def test_transformer_flops_agree_with_the_closed_formula_of_narayanan() -> None:
     layers, hidden, length, vocabulary, batch = 24, 1024, 2048, 50257, 16
     counted = 3 * Transformer(layers, hidden, vocabulary, length).forward_flops(batch, length)
     closed = (
-        72 * batch * length * layers * hidden**2
-        * (1 + length / (6 * hidden) + vocabulary / (12 * layers * hidden))
-    )  # fmt: skip
+        72 * batch * length * layers * hidden**2 * (1 + length / (6 * hidden) + vocabulary / (12 * layers * hidden))
+    )
     assert counted == pytest.approx(closed, rel=1e-9)
 
 

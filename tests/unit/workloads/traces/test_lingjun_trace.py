@@ -11,8 +11,18 @@ import pytest
 from workloads.traces import lingjun
 from workloads.traces.trace import TraceError
 
-JOB = ["job_name", "status", "model", "user_id", "workspace_name", "job_restart_times", "gmt_job_submitted",
-       "gmt_job_running", "gmt_job_stopped", "gmt_job_finished"]  # fmt: skip
+JOB = [
+    "job_name",
+    "status",
+    "model",
+    "user_id",
+    "workspace_name",
+    "job_restart_times",
+    "gmt_job_submitted",
+    "gmt_job_running",
+    "gmt_job_stopped",
+    "gmt_job_finished",
+]
 WORKER = ["id", "job_name", "worker_name", "replica_type", "host_ip", "RES"]
 
 
@@ -72,10 +82,16 @@ def test_every_job_that_cannot_be_used_is_counted_with_its_reason(tmp_path: Path
     trace = lingjun.read(folder(tmp_path, jobs, workers))
     assert [item.name for item in trace.jobs] == ["good"]
     assert trace.skipped == {
-        "no GPUs": 1, "never ran": 1, "still running": 1, "no end time": 1, "ran before it was submitted": 1,
-        "ended before it began": 1, "in another state": 1, "empty row": 1,
+        "no GPUs": 1,
+        "never ran": 1,
+        "still running": 1,
+        "no end time": 1,
+        "ran before it was submitted": 1,
+        "ended before it began": 1,
+        "in another state": 1,
+        "empty row": 1,
         "worker of a job that job.csv does not name": 1,
-    }  # fmt: skip
+    }
 
 
 def test_a_job_within_one_minute_gets_half_of_it_and_a_note_says_so(tmp_path: Path) -> None:
@@ -111,11 +127,14 @@ def test_hosts_that_the_topology_lacks_are_reported(tmp_path: Path) -> None:
     assert lingjun.read(path).notes == ("1 of 2 workers ran on hosts that topo.csv does not list",)
 
 
-@pytest.mark.parametrize(("resources", "message"), [
-    ("{bad", "RES is no JSON with numbers"),
-    ('{"nvidia.com/gpu": "many"}', "RES is no JSON with numbers"),
-    ('{"nvidia.com/gpu": -8}', "RES has nvidia.com/gpu -8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("resources", "message"),
+    [
+        ("{bad", "RES is no JSON with numbers"),
+        ('{"nvidia.com/gpu": "many"}', "RES is no JSON with numbers"),
+        ('{"nvidia.com/gpu": -8}', "RES has nvidia.com/gpu -8"),
+    ],
+)
 def test_damaged_resources_name_the_line_of_the_worker(tmp_path: Path, resources: str, message: str) -> None:
     row = ["1", "a", "w", "Worker", "h1", resources]
     path = folder(tmp_path, [job("a", "2023/07/15 01:00", "2023/07/15 02:00")], [worker("a", "v", "h1"), row])

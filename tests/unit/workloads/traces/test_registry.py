@@ -20,17 +20,28 @@ WORDS = st.text("abZ09,\"'_ü.-#", min_size=1, max_size=8)
 SECONDS = st.floats(1e-3, 1e9)
 
 
-@pytest.mark.parametrize(("columns", "name"), [
-    (philly.REQUIRED, "philly"), (itp.REQUIRED, "itp"), (helios.REQUIRED, "helios"), (acme.REQUIRED, "acme"),
-    (alibaba.PODS, "alibaba-v2023"), (testbed_csv.REQUIRED, "testbed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        (philly.REQUIRED, "philly"),
+        (itp.REQUIRED, "itp"),
+        (helios.REQUIRED, "helios"),
+        (acme.REQUIRED, "acme"),
+        (alibaba.PODS, "alibaba-v2023"),
+        (testbed_csv.REQUIRED, "testbed"),
+    ],
+)
 def test_a_header_tells_its_format_whatever_else_it_has(written: Writer, columns: tuple[str, ...], name: str) -> None:
     assert recognise(written("t.csv", ",".join(["more", *reversed(columns)]) + "\n")) == name
 
 
-@pytest.mark.parametrize(("files", "name"), [
-    (("job.csv", "worker.csv", "topo.csv"), "lingjun"), (("pai_task_table.csv",), "alibaba-v2020"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (("job.csv", "worker.csv", "topo.csv"), "lingjun"),
+        (("pai_task_table.csv",), "alibaba-v2020"),
+    ],
+)
 def test_the_files_of_a_folder_tell_its_format(written: Writer, files: tuple[str, ...], name: str) -> None:
     paths = [written(f"d/{file}", "x\n") for file in files]
     assert recognise(paths[0].parent) == name
@@ -73,10 +84,19 @@ def traces(draw: st.DrawFn) -> Trace:
     names = draw(st.lists(WORDS, min_size=1, max_size=5, unique=True))
     jobs = [
         TraceJob(
-            name, draw(SECONDS), draw(SECONDS), draw(st.integers(1, 9999)), draw(WORDS), draw(WORDS), draw(WORDS),
-            draw(st.sampled_from(FATES)), tuple(draw(st.lists(WORDS, max_size=2))), draw(st.integers(1, 9)),
-        ) for name in names
-    ]  # fmt: skip
+            name,
+            draw(SECONDS),
+            draw(SECONDS),
+            draw(st.integers(1, 9999)),
+            draw(WORDS),
+            draw(WORDS),
+            draw(WORDS),
+            draw(st.sampled_from(FATES)),
+            tuple(draw(st.lists(WORDS, max_size=2))),
+            draw(st.integers(1, 9)),
+        )
+        for name in names
+    ]
     skipped = {"no GPUs": draw(st.integers(1, 99))}
     ordered = tuple(sorted(jobs, key=lambda job: job.submit_s))
     return Trace("t", ordered, skipped, draw(st.booleans()), ("a note: with a colon",))
@@ -99,12 +119,15 @@ def test_a_synthetic_trace_keeps_its_label_on_the_way_through_a_file(tmp_path: P
     assert back.summary.startswith("lingjun-like-1 (synthetic): ")
 
 
-@pytest.mark.parametrize(("row", "message"), [
-    (",1,1,1,pass,1", "name is empty, expected a name"),
-    ("a,1,1,1,lost,1", "fate is 'lost', expected one of pass, kill, fail"),
-    ("a,1,1,1,pass,0", "attempts is 0, expected 1 or more"),
-    ("a,-1,1,1,pass,1", "submit_s is -1, expected 0 or more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (",1,1,1,pass,1", "name is empty, expected a name"),
+        ("a,1,1,1,lost,1", "fate is 'lost', expected one of pass, kill, fail"),
+        ("a,1,1,1,pass,0", "attempts is 0, expected 1 or more"),
+        ("a,-1,1,1,pass,1", "submit_s is -1, expected 0 or more"),
+    ],
+)
 def test_a_wrong_cell_of_the_own_csv_names_its_line(written: Writer, row: str, message: str) -> None:
     path = written("t.csv", f"# name: x\nname,submit_s,duration_s,gpus,fate,attempts\n{row}\n")
     with pytest.raises(TraceError) as caught:

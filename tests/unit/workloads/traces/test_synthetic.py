@@ -76,10 +76,15 @@ def test_a_larger_cluster_with_more_jobs_has_proportional_peaks() -> None:
     assert found.peak_gpus <= 7680
 
 
-@pytest.mark.parametrize(("wrong", "message"), [
-    ({"gpus": 4}, "gpus must be at least"), ({"days": 0}, "days must be above 0"),
-    ({"jobs": 0}, "at least one GPU job"), ({"gpu_share": 2}, "at least one GPU job"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"gpus": 4}, "gpus must be at least"),
+        ({"days": 0}, "days must be above 0"),
+        ({"jobs": 0}, "at least one GPU job"),
+        ({"gpu_share": 2}, "at least one GPU job"),
+    ],
+)
 def test_impossible_numbers_are_refused(wrong: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lingjun_like(1, **wrong)  # type: ignore[arg-type]
@@ -97,8 +102,18 @@ def test_known_names_decide_and_the_seed_decides_the_rest() -> None:
     jobs = (TraceJob("a", 0, 1, 1, "llama_30b"), TraceJob("b", 0, 1, 1, "BERT"), TraceJob("c", 0, 1, 1, "ResNet"))
     assert list(assign_models(Trace("t", jobs, {}), 9).values()) == ["crux-gpt", "crux-bert", "crux-resnet"]
     assert {name for name in MODELS if known_model(name)} == {
-        "llama", "GPT-13b", "ResNet", "GPT-3b", "GPT-7b", "65b", "GPT-13B", "llama_30b", "GPT", "word_embedding", "gpt",
-    }  # fmt: skip
+        "llama",
+        "GPT-13b",
+        "ResNet",
+        "GPT-3b",
+        "GPT-7b",
+        "65b",
+        "GPT-13B",
+        "llama_30b",
+        "GPT",
+        "word_embedding",
+        "gpt",
+    }
     first, again, other = (assign_models(TRACES[1], seed) for seed in (1, 1, 2))
     assert first == again != other
 

@@ -78,10 +78,16 @@ def test_merged_traces_keep_every_job_and_every_reason() -> None:
     assert found.synthetic
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"submit_s": -1.0}, "submit_s"), ({"duration_s": 0.0}, "duration_s"), ({"gpus": 0}, "gpus"),
-    ({"fate": "lost"}, "fate"), ({"attempts": 0}, "attempts"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"submit_s": -1.0}, "submit_s"),
+        ({"duration_s": 0.0}, "duration_s"),
+        ({"gpus": 0}, "gpus"),
+        ({"fate": "lost"}, "fate"),
+        ({"attempts": 0}, "attempts"),
+    ],
+)
 def test_what_no_job_can_be_is_refused(changes: Mapping[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"job 'a': {message} must be"):
         TraceJob(**{"name": "a", "submit_s": 0.0, "duration_s": 1.0, "gpus": 1, **changes})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controller.decision import ByteLevels
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.worker.socket_options import head_start, pace, unacknowledged
-from workloads.worker.tcp_endpoints import InStream, OutStream
+from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 SLICE = 100
 HIGH, LOW = 224, 32
@@ -53,7 +53,7 @@ def test_a_sender_marks_bytes_as_the_decision_says_and_names_the_byte_where_that
 
 
 def test_a_mark_changes_at_once(connection: tuple[socket.socket, socket.socket]) -> None:
-    stream = OutStream("f", connection[0], tos=HIGH)
+    stream = TcpSender("f", connection[0], tos=HIGH)
     stream.begin(64 << 20, 0, None)
     assert stream.send(SLICE) and unacknowledged(connection[0]) > 0
     stream.mark(LOW)
@@ -62,7 +62,7 @@ def test_a_mark_changes_at_once(connection: tuple[socket.socket, socket.socket])
 
 def test_a_message_falls_level_by_level_as_it_is_sent(connection: tuple[socket.socket, socket.socket]) -> None:
     one, _ = connection
-    stream = OutStream("f", one, tos=HIGH, marks=ByteMarks(False, (1000,), (HIGH, LOW)))
+    stream = TcpSender("f", one, tos=HIGH, marks=ByteMarks(False, (1000,), (HIGH, LOW)))
     stream.begin(3000, 0, None)
     stream.send(SLICE)
     assert stream.done
@@ -73,7 +73,7 @@ def test_a_message_falls_level_by_level_as_it_is_sent(connection: tuple[socket.s
 
 def test_acknowledgements_follow_the_bytes_that_have_arrived(connection: tuple[socket.socket, socket.socket]) -> None:
     one, other = connection
-    into = InStream("f", other, ByteMarks(False, (1000,), (HIGH, LOW)))
+    into = TcpReceiver("f", other, ByteMarks(False, (1000,), (HIGH, LOW)))
     into.begin(3000, SLICE)
     for sent, expected in ((900, HIGH), (900, LOW)):
         one.send(bytes(sent))
@@ -100,7 +100,7 @@ def test_with_its_head_start_a_paced_message_takes_what_its_rate_says(packets: i
 def test_only_a_paced_message_is_held_back_and_none_longer_than_pacing_makes_it(
     connection: tuple[socket.socket, socket.socket],
 ) -> None:
-    stream = OutStream("f", connection[0], link_rate=1e6)
+    stream = TcpSender("f", connection[0], link_rate=1e6)
     stream.begin(10_000_000, 0, None)
     assert stream.hold_back_s(0.01) == 0.0
     stream.rate = 0.5e6

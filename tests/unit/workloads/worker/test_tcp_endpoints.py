@@ -13,22 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.iteration.program import JobProgram, PhasePlan
-from workloads.iteration.time_shift import Rhythm
-from workloads.worker.tcp_endpoints import InStream, OutStream
+from workloads.iteration.time_shift import TimeShift
+from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 SLICE = 100
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[OutStream, InStream]]:
+def pair() -> Iterator[tuple[TcpSender, TcpReceiver]]:
     one, other = socket.socketpair()
     one.setblocking(False)
     other.setblocking(False)
     with one, other:
-        yield OutStream("f", one), InStream("f", other)
+        yield TcpSender("f", one), TcpReceiver("f", other)
 
 
-def test_a_message_arrives_whole(pair: tuple[OutStream, InStream]) -> None:
+def test_a_message_arrives_whole(pair: tuple[TcpSender, TcpReceiver]) -> None:
     out, into = pair
     into.begin(1000, SLICE)
     out.begin(1000, 0, None)
@@ -37,7 +37,7 @@ def test_a_message_arrives_whole(pair: tuple[OutStream, InStream]) -> None:
     assert into.done and into.arrived == 1000
 
 
-def test_nothing_leaves_before_the_message_begins_or_while_it_is_held(pair: tuple[OutStream, InStream]) -> None:
+def test_nothing_leaves_before_the_message_begins_or_while_it_is_held(pair: tuple[TcpSender, TcpReceiver]) -> None:
     out, into = pair
     assert not out.send(SLICE)
     out.begin(10, 0, None)
@@ -47,7 +47,7 @@ def test_nothing_leaves_before_the_message_begins_or_while_it_is_held(pair: tupl
     assert into.arrived == 0
 
 
-def test_bytes_that_come_early_belong_to_the_next_message(pair: tuple[OutStream, InStream]) -> None:
+def test_bytes_that_come_early_belong_to_the_next_message(pair: tuple[TcpSender, TcpReceiver]) -> None:
     out, into = pair
     into.begin(100, SLICE)
     for _ in range(2):
@@ -61,9 +61,9 @@ def test_bytes_that_come_early_belong_to_the_next_message(pair: tuple[OutStream,
     assert into.done
 
 
-def test_a_ring_step_forwards_whole_slices_past_its_lead(pair: tuple[OutStream, InStream]) -> None:
+def test_a_ring_step_forwards_whole_slices_past_its_lead(pair: tuple[TcpSender, TcpReceiver]) -> None:
     out, _ = pair
-    before = InStream("g", out.connection)
+    before = TcpReceiver("g", out.connection)
     before.size, before.received = 1000, 250
     out.begin(1000, 300, before)
     out.send(SLICE)
@@ -73,7 +73,7 @@ def test_a_ring_step_forwards_whole_slices_past_its_lead(pair: tuple[OutStream, 
     assert out.done
 
 
-def test_a_full_kernel_buffer_is_reported_and_the_rest_follows(pair: tuple[OutStream, InStream]) -> None:
+def test_a_full_kernel_buffer_is_reported_and_the_rest_follows(pair: tuple[TcpSender, TcpReceiver]) -> None:
     out, into = pair
     size = 8 << 20
     into.begin(size, SLICE)
@@ -86,7 +86,7 @@ def test_a_full_kernel_buffer_is_reported_and_the_rest_follows(pair: tuple[OutSt
     assert out.done
 
 
-def test_a_sender_that_leaves_is_an_error_that_names_the_flow(pair: tuple[OutStream, InStream]) -> None:
+def test_a_sender_that_leaves_is_an_error_that_names_the_flow(pair: tuple[TcpSender, TcpReceiver]) -> None:
     out, into = pair
     out.connection.close()
     with pytest.raises(ConnectionResetError, match="flow f was closed"):
@@ -95,7 +95,7 @@ def test_a_sender_that_leaves_is_an_error_that_names_the_flow(pair: tuple[OutStr
 
 @given(st.integers(1, 5000), st.integers(0, 6000), st.integers(1, 700))
 def test_forwardable_bytes_are_whole_slices_or_the_whole_message(size: int, received: int, slice_size: int) -> None:
-    into = InStream("f", None)  # type: ignore[arg-type]
+    into = TcpReceiver("f", None)  # type: ignore[arg-type]
     into.size, into.received = size, received
     whole = into.arrived_whole_slices(slice_size)
     assert whole <= min(size, received)
@@ -152,17 +152,24 @@ def ring_of(compute: tuple[float, float], overlap: float = 0.0, size: int = 1000
         seconds, rows = compute[host], ring.rows[host]
         ring.programs.append(
             JobProgram(
-                (plan,), lambda _i, _p, seconds=seconds: [seconds], SLICE, 0.01, iterations, lambda: world.now,
-                world.at, lambda i, r, _late, _waited, rows=rows: rows.append((i, r)), lambda _s: None,
+                (plan,),
+                lambda _i, _p, seconds=seconds: [seconds],
+                SLICE,
+                0.01,
+                iterations,
+                lambda: world.now,
+                world.at,
+                lambda i, r, _late, _waited, rows=rows: rows.append((i, r)),
+                lambda _s: None,
             )
-        )  # fmt: skip
+        )
     for flow, (source, target) in {"a": (0, 1), "b": (1, 0)}.items():
         one, other = socket.socketpair()
         for end in (one, other):
             end.setblocking(False)
             ring.sockets.append(end)
-        ring.programs[source].out[flow] = OutStream(flow, one)
-        ring.programs[target].into[flow] = InStream(flow, other)
+        ring.programs[source].out[flow] = TcpSender(flow, one)
+        ring.programs[target].into[flow] = TcpReceiver(flow, other)
     return ring
 
 
@@ -196,7 +203,7 @@ def test_both_hosts_make_every_iteration_and_then_stop(make_ring: Callable[..., 
 def test_a_paced_message_begins_later_and_nothing_of_it_leaves_before(
     make_ring: Callable[..., Ring], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OutStream, "hold_back_s", lambda _stream, departure: 0.5 - departure)
+    monkeypatch.setattr(TcpSender, "hold_back_s", lambda _stream, departure: 0.5 - departure)
     ring = make_ring((1.0, 1.0), iterations=1)
     stream, sent = ring.programs[0].out["a"], []
     ring.world.at(2.4, lambda _late: sent.append(stream.sent))
@@ -255,7 +262,7 @@ def test_a_held_flow_goes_on_where_it_was_when_it_is_resumed(make_ring: Callable
 def test_a_shifted_job_waits_for_its_phase_before_it_computes(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 1.0), iterations=2)
     for program in ring.programs:
-        program.rhythm = Rhythm(anchor=1.0, shift=0.5, period=1.1)
+        program.time_shift = TimeShift(anchor=1.0, shift=0.5, period=1.1)
     run(ring)
     starts = [rows[0][0] for _, rows in ring.rows[0]]
     assert starts == [1.5, pytest.approx(2.6)]

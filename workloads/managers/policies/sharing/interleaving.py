@@ -61,9 +61,7 @@ def group_time(stages: Sequence[Stages]) -> float:
         raise ValueError("jobs of a group must have a time for each of the same resources")
     if len(stages) > resources:
         raise ValueError(f"{len(stages)} jobs cannot be staggered over {resources} resources")
-    return sum(
-        max(job[(slot - offset) % resources] for offset, job in enumerate(stages)) for slot in range(resources)
-    )
+    return sum(max(job[(slot - offset) % resources] for offset, job in enumerate(stages)) for slot in range(resources))
 
 
 def best_order(stages: Sequence[Stages]) -> tuple[int, ...]:

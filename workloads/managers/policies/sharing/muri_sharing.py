@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Tick, Turn, Want, Wish
+from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -42,9 +42,9 @@ class MuriSharing:
         self._round_s = number(self.name, "round_s", round_s, above=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Group all jobs at a round, those that wait at any other time."""
-        waiting = {turn.job.name: turn.job for turn in turns}
+        waiting = {entry.job.name: entry.job for entry in queued}
         if isinstance(event, Tick):
             yield from self._regroup(state, waiting)
             return
@@ -58,7 +58,7 @@ class MuriSharing:
             return inf
         return next_round(state.time_s, self._round_s)
 
-    def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[Wish]:
+    def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[PolicyAction]:
         """Whoever stays with its group where one of it runs goes on; the others are taken off, and placed anew."""
         now_s = state.time_s
         movable = {each.name: each for each in state.running.values() if each.job.preemptible}
@@ -81,10 +81,10 @@ class MuriSharing:
             if home is None:
                 yield self._place([asked[name] for name in group])
 
-    def _place(self, members: Sequence[Waiting]) -> Want:
+    def _place(self, members: Sequence[Waiting]) -> PlacementRequest:
         first, *others = members
         reason = "interleaves" if others else "its turn"
-        return Want(first, first.gpus, reason=reason, pause_s=self._pause_s(members), sharers=tuple(others))
+        return PlacementRequest(first, first.gpus, reason=reason, pause_s=self._pause_s(members), sharers=tuple(others))
 
     def _pause_s(self, members: Sequence[Waiting]) -> float:
         return self._restart_s if any(each.started_s is not None for each in members) else 0.0

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Turn, Want, Wish
+from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.sharing.interleaving import worth_sharing
@@ -52,26 +52,26 @@ class Packing:
         """The end of the next trial."""
         return min((end for job in state.running.values() if (end := self._tried_s(job)) > state.time_s), default=inf)
 
-    def decide(self, state: ClusterState, turns: Sequence[Turn], event: Event) -> Iterator[Wish]:
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Part pairs if nobody waits, or if they do not gain; start what fits, pack what does not."""
-        parted = [] if turns else list(self._apart(state))
+        parted = [] if queued else list(self._apart(state))
         yield from parted
         yield from self._undo(state, {name for want in parted for name in _pack_of(state, want.job.name)})
         free, partners, standing = state.free_gpus, _alone(state), set[str]()
-        for turn in turns:
-            job = turn.job
-            if turn.line in standing:
+        for entry in queued:
+            job = entry.job
+            if entry.line in standing:
                 continue
             if job.gpus <= free:
                 free -= job.gpus
-                yield Want(job, job.gpus, line=turn.line, reason="its turn")
+                yield PlacementRequest(job, job.gpus, line=entry.line, reason="its turn")
                 continue
             partner = self._partner(job, partners)
             if partner is not None:
                 partners.remove(partner)
                 yield Pack((partner.job, job), partner.gpus, state.time_s, "overload")
-            elif turn.line is not None:
-                standing.add(turn.line)
+            elif entry.line is not None:
+                standing.add(entry.line)
 
     def _partner(self, job: Waiting, running: Sequence[Running]) -> Running | None:
         fitting = [
@@ -101,13 +101,15 @@ class Packing:
                 reason = f"together {sum(speeds):.2f} of one alone"
                 yield Preempt(last.name, state.time_s, reason, apart_from=last.packed_with)
 
-    def _apart(self, state: ClusterState) -> Iterator[Want]:
+    def _apart(self, state: ClusterState) -> Iterator[PlacementRequest]:
         free, parted = state.free_gpus, set[str]()
         for each in state.running.values():
             if each.packed_with and parted.isdisjoint(each.packed_with) and len(each.gpus) <= free:
                 free -= len(each.gpus)
                 parted.add(each.name)
-                yield Want(each.job, len(each.gpus), "migrate", reason="GPUs are free", pause_s=self._migrate_s)
+                yield PlacementRequest(
+                    each.job, len(each.gpus), "migrate", reason="GPUs are free", pause_s=self._migrate_s
+                )
 
 
 def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:

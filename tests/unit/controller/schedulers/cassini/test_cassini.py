@@ -91,12 +91,13 @@ def three_halves(view: ClusterView) -> ClusterView:
         job,
         phases=tuple(
             replace(
-                phase, compute_s=1.5 * phase.compute_s,
+                phase,
+                compute_s=1.5 * phase.compute_s,
                 transfers=tuple(replace(one, bytes=1.5 * one.bytes) for one in phase.transfers),
             )
             for phase in job.phases
         ),
-    )  # fmt: skip
+    )
     return replace(view, jobs={"a": view.jobs["a"], "b": longer})
 
 

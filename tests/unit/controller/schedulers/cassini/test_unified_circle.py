@@ -88,8 +88,9 @@ def test_a_job_of_two_bursts_takes_in_the_other_between_them() -> None:
 
 JOBS = st.lists(
     st.builds(sending, st.floats(0.05, 1.0), st.integers(1, 6), st.sampled_from([0.25, 0.5, 1.0]), st.floats(0, 0.99)),
-    min_size=2, max_size=4,
-)  # fmt: skip
+    min_size=2,
+    max_size=4,
+)
 
 
 @given(JOBS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.schedulers.common.link_sharing import LinkUsers
+from controller.schedulers.common.link_sharing import LinkSharing
 
 LINKS = st.frozensets(st.integers(0, 12), max_size=4)
 NOBODY: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ def groups_by_definition(links: dict[str, frozenset[int]]) -> set[frozenset[str]
 
 @given(st.lists(CLUSTERS, min_size=1, max_size=6))
 def test_neighbours_and_groups_are_those_of_the_jobs_there_are_now(history: list[dict[str, frozenset[int]]]) -> None:
-    users = LinkUsers()
+    users = LinkSharing()
     for links in history:
         users.follow(links)
         for job, own in links.items():
@@ -35,7 +35,7 @@ def test_neighbours_and_groups_are_those_of_the_jobs_there_are_now(history: list
 
 @given(st.lists(CLUSTERS, min_size=1, max_size=6))
 def test_only_jobs_said_to_have_changed_have_other_neighbours(history: list[dict[str, frozenset[int]]]) -> None:
-    users = LinkUsers()
+    users = LinkSharing()
     before: dict[str, frozenset[str]] = {}
     for links in history:
         changed = users.follow(links)
@@ -47,13 +47,13 @@ def test_only_jobs_said_to_have_changed_have_other_neighbours(history: list[dict
 
 @given(CLUSTERS, LINKS)
 def test_users_of_links_are_all_jobs_that_use_one(links: dict[str, frozenset[int]], asked: frozenset[int]) -> None:
-    users = LinkUsers()
+    users = LinkSharing()
     users.follow(links)
     assert users.using(asked) == {job for job, own in links.items() if own & asked}
 
 
 def test_only_groups_around_the_given_jobs_are_found() -> None:
-    users = LinkUsers()
+    users = LinkSharing()
     users.follow({"a": {0}, "b": {0, 1}, "c": {1, 2}, "d": {3}, "e": set()})
     assert users.joined(["c", "d"]) == [{"a", "b", "c"}, {"d"}]
     assert users.joined(["e"]) == [{"e"}]

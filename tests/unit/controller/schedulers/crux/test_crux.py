@@ -118,7 +118,12 @@ def test_without_compression_the_lowest_level_collects_the_rest(small_fabric: Fa
         make_ring(f"j{index}", small_fabric, [0, 2], flops=1e16 / (index + 1), first_port=20000 + 100 * index)
         for index in range(4)
     ]
-    assert decide(Crux(compression=False), small_fabric, jobs, levels=3).levels == {"j0": 0, "j1": 1, "j2": 2, "j3": 2}
+    assert decide(Crux(compression=False), small_fabric, jobs, levels=3).levels == {
+        "j0": 0,
+        "j1": 1,
+        "j2": 2,
+        "j3": 2,
+    }
 
 
 def test_crux_spreads_better_than_ecmp(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
@@ -167,7 +172,7 @@ from controller.schedulers.registry import create
 from controller.service.json_codec import decision_to_json
 from topologies.clos import clos96
 fabric = clos96()
-view = ClusterView(fabric, {job.name: job for job in mix(fabric)}, levels=8, seed=3)
+view = ClusterView(fabric, {job.name: job for job in mix(fabric)}, level_count=8, seed=3)
 for name in ("crux", "ecmp", "ecmp-switch"):
     print(decision_to_json(create(name, {}, 3).decide(view, JobArrived("job0"))))
 """

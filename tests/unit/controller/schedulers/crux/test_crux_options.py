@@ -30,7 +30,7 @@ def view(small_fabric: Fabric, make_ring: RingMaker) -> ClusterView:
         make_ring(name, small_fabric, [0, 2], flops=1e16 / 2**rank, first_port=20000 + 100 * rank)
         for rank, name in enumerate("abcd")
     ]
-    return ClusterView(small_fabric, {job.name: job for job in jobs}, levels=4)
+    return ClusterView(small_fabric, {job.name: job for job in jobs}, level_count=4)
 
 
 def levels(scheduler: Scheduler, view: ClusterView) -> Mapping[str, int]:
@@ -73,14 +73,14 @@ def test_a_job_being_profiled_has_the_highest_level_to_itself(view: ClusterView)
 
 
 def test_the_others_share_the_levels_below_it(view: ClusterView) -> None:
-    found = levels(Crux(arrival="profile"), replace(view, levels=3, profiling=frozenset({"d"})))
+    found = levels(Crux(arrival="profile"), replace(view, level_count=3, profiling=frozenset({"d"})))
     assert found["d"] == 0
     assert set(found[name] for name in "abc") == {1, 2}
     assert found["a"] <= found["b"] <= found["c"]
 
 
 def test_with_one_level_all_share_it_even_while_profiling(view: ClusterView) -> None:
-    found = levels(Crux(arrival="profile"), replace(view, levels=1, profiling=frozenset({"d"})))
+    found = levels(Crux(arrival="profile"), replace(view, level_count=1, profiling=frozenset({"d"})))
     assert set(found.values()) == {0}
 
 
@@ -129,7 +129,7 @@ def test_crux_ps_pa_has_the_paths_of_crux_and_a_level_for_every_job(view: Cluste
 
 
 def test_on_too_few_levels_crux_ps_pa_lets_the_last_jobs_share(view: ClusterView) -> None:
-    assert levels(CruxPsPa(), replace(view, levels=2)) == {"a": 0, "b": 1, "c": 1, "d": 1}
+    assert levels(CruxPsPa(), replace(view, level_count=2)) == {"a": 0, "b": 1, "c": 1, "d": 1}
 
 
 def test_the_presets_have_names_and_sources_of_their_own() -> None:

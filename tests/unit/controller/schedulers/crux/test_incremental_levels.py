@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.schedulers.crux.compression import compress, contending, contention_edges
-from controller.schedulers.crux.incremental_levels import ContendingParts
+from controller.schedulers.crux.incremental_levels import IncrementalLevels
 from controller.schedulers.crux.intensity import Profile
 
 JOBS = "abcdefghij"
@@ -23,15 +23,16 @@ def profile(job: str, intensity: float) -> Profile:
 def test_levels_are_those_of_compressing_all_jobs_at_once(
     history: list[tuple[dict[str, tuple[frozenset[int], int]], int, list[str]]],
 ) -> None:
-    parts = ContendingParts()
+    parts = IncrementalLevels()
     for jobs, levels, ranking in history:
         order = [job for job in ranking if job in jobs]
         used = {job: links for job, (links, _) in jobs.items()}
         profiles = {job: profile(job, float(intensity)) for job, (_, intensity) in jobs.items()}
         edges = contention_edges(
-            order, {job: frozenset(map(str, links)) for job, links in used.items()},
+            order,
+            {job: frozenset(map(str, links)) for job, links in used.items()},
             {job: each.intensity for job, each in profiles.items()},
-        )  # fmt: skip
+        )
         among = contending(order, edges)
         parts.follow(used)
         assert parts.contending(order) == list(among)

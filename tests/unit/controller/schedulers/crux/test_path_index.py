@@ -13,7 +13,7 @@ from controller.decision import ClusterView, Decision, Event, JobArrived, JobDep
 from controller.ecmp_hash import ecmp_path
 from controller.schedulers.crux.intensity import links_used, profile
 from controller.schedulers.crux.path_index import FabricIndex, JobIndex
-from controller.schedulers.crux.path_selection import PlacedJob, least_loaded, select_paths
+from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, select_paths
 from controller.schedulers.crux.scheduler import Crux
 from controller.service.json_codec import decision_to_json
 from topologies.clos import clos, clos3
@@ -28,22 +28,45 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         hosts=12, gpus_per_host=4, nics_per_host=2, tors=6, aggregations=3, port_rate=200e9, fabric_rate=100e9
     ),
     "parallel-cables": lambda: clos(
-        hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=2, parallel_links=2,
-        port_rate=100e9, fabric_rate=100e9,
+        hosts=8,
+        gpus_per_host=4,
+        nics_per_host=2,
+        ports_per_nic=2,
+        tors=4,
+        aggregations=2,
+        parallel_links=2,
+        port_rate=100e9,
+        fabric_rate=100e9,
     ),
     "clos3": lambda: clos3(
-        pods=2, hosts=8, gpus_per_host=4, nics_per_host=2, tors_per_pod=2, aggregations_per_pod=2, cores=3,
-        port_rate=100e9, fabric_rate=100e9,
+        pods=2,
+        hosts=8,
+        gpus_per_host=4,
+        nics_per_host=2,
+        tors_per_pod=2,
+        aggregations_per_pod=2,
+        cores=3,
+        port_rate=100e9,
+        fabric_rate=100e9,
     ),
     "many-tors": lambda: clos(
         hosts=24, gpus_per_host=4, nics_per_host=2, tors=12, aggregations=2, port_rate=200e9, fabric_rate=100e9
     ),
     "double-sided": lambda: double_sided(hosts=8, nics_per_host=2, tors=4, aggregations=3, cores=2),
     "slow-pcie": lambda: clos(
-        hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=2, port_rate=100e9,
-        fabric_rate=100e9, pcie_rate=120e9, intra_host="pcie", inside="emulated",
+        hosts=8,
+        gpus_per_host=4,
+        nics_per_host=2,
+        ports_per_nic=2,
+        tors=4,
+        aggregations=2,
+        port_rate=100e9,
+        fabric_rate=100e9,
+        pcie_rate=120e9,
+        intra_host="pcie",
+        inside="emulated",
     ),
-}  # fmt: skip
+}
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
 BUILT = {name: make() for name, make in FABRICS.items()}
 
@@ -101,7 +124,7 @@ def test_profiles_links_and_hashed_paths_are_those_of_the_plain_definitions(name
     fabric = BUILT[name]
     index = FabricIndex(fabric)
     for job in some_jobs(fabric, seed, 4):
-        placed = PlacedJob(JobIndex(job, index))
+        placed = RoutableJob(JobIndex(job, index))
         hashed = placed.hashed(seed)
         assert hashed.paths == {flow.id: ecmp_path(fabric, flow, seed) for flow in job.flows}
         assert placed.index.alone == profile(job, fabric)
@@ -119,7 +142,7 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int) -> list[De
         event: Event = JobDeparted(job.name) if job.name in running else JobArrived(job.name)
         if running.pop(job.name, None) is None:
             running[job.name] = job
-        decisions.append(scheduler().decide(ClusterView(fabric, dict(running), levels=3, seed=seed), event))
+        decisions.append(scheduler().decide(ClusterView(fabric, dict(running), level_count=3, seed=seed), event))
     return decisions
 
 

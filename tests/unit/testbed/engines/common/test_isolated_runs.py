@@ -13,10 +13,15 @@ EXPERIMENT = prepare("hello").experiments[0]
 
 def record_of(job: str, **fidelity: object) -> RunRecord:
     return RunRecord(
-        scheduler="ideal", engine="emulation", duration_s=10.0, windows={job: Window(1.0, 9.0)},
+        scheduler="ideal",
+        engine="emulation",
+        duration_s=10.0,
+        windows={job: Window(1.0, 9.0)},
         iterations=(IterationRow(job, "h0g0", 0, 1.0, 1.0, 1.0, 0.0, 0.0, 2.0),),
-        links=(LinkRow(3.0, "a", 7, 100.0, 0.0, 0),), decisions=(), fidelity=Fidelity(**fidelity),  # type: ignore[arg-type]
-    )  # fmt: skip
+        links=(LinkRow(3.0, "a", 7, 100.0, 0.0, 0),),
+        decisions=(),
+        fidelity=Fidelity(**fidelity),  # type: ignore[arg-type]
+    )
 
 
 def test_every_job_gets_the_fabric_for_itself_and_starts_at_once() -> None:

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.engines.common.managed_jobs import ManagedJobs
-from testbed.experiment.experiment import Fates, Managed, Submission
+from testbed.experiment.experiment import JobFailures, Managed, Submission
 from topologies.clos import clos
 from workloads.build import JobSpec
 from workloads.managers.catalogue import MANAGERS
 
-FABRIC = clos(
-    hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=100e9, fabric_rate=200e9
-)
+FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=100e9, fabric_rate=200e9)
 SHARING = ("muri-sharing", "packing")
 SECOND = {"compute_s": 1.0, "communication_bytes": 0.0}
 
@@ -155,7 +153,7 @@ def test_under_every_manager_every_job_ends_and_no_work_is_lost(name: str, trace
             assert outcome.end_s is not None and outcome.end_s >= asked.spec.start_s
 
 
-def with_fates(fates: Fates, count: int = 60) -> Clock:
+def with_fates(fates: JobFailures, count: int = 60) -> Clock:
     trace = tuple(submission(f"j{number}", 2 + 14 * (number % 2), 40, 5.0 * number) for number in range(count))
     clock = Clock(ManagedJobs(replace(managed(*trace), fates=fates), FABRIC, 1))
     clock.run(until_s=1e6)
@@ -164,7 +162,7 @@ def with_fates(fates: Fates, count: int = 60) -> Clock:
 
 
 def test_jobs_that_fail_are_tried_again_from_the_beginning_up_to_a_limit() -> None:
-    clock = with_fates(Fates(retries=2))
+    clock = with_fates(JobFailures(retries=2))
     outcomes = clock.jobs.outcomes(clock.now)
     failed = [each for each in outcomes if each.status == "unsuccessful"]
     assert 0.1 < len(failed) / len(outcomes) < 0.5  # 30.6 % are drawn
@@ -176,16 +174,16 @@ def test_jobs_that_fail_are_tried_again_from_the_beginning_up_to_a_limit() -> No
 
 
 def test_policies_against_failures_save_gpu_time_and_change_nobody_who_passes() -> None:
-    def held(fates: Fates) -> tuple[float, float]:
+    def held(fates: JobFailures) -> tuple[float, float]:
         clock = with_fates(fates)
         outcomes = clock.jobs.outcomes(clock.now)
         passed = sum(each.allocated_gpu_s for each in outcomes if each.status == "passed")
         return passed, sum(each.allocated_gpu_s for each in outcomes) - passed
 
-    plain, prerun, blacklist = held(Fates()), held(Fates(prerun=True)), held(Fates(blacklist=True))
+    plain, prerun, blacklist = held(JobFailures()), held(JobFailures(prerun=True)), held(JobFailures(blacklist=True))
     assert prerun[0] == blacklist[0] == plain[0]
     assert prerun[1] < plain[1] and blacklist[1] < plain[1]
-    assert held(Fates(end_at=0.4))[0] < 0.5 * plain[0]
+    assert held(JobFailures(end_at=0.4))[0] < 0.5 * plain[0]
 
 
 def test_without_fates_every_job_passes_at_once() -> None:

@@ -14,10 +14,10 @@ from testbed.engines.common.worker_plan import (
     emulated_size,
     hosts_of,
     job_plans,
-    rhythm_of,
+    pcie_turns_of,
     segment_size,
+    time_shift_of,
     tos_of_flows,
-    turns_of,
 )
 from testbed.experiment.experiment import Experiment, Scale
 from topologies.addressing import address_of
@@ -122,9 +122,9 @@ def test_more_thresholds_than_levels_are_refused() -> None:
 
 
 def test_shifts_are_dilated() -> None:
-    rhythm = rhythm_of(Decision(shifts={"a": 0.5}, periods={"a": 2.0}), "a", Scale(1.0, 4.0), anchor=9.0)
-    assert rhythm == {"anchor": 9.0, "shift": 2.0, "period": 8.0}
-    assert rhythm_of(Decision(), "a", Scale(1.0, 4.0), anchor=9.0) is None
+    time_shift = time_shift_of(Decision(shifts={"a": 0.5}, periods={"a": 2.0}), "a", Scale(1.0, 4.0), anchor=9.0)
+    assert time_shift == {"anchor": 9.0, "shift": 2.0, "period": 8.0}
+    assert time_shift_of(Decision(), "a", Scale(1.0, 4.0), anchor=9.0) is None
 
 
 INSIDE = """
@@ -173,9 +173,9 @@ def test_slow_pcie_holds_the_first_packet_and_its_queues_widen_the_window(tmp_pa
 def test_flows_take_turns_by_the_level_of_their_job_at_their_own_host(tmp_path: Path) -> None:
     experiment = inside(tmp_path, "pcie_rate: 100Gbps")
     decision = Decision(levels={"a": 0}, exclusive=("h0s0->h0n0",))
-    turns = turns_of(decision, experiment.jobs, experiment.fabric, 8)
+    turns = pcie_turns_of(decision, experiment.jobs, experiment.fabric, 8)
     assert turns == {"h0": {"a:ring:h0n0p0>h1n0p0": ["h0s0->h0n0", 0], "b:ring:h0n0p0>h1n0p0": ["h0s0->h0n0", 7]}}
-    assert turns_of(Decision(levels={"a": 0}), experiment.jobs, experiment.fabric, 8) == {}
+    assert pcie_turns_of(Decision(levels={"a": 0}), experiment.jobs, experiment.fabric, 8) == {}
 
 
 def test_a_slice_is_no_longer_than_a_chunk_or_no_host_would_ever_go_on(tmp_path: Path) -> None:

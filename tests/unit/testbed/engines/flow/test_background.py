@@ -13,9 +13,15 @@ from workloads.analysis import isolated
 
 HOSTS, RATE = 4, 12.5e9
 FABRIC = {
-    "kind": "clos", "hosts": HOSTS, "gpus_per_host": 1, "nics_per_host": 1, "tors": 1, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": HOSTS,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 1,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 COMPUTE = 0.6
 BYTES = {"alltoall": 188743680.0 * 4, "gradient": 384172032.0}
 """Of the model, as a ratio: the job's bytes are these, scaled to ``TOTAL``."""
@@ -30,9 +36,14 @@ def seconds(kind: str) -> float:
 
 def iteration_s(folder: Path, scheduler: str, **gradients: Any) -> float:
     job = {
-        "name": "moe", "model": "moe", "placement": [f"h{host}" for host in range(HOSTS)], "compute": f"{COMPUTE}s",
-        "communication": f"{TOTAL:.0f}B", "overlap": 0, "gradients": gradients,
-    }  # fmt: skip
+        "name": "moe",
+        "model": "moe",
+        "placement": [f"h{host}" for host in range(HOSTS)],
+        "compute": f"{COMPUTE}s",
+        "communication": f"{TOTAL:.0f}B",
+        "overlap": 0,
+        "gradients": gradients,
+    }
     path = folder / "background.yaml"
     measure = {"iterations": 5, "warmup": 1}
     path.write_text(yaml.safe_dump({"fabric": FABRIC, "jobs": [job], "schedulers": [scheduler], "measure": measure}))

@@ -13,17 +13,27 @@ from workloads.models.catalogue import CATALOGUE
 
 HOSTS, RATE, TOTAL = 4, 12.5e9, 10e9
 FABRIC = {
-    "kind": "clos", "hosts": HOSTS, "gpus_per_host": 1, "nics_per_host": 1, "tors": 1, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": HOSTS,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 1,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 POPULARITY = [5, 1, 1, 1]
 
 
 def iteration_s(folder: Path, compute: str = "1ms", **experts: Any) -> float:
     job = {
-        "name": "moe", "model": "moe", "placement": [f"h{host}" for host in range(HOSTS)], "compute": compute,
-        "communication": f"{TOTAL:.0f}B", "experts": {"inference": True, **experts},
-    }  # fmt: skip
+        "name": "moe",
+        "model": "moe",
+        "placement": [f"h{host}" for host in range(HOSTS)],
+        "compute": compute,
+        "communication": f"{TOTAL:.0f}B",
+        "experts": {"inference": True, **experts},
+    }
     path = folder / "experts.yaml"
     measure = {"iterations": 5, "warmup": 1}
     path.write_text(yaml.safe_dump({"fabric": FABRIC, "jobs": [job], "schedulers": ["ecmp"], "measure": measure}))

@@ -16,22 +16,39 @@ from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 
 TWO_WAYS = {
-    "kind": "clos", "hosts": 4, "gpus_per_host": 1, "nics_per_host": 1, "tors": 2, "aggregations": 2,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": 4,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 2,
+    "aggregations": 2,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 
 
 def scenario(folder: Path, failures: list[dict[str, Any]], scheduler: str = "crux") -> Path:
     jobs = [
-        {"name": name, "model": "bert", "placement": hosts, "collective": "alltoall", "compute": "1s",
-         "communication": "25GB", "overlap": 0}
+        {
+            "name": name,
+            "model": "bert",
+            "placement": hosts,
+            "collective": "alltoall",
+            "compute": "1s",
+            "communication": "25GB",
+            "overlap": 0,
+        }
         for name, hosts in (("one", ["h0", "h2"]), ("two", ["h1", "h3"]))
-    ]  # fmt: skip
+    ]
     path = folder / "failing.yaml"
     document = {
-        "fabric": TWO_WAYS, "jobs": jobs, "schedulers": [scheduler], "levels": 1, "failures": failures,
+        "fabric": TWO_WAYS,
+        "jobs": jobs,
+        "schedulers": [scheduler],
+        "levels": 1,
+        "failures": failures,
         "measure": {"iterations": 30, "warmup": 1, "limit": "200s"},
-    }  # fmt: skip
+    }
     path.write_text(yaml.safe_dump(document), "utf-8")
     return path
 

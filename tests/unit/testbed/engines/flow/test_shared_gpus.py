@@ -12,17 +12,28 @@ from testbed.api import run_scenario
 
 RATE = 12.5e9
 FABRIC = {
-    "kind": "clos", "hosts": 2, "gpus_per_host": 2, "nics_per_host": 1, "tors": 1, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": 2,
+    "gpus_per_host": 2,
+    "nics_per_host": 1,
+    "tors": 1,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 
 
 def job(name: str, compute_s: float, communication_s: float, **where: Any) -> dict[str, Any]:
     """A ring over two hosts: each port sends as many bytes as a GPU hands over."""
     return {
-        "name": name, "model": "bert", "compute": f"{compute_s}s", "overlap": 0, "iterations": 1000,
-        "communication": f"{communication_s * RATE:.0f}B", **where,
-    }  # fmt: skip
+        "name": name,
+        "model": "bert",
+        "compute": f"{compute_s}s",
+        "overlap": 0,
+        "iterations": 1000,
+        "communication": f"{communication_s * RATE:.0f}B",
+        **where,
+    }
 
 
 def ran(folder: Path, *jobs: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -65,6 +76,10 @@ def test_each_of_three_waits_for_the_other_two(tmp_path: Path) -> None:
 
 
 def test_a_job_beside_them_on_other_gpus_of_the_host_never_waits(tmp_path: Path) -> None:
-    run = ran(tmp_path, job("a", 2, 0, placement=["h0g0"]), job("b", 2, 0, packed_with="a"),
-              job("c", 2, 0, placement=["h0g1"]))  # fmt: skip
+    run = ran(
+        tmp_path,
+        job("a", 2, 0, placement=["h0g0"]),
+        job("b", 2, 0, packed_with="a"),
+        job("c", 2, 0, placement=["h0g1"]),
+    )
     assert iterations(run) == pytest.approx([4.0, 4.0, 2.0], rel=1e-3)

@@ -24,23 +24,39 @@ from workloads.analysis import isolated
 RATE = 12.5e9
 """Bytes per second of a port."""
 TWO_TORS = {
-    "kind": "clos", "hosts": 4, "gpus_per_host": 1, "nics_per_host": 1, "tors": 2, "aggregations": 1,
-    "port_rate": "100Gbps", "fabric_rate": "100Gbps",
-}  # fmt: skip
+    "kind": "clos",
+    "hosts": 4,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 2,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
 
 
 def job(name: str, hosts: list[str], **values: Any) -> dict[str, Any]:
     return {
-        "name": name, "model": "bert", "placement": hosts, "collective": "alltoall",
-        "compute": "1s", "communication": "25GB", "overlap": 0, **values,
-    }  # fmt: skip
+        "name": name,
+        "model": "bert",
+        "placement": hosts,
+        "collective": "alltoall",
+        "compute": "1s",
+        "communication": "25GB",
+        "overlap": 0,
+        **values,
+    }
 
 
 def record_of(folder: Path, jobs: list[dict[str, Any]], scheduler: Any = "ecmp", **values: Any) -> RunRecord:
     document = {
-        "name": "twin", "fabric": TWO_TORS, "jobs": jobs, "schedulers": [scheduler],
-        "measure": {"iterations": 10, "warmup": 2, "limit": "200s"}, **values,
-    }  # fmt: skip
+        "name": "twin",
+        "fabric": TWO_TORS,
+        "jobs": jobs,
+        "schedulers": [scheduler],
+        "measure": {"iterations": 10, "warmup": 2, "limit": "200s"},
+        **values,
+    }
     path = folder / "twin.yaml"
     path.write_text(yaml.safe_dump(document), "utf-8")
     (experiment,) = prepare(str(path), engine="flow").experiments
@@ -133,8 +149,9 @@ def test_levels_that_change_inside_rings_end_in_no_endless_taking_of_turns() -> 
 
 
 def test_every_byte_of_an_iteration_is_counted_on_every_link_of_its_path(tmp_path: Path) -> None:
-    record = record_of(tmp_path, [job("one", ["h0", "h2"], iterations=6)],
-                       measure={"iterations": 5, "warmup": 1, "limit": "60s"})  # fmt: skip
+    record = record_of(
+        tmp_path, [job("one", ["h0", "h2"], iterations=6)], measure={"iterations": 5, "warmup": 1, "limit": "60s"}
+    )
     (decision,) = [row.decision for row in record.decisions if row.cause == "arrival of one"]
     for path in decision.paths.values():
         for link in path:
@@ -143,9 +160,21 @@ def test_every_byte_of_an_iteration_is_counted_on_every_link_of_its_path(tmp_pat
 
 @pytest.mark.parametrize(
     "scheduler",
-    ["crux", "crux-pa", "ecmp-switch", "cassini", "hedera", "ideal", "pfabric", "pias", "sincronia", "taccl-star",
-     "varys", "varys-priority"],
-)  # fmt: skip
+    [
+        "crux",
+        "crux-pa",
+        "ecmp-switch",
+        "cassini",
+        "hedera",
+        "ideal",
+        "pfabric",
+        "pias",
+        "sincronia",
+        "taccl-star",
+        "varys",
+        "varys-priority",
+    ],
+)
 def test_every_scheduler_runs_in_the_flow_engine(scheduler: str, tmp_path: Path) -> None:
     result = run_scenario("hello.yaml", engine="flow", schedulers=[scheduler], out=tmp_path)
     (run,) = result.summary["runs"]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.replay.job_totals import Columns
+from testbed.engines.replay.job_totals import JobTotals
 
 NAMES = st.integers(0, 40).map(str)
 STEPS = st.lists(st.tuples(NAMES, st.none() | st.tuples(st.integers(-9, 9), st.integers(-9, 9))), max_size=120)
@@ -12,7 +12,7 @@ STEPS = st.lists(st.tuples(NAMES, st.none() | st.tuples(st.integers(-9, 9), st.i
 
 @given(STEPS)
 def test_the_total_is_the_sum_of_the_rows_there_are(steps: list[tuple[str, tuple[int, int] | None]]) -> None:
-    columns, known = Columns(2), dict[str, tuple[int, int]]()
+    columns, known = JobTotals(2), dict[str, tuple[int, int]]()
     for name, values in steps:
         if values is None:
             columns.remove(name)

@@ -9,14 +9,14 @@ from testbed.engines.replay.inputs import builder, reference_times, stage_times
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed
 from testbed.engines.replay.replay import Replay
-from testbed.engines.replay.running_job import Request
+from testbed.engines.replay.running_job import ReplayRequest
 from topologies.clos import clos
 from workloads.managers.registry import manager, names
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=100e9, fabric_rate=100e9)
 SIZES = (1, 8, 2, 16, 4)
 CROWD = [
-    Request(f"job{number}", 30.0 * number, 400.0 + 7 * number, SIZES[number % 5], "crux-bert", "ab"[number % 2])
+    ReplayRequest(f"job{number}", 30.0 * number, 400.0 + 7 * number, SIZES[number % 5], "crux-bert", "ab"[number % 2])
     for number in range(15)
 ]
 
@@ -25,12 +25,12 @@ SHARING = ("muri-sharing", "packing")
 GANGS = [name for name in names("policy") if name != "kubernetes"]
 
 
-def replay(policy: str, requests: list[Request] = CROWD, queue: str = "fifo-backfill", **options: object) -> Replayed:
+def replay(
+    policy: str, requests: list[ReplayRequest] = CROWD, queue: str = "fifo-backfill", **options: object
+) -> Replayed:
     managed = manager("consolidated", queue, policy, options={"policy": options})
     placing = ManagedPlacing(managed, FABRIC, stage_times(FABRIC))
-    return Replay(
-        FABRIC, create("crux"), placing, requests, builder(FABRIC), reference_s=reference_times(FABRIC)
-    ).run()
+    return Replay(FABRIC, create("crux"), placing, requests, builder(FABRIC), reference_s=reference_times(FABRIC)).run()
 
 
 @pytest.mark.parametrize("policy", GANGS)
@@ -53,7 +53,7 @@ def test_every_job_ends_and_has_computed_what_it_had_to(policy: str) -> None:
 
 
 def test_without_gangs_two_jobs_that_hold_what_both_need_wait_for_ever() -> None:
-    requests = [Request(f"job{number}", float(number), 100.0, 12, "crux-bert") for number in range(3)]
+    requests = [ReplayRequest(f"job{number}", float(number), 100.0, 12, "crux-bert") for number in range(3)]
     assert replay("gang", requests).running == 0
     stuck = replay("kubernetes", requests)
     # The first has all it needs; of the other two each has 8 of 12 when it has ended.
@@ -62,7 +62,10 @@ def test_without_gangs_two_jobs_that_hold_what_both_need_wait_for_ever() -> None
 
 
 def test_preemption_costs_what_a_restart_takes() -> None:
-    requests = [Request("long", 0.0, 1000.0, 16, "crux-resnet"), Request("short", 100.0, 50.0, 16, "crux-resnet")]
+    requests = [
+        ReplayRequest("long", 0.0, 1000.0, 16, "crux-resnet"),
+        ReplayRequest("short", 100.0, 50.0, 16, "crux-resnet"),
+    ]
     free, paid = (
         {job.name: job for job in replay("srtf", requests, restart_s=restart_s).jobs} for restart_s in (0.0, 30.0)
     )
@@ -74,7 +77,7 @@ def test_preemption_costs_what_a_restart_takes() -> None:
 
 
 def test_an_elastic_job_does_the_same_work_on_fewer_gpus() -> None:
-    requests = [Request(f"job{number}", 0.0, 3000.0 * (1 + number), 16, "crux-gpt") for number in range(2)]
+    requests = [ReplayRequest(f"job{number}", 0.0, 3000.0 * (1 + number), 16, "crux-gpt") for number in range(2)]
     found = {job.name: job for job in replay("optimus", requests, restart_s=0.0).jobs}
     assert found["job1"].moves >= 1  # it grows when the other has ended
     assert found["job1"].busy_gpu_s == pytest.approx(2 * found["job0"].busy_gpu_s, rel=1e-6)

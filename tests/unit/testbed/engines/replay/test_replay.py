@@ -14,7 +14,7 @@ from testbed.engines.replay.inputs import builder, stage_times
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series
 from testbed.engines.replay.replay import Replay
-from testbed.engines.replay.running_job import Request
+from testbed.engines.replay.running_job import ReplayRequest
 from testbed.errors import RunFailedError
 from testbed.fluid.fluids import Contention
 from topologies.clos import clos
@@ -23,13 +23,13 @@ from workloads.managers.registry import manager
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=100e9, fabric_rate=100e9)
 
 
-def replay(requests: Sequence[Request], scheduler: str = "ecmp", placer: str = "none", **values: Any) -> Replayed:
+def replay(requests: Sequence[ReplayRequest], scheduler: str = "ecmp", placer: str = "none", **values: Any) -> Replayed:
     placing = ManagedPlacing(manager(placer), FABRIC, stage_times(FABRIC))
     return Replay(FABRIC, create(scheduler), placing, requests, builder(FABRIC), **values).run()
 
 
-def request(name: str, submit_s: float, duration_s: float, gpus: int, model: str = "crux-bert") -> Request:
-    return Request(name, submit_s, duration_s, gpus, model)
+def request(name: str, submit_s: float, duration_s: float, gpus: int, model: str = "crux-bert") -> ReplayRequest:
+    return ReplayRequest(name, submit_s, duration_s, gpus, model)
 
 
 def outcome(done: Replayed, name: str) -> Any:
@@ -57,7 +57,7 @@ def test_jobs_that_meet_take_longer_and_their_gpus_wait() -> None:
     assert all(job.end_s - job.start_s >= 1000.0 - 1e-6 for job in replay(requests).jobs)
 
 
-def seed_at_which_they_meet(requests: Sequence[Request]) -> int:
+def seed_at_which_they_meet(requests: Sequence[ReplayRequest]) -> int:
     (seed, *_others) = [seed for seed in range(1, 9) if replay(requests, seed=seed).totals.settled]
     return seed
 
@@ -79,8 +79,9 @@ def test_what_has_not_ended_by_the_end_is_counted_as_running_or_waiting() -> Non
 
 
 def test_the_jump_gives_the_same_utilisation_as_stepping_through_every_iteration() -> None:
-    requests = [request(f"job{n}", 25.0 * n, 200.0, (8, 4, 6, 2)[n % 4], ("crux-bert", "crux-gpt")[n % 2])
-                for n in range(10)]  # fmt: skip
+    requests = [
+        request(f"job{n}", 25.0 * n, 200.0, (8, 4, 6, 2)[n % 4], ("crux-bert", "crux-gpt")[n % 2]) for n in range(10)
+    ]
     jumped, stepped = (replay(requests, "crux", jump=jump, until_s=400.0).gpu_utilization for jump in (True, False))
     assert jumped == pytest.approx(stepped, abs=0.01)
 

@@ -14,9 +14,7 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.placers.consolidated import Consolidated
 from workloads.managers.placers.first_free import FirstFree
 
-FABRIC = clos(
-    hosts=6, gpus_per_host=4, nics_per_host=2, tors=3, aggregations=2, port_rate=1e9, fabric_rate=1e9
-)  # fmt: skip
+FABRIC = clos(hosts=6, gpus_per_host=4, nics_per_host=2, tors=3, aggregations=2, port_rate=1e9, fabric_rate=1e9)
 
 
 def cluster(*free: int) -> ClusterState:
@@ -37,17 +35,20 @@ def test_none_takes_the_first_free_gpus_whatever_they_split() -> None:
     assert hosts(cluster(1, 2, 4, 4, 4, 4), FirstFree(), 4) == {"h0": 1, "h1": 2, "h2": 1}
 
 
-@pytest.mark.parametrize(("free", "gpus", "expected"), [
-    ((1, 2, 4, 4, 4, 4), 4, {"h2": 4}),
-    ((4, 4, 3, 4, 2, 4), 2, {"h4": 2}),
-    ((4, 4, 2, 4, 2, 3), 2, {"h4": 2}),
-    ((4, 4, 4, 4, 4, 0), 8, {"h0": 4, "h1": 4}),
-    ((0, 4, 4, 4, 4, 0), 8, {"h2": 4, "h3": 4}),
-    ((0, 4, 4, 4, 4, 0), 12, {"h1": 4, "h2": 4, "h3": 4}),
-    ((3, 3, 4, 0, 4, 1), 8, {"h2": 4, "h4": 4}),
-    ((4, 4, 4, 2, 4, 4), 6, {"h2": 4, "h3": 2}),
-    ((4, 4, 3, 4, 4, 4), 10, {"h0": 4, "h1": 4, "h2": 2}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("free", "gpus", "expected"),
+    [
+        ((1, 2, 4, 4, 4, 4), 4, {"h2": 4}),
+        ((4, 4, 3, 4, 2, 4), 2, {"h4": 2}),
+        ((4, 4, 2, 4, 2, 3), 2, {"h4": 2}),
+        ((4, 4, 4, 4, 4, 0), 8, {"h0": 4, "h1": 4}),
+        ((0, 4, 4, 4, 4, 0), 8, {"h2": 4, "h3": 4}),
+        ((0, 4, 4, 4, 4, 0), 12, {"h1": 4, "h2": 4, "h3": 4}),
+        ((3, 3, 4, 0, 4, 1), 8, {"h2": 4, "h4": 4}),
+        ((4, 4, 4, 2, 4, 4), 6, {"h2": 4, "h3": 2}),
+        ((4, 4, 3, 4, 4, 4), 10, {"h0": 4, "h1": 4, "h2": 2}),
+    ],
+)
 def test_fewest_hosts_then_fewest_tors_then_the_tightest(
     free: tuple[int, ...], gpus: int, expected: dict[str, int]
 ) -> None:

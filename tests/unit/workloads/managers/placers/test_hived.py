@@ -53,10 +53,15 @@ def test_cells_are_gpus_pairs_quads_hosts_tors_and_the_cluster() -> None:
     assert [int(sizes[0]) for sizes in CELLS.sizes] == [1, 2, 4, 8, 16, 64]
 
 
-@pytest.mark.parametrize(("gpus", "levels"), [
-    (1, ("gpu", "host", "tor", "cluster")), (2, ("gpu", "host", "tor", "cluster")),
-    (6, ("gpu", "pair", "host", "tor", "cluster")), (16, ("gpu", "pair", "quad", "octet", "host", "tor", "cluster")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpus", "levels"),
+    [
+        (1, ("gpu", "host", "tor", "cluster")),
+        (2, ("gpu", "host", "tor", "cluster")),
+        (6, ("gpu", "pair", "host", "tor", "cluster")),
+        (16, ("gpu", "pair", "quad", "octet", "host", "tor", "cluster")),
+    ],
+)
 def test_inside_hosts_cells_are_powers_of_two(gpus: int, levels: tuple[str, ...]) -> None:
     assert cells_of(structure_of(fabric(2, gpus, 1))).levels == levels
 
@@ -74,8 +79,13 @@ def test_a_split_leaves_the_siblings_on_the_free_lists() -> None:
     state = put(EMPTY, HiveD(), Waiting("a", 1))
     lists = free_cells(CELLS, state.free)
     assert {level: len(free) for level, free in lists.items()} == {
-        "gpu": 1, "pair": 1, "quad": 1, "host": 1, "tor": 3, "cluster": 0,
-    }  # fmt: skip
+        "gpu": 1,
+        "pair": 1,
+        "quad": 1,
+        "host": 1,
+        "tor": 3,
+        "cluster": 0,
+    }
 
 
 def test_the_lowest_free_cell_is_split() -> None:
@@ -90,9 +100,19 @@ def test_free_buddies_are_one_cell_again() -> None:
     assert {level: len(free) for level, free in lists.items() if free} == {"cluster": 1}
 
 
-@pytest.mark.parametrize(("gpus", "tors", "hosts_used"), [
-    (3, 1, 1), (6, 1, 1), (8, 1, 1), (12, 1, 2), (16, 1, 2), (24, 2, 3), (30, 2, 4), (64, 4, 8),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpus", "tors", "hosts_used"),
+    [
+        (3, 1, 1),
+        (6, 1, 1),
+        (8, 1, 1),
+        (12, 1, 2),
+        (16, 1, 2),
+        (24, 2, 3),
+        (30, 2, 4),
+        (64, 4, 8),
+    ],
+)
 def test_a_job_is_packed_under_its_lowest_common_ancestor(gpus: int, tors: int, hosts_used: int) -> None:
     state = put(EMPTY, HiveD(), Waiting("a", gpus))
     tor_of = state.structure.tor_of_gpu[state.held["a"]]
@@ -159,15 +179,24 @@ def test_gpus_of_a_job_placed_by_hand_are_left_alone() -> None:
     assert "h0" not in hosts(put(state, placer, Waiting("a", 56, virtual_cluster="vc")), "a")
 
 
-@pytest.mark.parametrize(("quotas", "problem"), [
-    ({"a": {"tor": 2}, "b": {"tor": 3}}, "virtual clusters have 5 cells of level tor in all, expected at most 4"),
-    ({"a": {"tor": 3, "host": 3}}, "virtual clusters have 3 cells of level host in all, expected at most 2"),
-    ({"a": {"tor": 3, "host": 2, "gpu": 1}}, "virtual clusters have 1 cells of level gpu in all, expected at most 0"),
-    ({"a": {"rack": 1}}, "virtual cluster 'a': there is no level of cells 'rack', expected one of: gpu, pair, quad, "
-                         "host, tor, cluster"),
-    ({"a": {"host": -1}}, "virtual cluster 'a': its quota of level host is -1, expected a whole number of cells"),
-    ({"a": {"tor": 3, "host": 1, "quad": 1, "pair": 1, "gpu": 2}}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("quotas", "problem"),
+    [
+        ({"a": {"tor": 2}, "b": {"tor": 3}}, "virtual clusters have 5 cells of level tor in all, expected at most 4"),
+        ({"a": {"tor": 3, "host": 3}}, "virtual clusters have 3 cells of level host in all, expected at most 2"),
+        (
+            {"a": {"tor": 3, "host": 2, "gpu": 1}},
+            "virtual clusters have 1 cells of level gpu in all, expected at most 0",
+        ),
+        (
+            {"a": {"rack": 1}},
+            "virtual cluster 'a': there is no level of cells 'rack', expected one of: gpu, pair, quad, "
+            "host, tor, cluster",
+        ),
+        ({"a": {"host": -1}}, "virtual cluster 'a': its quota of level host is -1, expected a whole number of cells"),
+        ({"a": {"tor": 3, "host": 1, "quad": 1, "pair": 1, "gpu": 2}}, None),
+    ],
+)
 def test_quotas_are_legal_if_every_cell_of_them_can_be_bound(
     quotas: dict[str, dict[str, int]], problem: str | None
 ) -> None:
@@ -181,11 +210,14 @@ def test_illegal_quotas_are_told_before_anything_runs() -> None:
     manager("hived").check(EMPTY.structure)
 
 
-@pytest.mark.parametrize(("job", "reason"), [
-    (Waiting("j", 8, virtual_cluster="a"), None),
-    (Waiting("j", 9, virtual_cluster="a"), "job 'j' asks for 9 GPUs, virtual cluster 'a' has 8"),
-    (Waiting("j", 1, virtual_cluster="b"), "job 'j': there is no virtual cluster 'b', expected one of: a"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (Waiting("j", 8, virtual_cluster="a"), None),
+        (Waiting("j", 9, virtual_cluster="a"), "job 'j' asks for 9 GPUs, virtual cluster 'a' has 8"),
+        (Waiting("j", 1, virtual_cluster="b"), "job 'j': there is no virtual cluster 'b', expected one of: a"),
+    ],
+)
 def test_a_job_that_its_quota_can_never_hold_is_refused(job: Waiting, reason: str | None) -> None:
     options = {"virtual_clusters": {"a": {"host": 1}}}
     assert manager("hived", options={"placer": options}).refusal(EMPTY.structure, job) == reason
@@ -290,8 +322,9 @@ def guests_between(state: ClusterState, quotas: dict[str, dict[str, int]], rando
             state = state.end(random.choice(sorted(state.running)))
             continue
         guest = random.random() < 0.5
-        job = Waiting(f"j{step}", random.choice([1, 2, 4, 8]), virtual_cluster=random.choice(sorted(quotas)),
-                      opportunistic=guest)  # fmt: skip
+        job = Waiting(
+            f"j{step}", random.choice([1, 2, 4, 8]), virtual_cluster=random.choice(sorted(quotas)), opportunistic=guest
+        )
         without = state
         for name, running in state.running.items():
             without = without.end(name) if running.job.opportunistic else without
@@ -317,8 +350,12 @@ def test_opportunistic_jobs_never_take_what_a_virtual_cluster_was_promised(seed:
 
 
 def test_an_opportunistic_job_leaves_only_for_who_is_placed_on_its_gpus_and_looks_for_another_place() -> None:
-    books = Ledger(manager("hived", policy="guarantee", options={"placer": {"virtual_clusters": {
-        "a": {"host": 1}, "b": {"host": 1}}}}), TWO_HOSTS)  # fmt: skip
+    books = Ledger(
+        manager(
+            "hived", policy="guarantee", options={"placer": {"virtual_clusters": {"a": {"host": 1}, "b": {"host": 1}}}}
+        ),
+        TWO_HOSTS,
+    )
     books.submit(Waiting("guest", 4, opportunistic=True))
     books.decide(0.0)
     (before,) = (running.gpus for running in books.state.running.values())

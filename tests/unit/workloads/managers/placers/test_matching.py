@@ -56,14 +56,17 @@ def with_edges(size: int, *edges: tuple[int, int, int]) -> Matrix:
     return weights
 
 
-@pytest.mark.parametrize(("weights", "pairs"), [
-    (with_edges(4, (0, 1, 2), (1, 2, 3), (2, 3, 2)), ((0, 1), (2, 3))),
-    (with_edges(3, (0, 1, 2), (1, 2, 5), (0, 2, 2)), ((1, 2),)),
-    # An odd cycle that shrinks, and a tail that takes one of its vertices away.
-    (with_edges(6, (0, 1, 8), (1, 2, 8), (0, 2, 8), (2, 3, 7), (3, 4, 5), (4, 5, 4)), ((0, 1), (2, 3), (4, 5))),
-    ([[0]], ()),
-    ([], ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("weights", "pairs"),
+    [
+        (with_edges(4, (0, 1, 2), (1, 2, 3), (2, 3, 2)), ((0, 1), (2, 3))),
+        (with_edges(3, (0, 1, 2), (1, 2, 5), (0, 2, 2)), ((1, 2),)),
+        # An odd cycle that shrinks, and a tail that takes one of its vertices away.
+        (with_edges(6, (0, 1, 8), (1, 2, 8), (0, 2, 8), (2, 3, 7), (3, 4, 5), (4, 5, 4)), ((0, 1), (2, 3), (4, 5))),
+        ([[0]], ()),
+        ([], ()),
+    ],
+)
 def test_small_graphs(weights: Matrix, pairs: tuple[tuple[int, int], ...]) -> None:
     assert maximum_weight_matching(weights) == pairs
 

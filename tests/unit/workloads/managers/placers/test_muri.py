@@ -9,9 +9,7 @@ from workloads.managers.interfaces import Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.registry import manager
 
-FABRIC = clos(
-    hosts=16, gpus_per_host=4, nics_per_host=2, tors=8, aggregations=2, port_rate=1e9, fabric_rate=1e9
-)  # fmt: skip
+FABRIC = clos(hosts=16, gpus_per_host=4, nics_per_host=2, tors=8, aggregations=2, port_rate=1e9, fabric_rate=1e9)
 """ToRs of two hosts, 8 GPUs: a job of 12 fills one and needs half of another."""
 MURI = manager("muri")
 

@@ -25,8 +25,11 @@ def hosts_for(model: str) -> int:
 
 def test_skewed_models_are_kept_together_and_others_take_what_is_free() -> None:
     assert {model: hosts_for(model) for model in ("vgg16", "alexnet", "resnet50", "unheard-of")} == {
-        "vgg16": 1, "alexnet": 1, "resnet50": 2, "unheard-of": 2,
-    }  # fmt: skip
+        "vgg16": 1,
+        "alexnet": 1,
+        "resnet50": 2,
+        "unheard-of": 2,
+    }
 
 
 @pytest.mark.parametrize("limit", [0.14, 0.3, 0.6])

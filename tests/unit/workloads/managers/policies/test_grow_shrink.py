@@ -27,8 +27,9 @@ def test_a_job_grows_on_its_own_host_up_to_what_it_may_have() -> None:
     state = EMPTY.start(elastic("a", 2, 8), ("h0g0", "h0g1")).start(elastic("b", 1, 2), ("h1g0",))
     grown = GROWING.decide(state.at(60.0), [], Tick())
     assert [(each.job, each.gpus) for each in grown if isinstance(each, Resize)] == [
-        ("a", ("h0g0", "h0g1", "h0g2", "h0g3")), ("b", ("h1g0", "h1g1")),
-    ]  # fmt: skip
+        ("a", ("h0g0", "h0g1", "h0g2", "h0g3")),
+        ("b", ("h1g0", "h1g1")),
+    ]
 
 
 def test_a_job_that_did_not_ask_for_more_stays_as_it_is() -> None:
@@ -51,8 +52,13 @@ def test_nobody_shrinks_for_a_job_that_would_not_fit_even_then() -> None:
 
 @st.composite
 def traces(draw: st.DrawFn) -> list[Waiting]:
-    jobs = draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4), st.integers(0, 300), st.integers(1, 300)),
-                         min_size=1, max_size=8))  # fmt: skip
+    jobs = draw(
+        st.lists(
+            st.tuples(st.integers(1, 4), st.integers(0, 4), st.integers(0, 300), st.integers(1, 300)),
+            min_size=1,
+            max_size=8,
+        )
+    )
     return [
         Waiting(f"j{number}", gpus, float(submit_s), float(runs_s), remaining_s=float(runs_s), most_gpus=gpus + more)
         for number, (gpus, more, submit_s, runs_s) in enumerate(jobs)

@@ -29,9 +29,10 @@ def test_yarns_example_of_a_hundred(first: Share, expected: list[int]) -> None:
         st.tuples(st.floats(0.1, 10), st.integers(0, 50), st.integers(0, 500)).map(
             lambda drawn: Share(drawn[0], float(drawn[1]), float(drawn[1] + drawn[2]))
         ),
-        min_size=1, max_size=8,
+        min_size=1,
+        max_size=8,
     ),
-)  # fmt: skip
+)
 def test_shares_keep_to_their_bounds_and_give_away_all_that_they_can(total: int, shares: list[Share]) -> None:
     queues = {str(place): share for place, share in enumerate(shares)}
     found = fair_shares(total, queues)

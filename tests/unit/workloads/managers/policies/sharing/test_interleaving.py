@@ -53,8 +53,12 @@ def test_a_job_of_which_nothing_is_known_interleaves_with_nobody() -> None:
 
 
 def test_complements_are_grouped() -> None:
-    jobs = [Sharer("c1", 1, (9.0, 1.0)), Sharer("c2", 1, (8.0, 2.0)), Sharer("n1", 1, (1.0, 9.0)),
-            Sharer("n2", 1, (2.0, 8.0))]  # fmt: skip
+    jobs = [
+        Sharer("c1", 1, (9.0, 1.0)),
+        Sharer("c2", 1, (8.0, 2.0)),
+        Sharer("n1", 1, (1.0, 9.0)),
+        Sharer("n2", 1, (2.0, 8.0)),
+    ]
     assert names(group_jobs(jobs, 2, srsf).groups) == [{"c1", "n1"}, {"c2", "n2"}]
 
 
@@ -111,8 +115,6 @@ def test_every_job_is_in_one_group_or_waits_and_groups_fit(jobs: list[tuple[int,
     assert sorted(named) == sorted(job.name for job in sharers)
     assert sum(group[0].gpus for group in grouping.groups) <= gpus
     assert all(len({job.gpus for job in group}) == 1 and len(group) <= 2 for group in grouping.groups)
-
-
 
 
 @given(st.lists(st.tuples(times, times, times), min_size=1, max_size=3))

@@ -28,9 +28,15 @@ def job(
     name: str, gpus: int = 2, compute_s: float = 1.0, communication_s: float = 1.0, left_s: float = 100.0
 ) -> Waiting:
     return Waiting(
-        name, gpus, 0.0, left_s, remaining_s=left_s, compute_s=compute_s, communication_s=communication_s,
+        name,
+        gpus,
+        0.0,
+        left_s,
+        remaining_s=left_s,
+        compute_s=compute_s,
+        communication_s=communication_s,
         number=ord(name[0]),
-    )  # fmt: skip
+    )
 
 
 def decided(
@@ -47,8 +53,12 @@ def partners(state: ClusterState) -> dict[str, set[str]]:
 
 
 MURI = manager(policy="muri-sharing")
-COMPLEMENTS = [job("a", compute_s=9), job("b", compute_s=8, communication_s=2), job("c", communication_s=9),
-               job("d", compute_s=2, communication_s=8)]  # fmt: skip
+COMPLEMENTS = [
+    job("a", compute_s=9),
+    job("b", compute_s=8, communication_s=2),
+    job("c", communication_s=9),
+    job("d", compute_s=2, communication_s=8),
+]
 
 
 def test_jobs_with_room_for_all_share_with_nobody() -> None:
@@ -69,8 +79,9 @@ def test_between_rounds_running_jobs_stay_as_they_are_and_at_a_round_they_are_gr
     assert actions == ()
     actions, after = decided(MURI, state.at(360.0), COMPLEMENTS[2:], Tick())
     assert [(type(each), each.jobs) for each in actions if isinstance(each, Pack)] == [
-        (Pack, ("a", "c")), (Pack, ("b", "d")),
-    ]  # fmt: skip
+        (Pack, ("a", "c")),
+        (Pack, ("b", "d")),
+    ]
     assert not any(isinstance(each, Preempt) for each in actions)
     assert {name: each.gpus for name, each in after.running.items()} == {"a": HOST0, "c": HOST0, "b": HOST1, "d": HOST1}
 
@@ -161,17 +172,30 @@ def test_what_a_pair_makes_is_measured_while_it_runs() -> None:
 @st.composite
 def traces(draw: st.DrawFn) -> list[Waiting]:
     times = st.integers(0, 5)
-    jobs = draw(st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.integers(0, 600), st.integers(1, 900), times, times),
-                         min_size=1, max_size=8))  # fmt: skip
+    jobs = draw(
+        st.lists(
+            st.tuples(st.sampled_from([1, 2, 4]), st.integers(0, 600), st.integers(1, 900), times, times),
+            min_size=1,
+            max_size=8,
+        )
+    )
     return [
-        Waiting(f"j{number}", gpus, float(submit_s), float(length_s), remaining_s=float(length_s),
-                compute_s=float(compute_s), communication_s=float(communication_s))
+        Waiting(
+            f"j{number}",
+            gpus,
+            float(submit_s),
+            float(length_s),
+            remaining_s=float(length_s),
+            compute_s=float(compute_s),
+            communication_s=float(communication_s),
+        )
         for number, (gpus, submit_s, length_s, compute_s, communication_s) in enumerate(jobs)
-    ]  # fmt: skip
+    ]
 
 
-@pytest.mark.parametrize(("policy", "options"), [("muri-sharing", {}), ("muri-sharing", {"order": "attained"}),
-                                                 ("packing", {})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "options"), [("muri-sharing", {}), ("muri-sharing", {"order": "attained"}), ("packing", {})]
+)
 @given(trace=traces(), placer=st.sampled_from(["none", "consolidated", "hived", "muri"]))
 @settings(max_examples=60, deadline=None)
 def test_every_job_ends_whoever_shares_with_whom(
