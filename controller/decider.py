@@ -57,7 +57,7 @@ Completion = Callable[[ClusterView, Decision], Decision]
 
 
 def as_decided(_view: ClusterView, decision: Decision) -> Decision:
-    """Return ``decision`` as it is: whoever carries it out fills in paths job by job."""
+    """Return ``decision`` as it is: who carries it out knows the ECMP paths of the jobs that it touches."""
     return decision
 
 

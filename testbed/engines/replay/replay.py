@@ -88,7 +88,7 @@ class Replay:
         self._version = 0
         self._users = LinkSharing()
         self._next = next(self._coming, None)
-        # as_decided: each job's traffic knows its own ECMP paths, and to fill in those of all takes longer than to decide
+        # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
         self._decider = Decider(fabric, scheduler, levels, seed, as_decided)
         self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
