@@ -15,9 +15,9 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
+from controller.decider import Decider, as_decided
 from controller.decision import (
     STEP_EVENTS,
-    ClusterView,
     Decision,
     Event,
     JobArrived,
@@ -88,7 +88,8 @@ class Replay:
         self._version = 0
         self._users = LinkSharing()
         self._next = next(self._coming, None)
-        self._decision = Decision()
+        # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
+        self._decider = Decider(fabric, scheduler, levels, seed, as_decided)
         self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
@@ -287,7 +288,7 @@ class Replay:
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
-            told = self._told_anew.by(self._decision, self._running, come)
+            told = self._told_anew.by(self._decider.decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
         for running in gone:
             self._users.remove(running.name)
@@ -314,17 +315,16 @@ class Replay:
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
         steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
         name, event = running.name, _event(running.name, arrived, self._by_steps)
-        view = ClusterView(self._fabric, jobs, self._levels, self._seed, self._decision, steps=steps, time_s=self.now_s)
-        self._decision = self._scheduler.decide(view, event)
-        if self._decision.rates or self._decision.byte_levels:
+        decision = self._decider.jobs_changed(jobs, event, steps=steps, time_s=self.now_s)
+        if decision.rates or decision.byte_levels:
             raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began
 
     def _obey(self, running: ReplayedJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
-        running.traffic.follow(paths_of(self._decision.paths, running.name))
-        fluid = running.traffic.fluid(self._decision, self._levels)
+        running.traffic.follow(paths_of(self._decider.decision.paths, running.name))
+        fluid = running.traffic.fluid(self._decider.decision, self._levels)
         if fluid is running.fluid or fluid == running.fluid:
             return False
         running.fluid = fluid
