@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from testbed.reproduce.experiment import PaperRow
+from testbed.reproduce.paper_experiment import PaperRow
 from testbed.results.run_directory import RunDirectory
 
 

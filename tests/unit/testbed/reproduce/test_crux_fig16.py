@@ -10,11 +10,10 @@ from controller.schedulers.crux.priority import priority_order
 from controller.schedulers.crux.scheduler import Crux
 from controller.schedulers.taccl_star import taccl_star_paths as of_flows
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Settings
-from testbed.reproduce.experiments import crux_fig16
-from testbed.reproduce.fig16.cases import UTILIZATION, Case, generate
-from testbed.reproduce.fig16.mechanisms import compressions, crux_paths, orders, taccl_star_paths
-from testbed.reproduce.fig16.scoring import Score, linear_order, scores, summarise, valid_levels
+from testbed.reproduce.crux.figure_16 import PAPER, Score, linear_order, reproduce, scores, summarise, valid_levels
+from testbed.reproduce.crux.figure_16_cases import UTILIZATION, Case, generate
+from testbed.reproduce.crux.figure_16_mechanisms import compressions, crux_paths, orders, taccl_star_paths
+from testbed.reproduce.paper_experiment import Settings
 from workloads.analysis import isolated
 
 CASES = [generate(3, index) for index in range(30)]
@@ -155,6 +154,6 @@ def test_without_cases_there_is_nothing_to_summarise() -> None:
 
 
 def test_rows_are_the_same_however_many_processes_work() -> None:
-    one, two = (crux_fig16.run(Settings(4, seed=2, processes=count), Progress(quiet=True)) for count in (1, 2))
+    one, two = (reproduce(Settings(4, seed=2, processes=count), Progress(quiet=True)) for count in (1, 2))
     assert one == two
-    assert [row.label for row in one if row.paper] == list(crux_fig16.PAPER)
+    assert [row.label for row in one if row.paper] == list(PAPER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,13 +13,13 @@ import pytest
 from testbed.cli.main import main
 from testbed.errors import BadInputError, CannotRunError, RunFailedError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Settings
-from testbed.reproduce.figures import motivation, runs
-from testbed.reproduce.figures.bars import FIGURES, chosen
-from testbed.reproduce.figures.figure import reproduce
-from testbed.reproduce.figures.prediction import predict
-from testbed.reproduce.figures.rows import jct_changes, utilization
-from testbed.reproduce.figures.runs import CRUX, ECMP, ECMP_ALONE, IDEAL, Task, fingerprint
+from testbed.reproduce import experiments, kept_runs
+from testbed.reproduce.crux import figure_7
+from testbed.reproduce.crux.figures_19_to_22 import jct_changes, reproduce, utilization
+from testbed.reproduce.crux.fluid_prediction import predict
+from testbed.reproduce.crux.paper_bars import FIGURES, chosen
+from testbed.reproduce.kept_runs import CRUX, ECMP, ECMP_ALONE, IDEAL, Task, fingerprint
+from testbed.reproduce.paper_experiment import Settings
 from workloads.models.figure_calibration import IDEAL_BARS
 
 QUIET = Progress(quiet=True)
@@ -49,7 +50,7 @@ class Emulator:
             for job in task.experiment().jobs
         ]
         entry = {"scheduler": task.treatment.name, "jobs": jobs, "fidelity": {"verdict": self.verdict}}
-        directory = runs.RunDirectory.create(out, task.scenario)
+        directory = kept_runs.RunDirectory.create(out, task.scenario)
         summary = {"schema_version": 1, "runs": [entry]}
         directory.write_summary(summary)
         directory.finish()
@@ -98,7 +99,7 @@ def test_after_an_interruption_only_what_was_not_finished_is_run(tmp_path: Path)
     class Interrupted(Emulator):
         def __call__(self, task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
             if len(self.asked) == 2:
-                runs.RunDirectory.create(out, task.scenario)
+                kept_runs.RunDirectory.create(out, task.scenario)
                 raise KeyboardInterrupt
             return super().__call__(task, out)
 
@@ -116,7 +117,7 @@ def test_after_an_interruption_only_what_was_not_finished_is_run(tmp_path: Path)
 
 def test_a_changed_scenario_or_version_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reproduce("crux-fig22", settings(tmp_path), QUIET, Emulator())
-    monkeypatch.setattr(runs, "package_version", lambda: "99")
+    monkeypatch.setattr(kept_runs, "package_version", lambda: "99")
     emulator = Emulator()
     reproduce("crux-fig22", settings(tmp_path), QUIET, emulator)
     assert len(emulator.asked) == 5
@@ -192,7 +193,7 @@ def test_the_fluid_model_is_at_the_ideal_bar_for_jobs_alone_and_nobody_is_above(
 
 def test_figure_7_compares_every_seed_with_the_same_jobs_alone_on_the_same_paths(tmp_path: Path) -> None:
     emulator = Emulator()
-    rows = motivation.reproduce(settings(tmp_path, seeds=2, only=()), QUIET, emulator)
+    rows = figure_7.reproduce(settings(tmp_path, seeds=2, only=()), QUIET, emulator)
     assert emulator.asked[:2] == ["crux-fig7, ecmp, seed 1", "crux-fig7, ecmp-alone, seed 1"]
     first = rows[0]
     assert first.label == "GPT iteration" and first.paper["change"] == 0.11
@@ -212,7 +213,7 @@ def test_gpt_alone_keeps_its_paths_when_bert_is_there() -> None:
 @pytest.fixture
 def emulated(monkeypatch: pytest.MonkeyPatch) -> Emulator:
     emulator = Emulator()
-    monkeypatch.setattr("testbed.reproduce.figures.figure.reproduce.__defaults__", (emulator,))
+    monkeypatch.setattr("testbed.reproduce.crux.figures_19_to_22.reproduce.__defaults__", (emulator,))
     return emulator
 
 
@@ -234,11 +235,8 @@ def test_the_command_prints_the_paper_beside_what_was_found(
 def test_all_keeps_rows_and_goes_on_where_it_was_interrupted(
     tmp_path: Path, emulated: Emulator, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from testbed.cli import reproduce as verb
-    from testbed.reproduce.experiments import crux_fig16
-
-    monkeypatch.setattr(verb, "names", lambda: ("crux-fig16", "crux-fig22"))
-    monkeypatch.setattr(crux_fig16, "CASES", 1)
+    few = (dataclasses.replace(experiments.find("crux-fig16"), cases=1), experiments.find("crux-fig22"))
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {each.name: each for each in few})
     arguments = ["reproduce", "all", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path), "--json"]
     assert main(arguments) == 0
     first = json.loads(capsys.readouterr().out)

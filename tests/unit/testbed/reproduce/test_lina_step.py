@@ -11,9 +11,9 @@ import pytest
 from testbed.api import run_scenario
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Settings
-from testbed.reproduce.figures.runs import Task
-from testbed.reproduce.managers.lina import reproduce
+from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.managers.lina_step import reproduce
+from testbed.reproduce.paper_experiment import Settings
 
 
 def computed(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:

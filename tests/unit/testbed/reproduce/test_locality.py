@@ -10,9 +10,9 @@ import pytest
 
 from testbed.api import run_scenario
 from testbed.progress import Progress
-from testbed.reproduce.experiment import PaperRow, Settings
-from testbed.reproduce.figures.runs import Task
-from testbed.reproduce.managers.locality import STEPS, reproduce
+from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.managers.philly_locality import STEPS, reproduce
+from testbed.reproduce.paper_experiment import PaperRow, Settings
 
 
 def computed(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:

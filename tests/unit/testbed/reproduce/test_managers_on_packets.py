@@ -11,9 +11,9 @@ import pytest
 from testbed.api import prepare, run_scenario
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Settings
-from testbed.reproduce.figures.runs import Task
-from testbed.reproduce.managers.packets import SCENARIO, reproduce, treatment
+from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.managers.managers_on_packets import SCENARIO, reproduce, treatment
+from testbed.reproduce.paper_experiment import Settings
 from workloads.managers.catalogue import MANAGERS
 
 

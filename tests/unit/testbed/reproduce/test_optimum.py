@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.fluid.periodic import PeriodicJob
-from testbed.reproduce.fig16.optimum import PathChoices, Yardstick, assignments, components
+from testbed.reproduce.crux.figure_16_optimum import PathChoices, Yardstick, assignments, components
 
 TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.5])
 

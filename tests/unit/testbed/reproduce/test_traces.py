@@ -9,9 +9,10 @@ import pytest
 
 from testbed.cli.main import main
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Settings
-from testbed.reproduce.traces import cells, figures
-from testbed.reproduce.traces.cells import Cell, cell, results, trace_of
+from testbed.reproduce import kept_replays
+from testbed.reproduce.crux import trace_figures
+from testbed.reproduce.kept_replays import Cell, cell, results, trace_of
+from testbed.reproduce.paper_experiment import Settings
 
 HOURS = 0.25
 SETTINGS = {"cases": 0, "processes": 1, "days": HOURS}
@@ -21,17 +22,17 @@ SETTINGS = {"cases": 0, "processes": 1, "days": HOURS}
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     """The cells that are really made."""
     found: list[Cell] = []
-    original = cells.result_of
+    original = kept_replays.result_of
 
-    def result_of(asked: Cell, tell: cells.Tell | None = None) -> cells.Result:
+    def result_of(asked: Cell, tell: kept_replays.Tell | None = None) -> kept_replays.Result:
         found.append(asked)
         return original(asked, tell)
 
-    monkeypatch.setattr(cells, "result_of", result_of)
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
     return found
 
 
-def run(asked: Sequence[Cell], settings: Settings) -> dict[Cell, cells.Result]:
+def run(asked: Sequence[Cell], settings: Settings) -> dict[Cell, kept_replays.Result]:
     with Progress(quiet=True) as progress:
         return results(asked, settings, progress)
 
@@ -69,14 +70,14 @@ def test_progress_goes_on_while_replays_are_made(tmp_path: Path, processes: int)
 def test_an_interrupted_replay_leaves_those_that_were_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    original = cells.result_of
+    original = kept_replays.result_of
 
-    def result_of(asked: Cell, tell: cells.Tell | None = None) -> cells.Result:
+    def result_of(asked: Cell, tell: kept_replays.Tell | None = None) -> kept_replays.Result:
         if asked.scheduler == "cassini":
             raise KeyboardInterrupt
         return original(asked, tell)
 
-    monkeypatch.setattr(cells, "result_of", result_of)
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
     command = ["reproduce", "crux-fig24", "--days", str(HOURS), "--jobs", "1", "--out", str(tmp_path)]
     assert main(command) == 1
     said = capsys.readouterr().err
@@ -91,13 +92,13 @@ def test_a_trace_of_ones_own_is_replayed_and_named(tmp_path: Path) -> None:
     settings = Settings(**SETTINGS, out=tmp_path, trace=path)
     trace = trace_of(cell(settings, "clos", "ecmp"))
     assert [job.gpus for job in trace.jobs] == [16, 8]
-    assert "synthetic" not in figures.trace_note(trace)
+    assert "synthetic" not in kept_replays.trace_note(trace)
 
 
 def test_the_synthetic_trace_says_so_in_the_note_of_the_first_row(tmp_path: Path) -> None:
     settings = Settings(**SETTINGS, out=tmp_path)
     with Progress(quiet=True) as progress:
-        rows = figures.figures_4_to_6(settings, progress)
+        rows = trace_figures.figures_4_to_6(settings, progress)
     assert "synthetic" in rows[0].note and rows[1].note == ""
     assert {"value"} == set(rows[0].here)
 

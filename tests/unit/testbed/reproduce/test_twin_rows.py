@@ -10,9 +10,9 @@ import pytest
 from testbed.api import run_scenario
 from testbed.errors import EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.experiment import Settings
-from testbed.reproduce.figures.runs import Task
-from testbed.reproduce.twin.comparing import iteration_errors, numbers, pairs, reproduce
+from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.paper_experiment import Settings
+from testbed.reproduce.twin_comparison import iteration_errors, numbers, pairs, reproduce
 
 
 def entry(utilization: float, **iterations: float | None) -> dict[str, Any]:
