@@ -80,10 +80,6 @@ class Yardstick:
         """Return the highest utilisation with at most ``count`` levels, and levels that reach it."""
         return self._extreme(paths, count, best=True)
 
-    def worst_levels(self, paths: Sequence[int], count: int) -> tuple[float, tuple[int, ...]]:
-        """Return the lowest utilisation with at most ``count`` levels, and levels that reach it."""
-        return self._extreme(paths, count, best=False)
-
     def best_order(self, paths: Sequence[int]) -> tuple[float, tuple[int, ...]]:
         """Return the highest utilisation of a level per job, and the levels (ranks) inside each component."""
         return self._extreme(paths, 0, best=True)
