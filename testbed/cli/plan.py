@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from testbed.api import prepare
+from testbed.cli.arguments import add_changes, add_scenario
 from testbed.dry_run import plan
 from testbed.errors import EXIT_OK
 from testbed.machine.budget import BUILT_IN
@@ -24,17 +25,8 @@ Document = Mapping[str, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
-    parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="overrides",
-        help="override a value, such as measure.iterations=5 (repeatable)",
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
+    add_scenario(parser)
+    add_changes(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from testbed.cli.arguments import positive
 from testbed.engines.registry import create_engine
 from testbed.errors import BadInputError, RunFailedError, TestbedError
 from testbed.progress import Progress
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"where points are kept (default: {OUT}/<file's name>)")
     parser.add_argument(
         "--processes",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="runs at a time (default: as many as cores); an emulation is always alone",
     )
@@ -149,9 +150,3 @@ def _again(arguments: argparse.Namespace) -> str:
     words += [] if arguments.ray_address == LOCAL else ["--ray-address", arguments.ray_address]
     words += [f"--{name.replace('_', '-')}" for name in ("redo", "json", "allow_degraded") if getattr(arguments, name)]
     return shlex.join(words)
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
-    return int(text)
