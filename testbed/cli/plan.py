@@ -1,4 +1,4 @@
-"""``testbed plan``: a dry run. What the run would do, and how long it would take; needs no root."""
+"""``testbed plan``: a dry run: what a run would do and how long it would take; needs no root."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the plan; raises :class:`testbed.errors.TestbedError` where there is none."""
+    """Print the plan; raises :class:`testbed.errors.TestbedError` if there is none."""
     prepared = prepare(
         arguments.scenario, schedulers=arguments.scheduler, overrides=arguments.overrides, seed=arguments.seed
     )
@@ -78,7 +78,7 @@ def _job_table(document: Document) -> Table:
 
 
 def _decision_table(document: Document) -> Table:
-    """A row per scheduler and job: its level, and what its own flows cost it on the decided paths."""
+    """A row per scheduler and job: its level, and its iteration alone on the decided paths."""
     right = ("level", "iteration s", "GPU util %")
     table = new_table("decisions (each job alone on its decided paths)", left=("scheduler", "job"), right=right)
     for entry in document["schedulers"]:

@@ -1,4 +1,4 @@
-"""``testbed reproduce``: an experiment of a paper, its numbers beside those found here."""
+"""``testbed reproduce``: run an experiment of a paper and print the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL: Final = "all"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the experiment and what can be changed about it."""
+    """Declare the experiment and its options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment, or 'all'")
     parser.add_argument("--cases", type=int, metavar="N", help="how many cases, instead of the paper's number")
     parser.add_argument(
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trace", type=Path, metavar="PATH", help="replay this trace instead of the synthetic one")
     parser.add_argument("--days", type=float, metavar="N", help="replay only the first N days")
-    parser.add_argument("--redo", action="store_true", help="make kept runs again whose verdict is not ok")
+    parser.add_argument("--redo", action="store_true", help="rerun kept runs whose verdict is not ok")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=OUT, help=f"where runs, rows and plots are kept (default: {OUT})"
     )
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the rows of the experiment, or of all; or the list of experiments."""
+    """Print the rows of one experiment or of all, or the list of experiments."""
     if arguments.name is None:
         _list(arguments.json)
         return EXIT_OK
@@ -75,7 +75,7 @@ def _one(arguments: argparse.Namespace) -> int:
 
 
 def _all(arguments: argparse.Namespace) -> int:
-    """Every experiment, one after the other; one that cannot be made is named and does not end the others."""
+    """Run every experiment in turn; one that fails is reported and does not stop the others."""
     own = (("--cases", arguments.cases), ("--row", arguments.only), ("--trace", arguments.trace))
     for option, value in (*own, ("--days", arguments.days)):
         if value:
@@ -88,13 +88,13 @@ def _all(arguments: argparse.Namespace) -> int:
 
 
 def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> int:
-    """Add the document of experiment ``name``; returns the status it asks for."""
+    """Add the document of experiment ``name``; returns its exit status."""
     experiment = find(name)
     own = argparse.Namespace(**{**vars(arguments), "name": name})
     own.seeds = arguments.seeds if experiment.emulates else None
     settings = _settings(own, experiment)
     try:
-        rows = _kept_or_made(name, command(own), experiment, settings)
+        rows = _kept_or_computed(name, command(own), experiment, settings)
     except TestbedError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return error.exit_status
@@ -104,9 +104,9 @@ def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[s
     return _status(rows)
 
 
-def _kept_or_made(name: str, again: str, experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
-    """Rows that were computed are kept as a whole; emulated experiments keep their runs one by one."""
-    rows = None if experiment.emulates else kept(settings.out, name, again)
+def _kept_or_computed(name: str, same: str, experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
+    """Computed rows are kept as a whole; emulated experiments keep each run."""
+    rows = None if experiment.emulates else kept(settings.out, name, same)
     if rows is None:
         return _rows(experiment, settings)
     print(f"{name}: kept from before", file=sys.stderr)
@@ -147,7 +147,7 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
 
 
 def command(arguments: argparse.Namespace) -> str:
-    """The command that gives the same rows again."""
+    """The command that computes the same rows again."""
     words = ["python -m testbed reproduce", arguments.name]
     words += [] if arguments.cases is None else [f"--cases {arguments.cases}"]
     words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
@@ -163,7 +163,7 @@ def _status(rows: Sequence[PaperRow]) -> int:
 
 
 def _worst(statuses: Sequence[int]) -> int:
-    """What failed weighs more than what is only not believable."""
+    """A failure outweighs a verdict that is not ok."""
     return min((status for status in statuses if status), default=EXIT_OK)
 
 
@@ -192,7 +192,7 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
 
 
 def _size(experiment: PaperExperiment, settings: Settings) -> str:
-    """How much of what: hash seeds, generated cases, a replayed trace, or an example that is what it is."""
+    """The size of the experiment: hash seeds, generated cases, a replayed trace, or a worked example."""
     if experiment.emulates:
         return f"{settings.seeds} hash seeds from {settings.seed}"
     if experiment.replays:

@@ -1,4 +1,4 @@
-"""``testbed run``: every scheduler of a scenario, one after the other, and the comparison."""
+"""``testbed run``: run a scenario under each of its schedulers in turn, and compare them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
 
 
 def _seed(arguments: argparse.Namespace, offset: int) -> int | None:
-    """The seed of repetition ``offset``; None leaves the scenario's own."""
+    """The seed of repetition ``offset``; None keeps the scenario's."""
     if arguments.repeat == 1:
         return None if arguments.seed is None else int(arguments.seed)
     first = arguments.seed

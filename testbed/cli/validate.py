@@ -1,4 +1,4 @@
-"""``testbed validate``: the scenario is right, or every error with its line."""
+"""``testbed validate``: check a scenario, and report every error with its line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Replays that are kept: one trace on one fabric under one scheduler and one placement, made once.
+"""Replays that are kept and reused: one trace on one fabric under one scheduler and one placement.
 
-A result stands in ``OUT/replays/`` under the fingerprint of all that decides it, the version included; so what was
-finished before an interruption is not made again.
+A result is in ``OUT/replays/`` under the fingerprint of everything that determines it, the version included; so
+replays that finished before an interruption are not repeated.
 """
 
 from __future__ import annotations
@@ -43,22 +43,23 @@ from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import Trace, window
 
 DAY_S: Final = 86400.0
-LOOK_EVERY_S: Final = 1.0
+POLL_S: Final = 1.0
 _SHARES: Final[list[MutableSequence[float]]] = []
-"""In a process that makes replays: the share of each that is through, for the parent to see."""
+"""In a worker process: the completed share of each replay, in memory shared with the parent."""
 FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the_paper}
 
 Result = Mapping[str, Any]
-Tell = Callable[[float], None]
+Report = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One replay. ``trace``: a path, empty for the synthetic trace that ``seed`` draws; ``days`` of it.
 
-    ``manager`` is one of :data:`workloads.managers.catalogue.MANAGERS`. ``reference``: recorded times are made of
-    iterations on GPUs that lie together, so that a worse placement takes longer; otherwise of those on the first one.
-    ``crowded``: every job of the synthetic trace has GPUs and comes when it comes, about twice the load.
+    ``manager`` is one of :data:`workloads.managers.catalogue.MANAGERS`. ``reference``: a recorded
+    duration is that of iterations on adjacent GPUs, so that a worse placement takes longer; otherwise that of
+    iterations on the first placement. ``crowded``: every job of the synthetic trace has GPUs and is
+    submitted as drawn, without a limit on concurrency: about twice the load.
     """
 
     fabric: str
@@ -73,12 +74,12 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """What the cell is called in messages."""
+        """Its name in messages."""
         return f"{self.fabric}, {self.manager}, {self.scheduler}"
 
 
 def cell(settings: Settings, fabric: str, scheduler: str, manager: str = "none") -> Cell:
-    """Return the cell that ``settings`` ask for."""
+    """Return the cell for ``settings``."""
     trace = "" if settings.trace is None else str(settings.trace)
     return Cell(fabric, scheduler, manager, settings.seed, trace, settings.days)
 
@@ -90,7 +91,7 @@ def trace_of(cell: Cell) -> Trace:
 
 
 def trace_note(trace: Trace) -> str:
-    """What the rows were made from, in a few words."""
+    """Name the trace behind the rows."""
     return f"{trace.label}, {len(trace.jobs)} jobs"
 
 
@@ -98,8 +99,8 @@ def _synthetic(cell: Cell) -> Trace:
     return lingjun_like(cell.seed, gpu_share=1.0, keep_peaks=False) if cell.crowded else lingjun_like(cell.seed)
 
 
-def replayed(cell: Cell, tell: Tell | None = None) -> Replayed:
-    """Make the replay of ``cell``; ``tell`` hears which share of its time is through."""
+def replayed(cell: Cell, report: Report | None = None) -> Replayed:
+    """Run the replay of ``cell``; ``report`` receives the completed share of its time."""
     fabric: Fabric = FABRICS[cell.fabric]()
     trace, until_s = trace_of(cell), cell.days * DAY_S
     placing = ManagedPlacing(named_manager(cell.manager, cell.seed), fabric, stage_times(fabric))
@@ -115,13 +116,13 @@ def replayed(cell: Cell, tell: Tell | None = None) -> Replayed:
         jump=cell.jump,
         reference_s=reference_times(fabric) if cell.reference else None,
     )
-    return replay.run(None if tell is None else lambda now_s: tell(now_s / until_s))
+    return replay.run(None if report is None else lambda now_s: report(now_s / until_s))
 
 
-def result_of(cell: Cell, tell: Tell | None = None) -> Result:
-    """Make the replay of ``cell`` and return its numbers, JSON-ready; runs in a process of its own."""
+def result_of(cell: Cell, report: Report | None = None) -> Result:
+    """Run the replay of ``cell`` and return its numbers, JSON-ready; CPU time and memory are those of this process."""
     began = time.process_time()
-    done = replayed(cell, tell)
+    done = replayed(cell, report)
     ended = [job for job in done.jobs if job.jct_s is not None]
     means = done.series.means()
     jobs, allocated = means[:, 0], means[:, 1]
@@ -156,53 +157,53 @@ def _stretch(end_s: float | None, start_s: float | None, alone_s: float) -> floa
 
 
 def _mean_share(part: Iterable[float], whole: Iterable[float]) -> float:
-    """The time average of the momentary ratio, over the time in which there is a whole."""
+    """The time average of the momentary ratio, over the time in which ``whole`` is not 0."""
     ratios = [some / all_ for some, all_ in zip(part, whole, strict=True) if all_ > 0]
     return float(fmean(ratios)) if ratios else 0.0
 
 
 def results(cells: Sequence[Cell], settings: Settings, progress: Progress) -> dict[Cell, Result]:
-    """Return what each cell found, from before or made now by ``settings.processes`` processes."""
+    """Return the result of each cell, kept or computed by ``settings.processes`` processes."""
     found = {each: kept for each in cells if (kept := _kept(settings.out, each)) is not None}
     missing = [each for each in dict.fromkeys(cells) if each not in found]
     through = len(found)
     progress.phase(f"{len(cells)} replays, {through} kept from before", len(cells))
     progress.advance_to(through)
-    for each, result in _made(missing, settings.processes, _counted_from(through, progress.advance_to)):
+    for each, result in _computed(missing, settings.processes, _counted_from(through, progress.advance_to)):
         _keep(settings.out, each, result)
         found[each] = result
     return {each: found[each] for each in cells}
 
 
-def _made(cells: Sequence[Cell], processes: int, tell: Tell) -> Iterator[tuple[Cell, Result]]:
-    """Each cell with its result as it is made; ``tell`` hears how many are through, parts of them included."""
+def _computed(cells: Sequence[Cell], processes: int, report: Report) -> Iterator[tuple[Cell, Result]]:
+    """Yield each cell with its result as it completes; ``report`` receives the number complete, with fractions."""
     if processes == 1 or len(cells) < 2:
         for place, each in enumerate(cells):
-            yield each, result_of(each, _counted_from(place, tell))
+            yield each, result_of(each, _counted_from(place, report))
         return
     shares = get_context("spawn").Array("d", len(cells), lock=False)
     with started(
         processes,
-        lambda pool: {pool.submit(_made_in_process, each, place): each for place, each in enumerate(cells)},
+        lambda pool: {pool.submit(_compute_in_process, each, place): each for place, each in enumerate(cells)},
         fresh=True,
         prepare=partial(_take_shares, shares),
     ) as tasks:
         left = set(tasks)
         while left:
-            done, left = wait(left, LOOK_EVERY_S, FIRST_COMPLETED)
-            tell(sum(shares))
+            done, left = wait(left, POLL_S, FIRST_COMPLETED)
+            report(sum(shares))
             yield from ((tasks[task], task.result()) for task in done)
 
 
-def _counted_from(before: int, tell: Tell) -> Tell:
-    return lambda share: tell(before + share)
+def _counted_from(before: int, report: Report) -> Report:
+    return lambda share: report(before + share)
 
 
 def _take_shares(shares: MutableSequence[float]) -> None:
     _SHARES.append(shares)
 
 
-def _made_in_process(cell: Cell, place: int) -> Result:
+def _compute_in_process(cell: Cell, place: int) -> Result:
     found = result_of(cell, lambda share: _SHARES[0].__setitem__(place, share))
     _SHARES[0][place] = 1.0
     return found
@@ -210,12 +211,12 @@ def _made_in_process(cell: Cell, place: int) -> Result:
 
 def _file(out: Path, cell: Cell) -> Path:
     text = json.dumps([package_version(), asdict(cell), _content(cell)], sort_keys=True)
-    print_ = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return out / "replays" / f"{cell.fabric}-{cell.manager}-{cell.scheduler}-{print_}.json"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return out / "replays" / f"{cell.fabric}-{cell.manager}-{cell.scheduler}-{digest}.json"
 
 
 def _content(cell: Cell) -> str:
-    """What a trace's file says, as a hash: another file of the same name is another trace."""
+    """Hash of the trace file: another file of the same name is another trace."""
     path = Path(cell.trace)
     if not cell.trace or not path.is_file():
         return ""

@@ -1,9 +1,9 @@
-"""Emulated runs that are kept: one scenario under one scheduler with one seed, made once.
+"""Emulated runs that are kept and reused: one scenario under one scheduler with one seed.
 
-A finished run stands in ``OUT/runs/<scenario>/<scheduler>-seed<N>/`` with its whole run directory and a file
-``kept.json``, written last. It is taken from there as long as its fingerprint is the same: everything that
-decides the run (fabric, jobs, what is measured, levels, seed, scheduler and its options, the version) but the scale,
-which is the machine's. What an interrupted run has left is removed when the run is made again.
+A finished run is in ``OUT/runs/<scenario>/<scheduler>-seed<N>/`` with its whole run directory and a file
+``kept.json``, written last. It is reused while its fingerprint is the same: everything that determines
+the run (fabric, jobs, what is measured, levels, seed, scheduler and its options, the version) but the scale,
+which is the machine's. The files of an interrupted run are removed when it is run again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEPT: Final = "kept.json"
 
 @dataclass(frozen=True)
 class Treatment:
-    """A scheduler as experiments call it, and as a scenario's ``schedulers:`` has it; ``more`` overrides with it."""
+    """A scheduler: its name in experiments, its entry in a scenario's ``schedulers:``, and ``more`` overrides."""
 
     name: str
     entry: str
@@ -38,7 +38,7 @@ class Treatment:
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The override that makes it the only scheduler, and the others."""
+        """The override that makes it the only scheduler, and ``more``."""
         return (f"schedulers=[{self.entry}]", *self.more)
 
 
@@ -50,7 +50,7 @@ ECMP_ALONE: Final = Treatment("ecmp-alone", "{name: ideal, paths: ecmp}")
 
 @dataclass(frozen=True)
 class Task:
-    """One run that is wanted."""
+    """One run: a scenario under a treatment with a seed."""
 
     scenario: str
     treatment: Treatment
@@ -60,13 +60,13 @@ class Task:
         return f"{self.scenario}, {self.treatment.name}, seed {self.seed}"
 
     def experiment(self) -> Experiment:
-        """What will be run."""
+        """The experiment that this run executes."""
         return prepare(self.scenario, overrides=self.treatment.overrides, seed=self.seed).experiments[0]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a run found: its entry of ``summary.json``; why there is none; and where it stands."""
+class RunOutcome:
+    """The outcome of a run: its entry of ``summary.json``, why there is none, and its directory."""
 
     entry: Mapping[str, Any] | None
     problem: str = ""
@@ -90,39 +90,39 @@ def emulate(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
 
 
 class Runs:
-    """The runs kept under ``out``; what is not there is made with ``execute``. ``redo``: also what is not ``ok``."""
+    """The runs kept under ``out``; missing ones are run by ``execute``. ``redo``: also those that are not ``ok``."""
 
     def __init__(self, out: Path, *, redo: bool = False, execute: Execute = emulate) -> None:
         self._out = out / "runs"
         self._redo = redo
         self._execute = execute
 
-    def all(self, tasks: Sequence[Task], progress: Progress) -> dict[Task, Found]:
-        """Return what every task found; a run that fails is named and does not end the others."""
-        found: dict[Task, Found] = {}
+    def all(self, tasks: Sequence[Task], progress: Progress) -> dict[Task, RunOutcome]:
+        """Return the outcome of every task; a run that fails is reported and does not stop the others."""
+        found: dict[Task, RunOutcome] = {}
         for place, task in enumerate(tasks, 1):
-            print_ = fingerprint(task.experiment())
-            kept = self._kept(task, print_)
+            digest = fingerprint(task.experiment())
+            kept = self._kept(task, digest)
             progress.phase(f"run {place} of {len(tasks)}: {task}{', kept from before' if kept else ''}")
-            found[task] = kept or self._make(task, print_)
+            found[task] = kept or self._run(task, digest)
         return found
 
     def _folder(self, task: Task) -> Path:
         return self._out / task.scenario / f"{task.treatment.name}-seed{task.seed}"
 
-    def _kept(self, task: Task, print_: str) -> Found | None:
+    def _kept(self, task: Task, digest: str) -> RunOutcome | None:
         folder = self._folder(task)
         try:
             note = json.loads((folder / KEPT).read_text("utf-8"))
-            if note["fingerprint"] != print_:
+            if note["fingerprint"] != digest:
                 return None
             directory = folder / note["directory"]
-            found = Found(RunDirectory.open(directory).read_summary()["runs"][0], directory=directory)
+            found = RunOutcome(RunDirectory.open(directory).read_summary()["runs"][0], directory=directory)
         except (OSError, ValueError, KeyError, IndexError, TypeError, BadInputError):
             return None
         return None if self._redo and found.verdict != "ok" else found
 
-    def _make(self, task: Task, print_: str) -> Found:
+    def _run(self, task: Task, digest: str) -> RunOutcome:
         folder = self._folder(task)
         if folder.exists():
             shutil.rmtree(folder)
@@ -130,21 +130,21 @@ class Runs:
             directory, summary = self._execute(task, folder)
         except RunFailedError as error:
             print(f"{task}: {error}", file=sys.stderr)
-            return Found(None, f"{task}: {error}")
-        note = {"fingerprint": print_, "directory": directory.name, "task": str(task)}
+            return RunOutcome(None, f"{task}: {error}")
+        note = {"fingerprint": digest, "directory": directory.name, "task": str(task)}
         RunDirectory(folder).write_json(KEPT, note)
-        return Found(summary["runs"][0], directory=directory)
+        return RunOutcome(summary["runs"][0], directory=directory)
 
 
-def exit_status(found: Iterable[Found]) -> int:
-    """Return the exit status for these runs: the failed weigh most, then those that are not ``ok``."""
+def exit_status(found: Iterable[RunOutcome]) -> int:
+    """Return the exit status for these runs: failed runs first, then runs that are not ``ok``."""
     verdicts = {run.verdict for run in found}
     if "failed" in verdicts:
         return EXIT_FAILED
     return EXIT_OK if verdicts <= {"ok"} else EXIT_NOT_BELIEVABLE
 
 
-def not_ok(wanted: Sequence[Task], found: Mapping[Task, Found]) -> str:
+def not_ok(wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> str:
     """Name the runs that are not ``ok``; empty if there are none."""
     named = [
         f"{task.treatment.name} seed {task.seed} {found[task].verdict}"
@@ -155,7 +155,7 @@ def not_ok(wanted: Sequence[Task], found: Mapping[Task, Found]) -> str:
 
 
 def fingerprint(experiment: Experiment) -> str:
-    """Everything that decides a run but for the scale, as one hash."""
+    """Hash everything that determines a run except the scale."""
     document = {key: value for key, value in experiment_to(experiment).items() if key != "scale"}
     document |= {"scheduler": experiment.scheduler, "options": dict(experiment.scheduler_options)}
     text = json.dumps([package_version(), document], sort_keys=True)

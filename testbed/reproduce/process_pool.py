@@ -1,4 +1,4 @@
-"""Work spread over processes that Ctrl-C ends at once: only the parent hears it, and takes them with it."""
+"""Process pools that Ctrl-C ends at once: only the parent receives the signal, and kills its workers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def started(
     fresh: bool = False,
     prepare: Callable[[], None] | None = None,
 ) -> Iterator[Started]:
-    """Yield what ``start`` returns, which hands all work to a pool of ``processes``; ``fresh`` ones for each task.
+    """Yield what ``start`` returns, which submits all work to a pool of ``processes``; a ``fresh`` process per task.
 
     Each process calls ``prepare`` before its first task.
 
-    Whatever ends the block early ends the processes, in the middle of their work.
+    If the block ends early, the processes are killed in the middle of their work.
     """
     others = set(active_children())
     context, tasks = (get_context("spawn"), 1) if fresh else (None, None)
     with ProcessPoolExecutor(processes, context, prepare, max_tasks_per_child=tasks) as executor:
         try:
-            # Threads and processes inherit the mask, so that the pool's never hear of an interrupt.
+            # Threads and processes inherit the mask, so that the pool's never receive an interrupt.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 work = start(executor)
@@ -45,7 +45,7 @@ def started(
             yield work
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends now: pressed again, nothing is cut short
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt this cleanup
             executor.shutdown(wait=False, cancel_futures=True)
             for child in set(active_children()) - others:
                 child.kill()

@@ -1,4 +1,4 @@
-"""Every bundled scenario under every scheduler, emulated and computed: how far the flow engine is off."""
+"""Every bundled scenario under every scheduler, emulated and by the flow engine: the error of the flow engine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from controller.schedulers.registry import names
 from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.kept_runs import Execute, Found, Runs, Task, Treatment, emulate
+from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.scenario.loading import bundled, load
 
 LEFT_OUT: Final = ("fixed", "ecmp-switch")
-"""One decides what it is told, the other what the switches' own hash says, which only switches know."""
+"""One takes its decision from the scenario; the other leaves paths to the switches' hash, which only they know."""
 ITERATION_ERROR: Final = 0.03
 POINTS: Final = 1.5
 
@@ -25,7 +25,7 @@ Entry = Mapping[str, Any]
 
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
-    """Return a row for each scenario and scheduler; kept emulations are taken from ``settings.out``."""
+    """Return a row for each scenario and scheduler; emulations kept in ``settings.out`` are reused."""
     seeds = range(settings.seed, settings.seed + settings.seeds)
     wanted = {(s, t): [Task(s, t, seed) for seed in seeds] for s, t in pairs(settings.only)}
     runs = Runs(settings.out, redo=settings.redo, execute=execute)
@@ -39,12 +39,12 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 
 def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
-    """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER) if it is not empty."""
+    """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER), all if it is empty."""
     every = [
         (scenario, Treatment(name, name))
         for scenario in bundled()
         for name in names()
-        if name not in LEFT_OUT and not (name == "ideal" and load(scenario).manager)  # that runs each job by itself
+        if name not in LEFT_OUT and not (name == "ideal" and load(scenario).manager)  # ideal isolates each job
     ]
     chosen = [pair for pair in every if not only or {pair[0], f"{pair[0]}/{pair[1].name}"} & set(only)]
     known = {word for scenario, treatment in every for word in (scenario, f"{scenario}/{treatment.name}")}
@@ -55,7 +55,7 @@ def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
 
 
 def compute(task: Task) -> Entry:
-    """Return the entry of ``summary.json`` that the flow engine has for ``task``."""
+    """Return the flow engine's entry of ``summary.json`` for ``task``."""
     with tempfile.TemporaryDirectory(prefix="twin-") as folder:
         result = run_scenario(
             task.scenario,
@@ -68,8 +68,8 @@ def compute(task: Task) -> Entry:
         return entry
 
 
-def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, Found]) -> PaperRow:
-    """Means over the seeds, of every job's iterations too. A run that is not believable proves nothing."""
+def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
+    """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
     made = [(found[task], compute(task)) for task in tasks if found[task].entry]
     believable = [(each.entry, its) for each, its in made if each.verdict == "ok" and each.entry]
     here = numbers(believable or [(each.entry, its) for each, its in made if each.entry])
@@ -81,7 +81,7 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, Found]) -> Pape
 
 
 def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
-    """Return utilisations of emulation and twin, points between them, and the worst job's error of its iteration."""
+    """Return both engines' utilisations, their difference in points, and the largest error of a job's iteration."""
     if not made:
         return {}
     emulated = fmean(float(entry["gpu_utilization"]) for entry, _ in made)
@@ -99,7 +99,7 @@ def iteration_errors(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
     """Job -> relative error of its iteration, the mean over the seeds in which both engines have one.
 
     Where small delays decide whether a job of a low level still fits into a period of those above it, single
-    seeds lie percents apart in either engine.
+    seeds differ by percents in either engine.
     """
     both: dict[str, list[tuple[float, float]]] = {}
     for entry, its in made:

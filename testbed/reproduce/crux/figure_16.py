@@ -1,4 +1,4 @@
-"""One small case measured: what each mechanism reaches, and the best and worst that could be reached."""
+"""Figure 16 of Crux: what each mechanism reaches on small cases, against the best and worst by enumeration."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NOTES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 CONFIDENCE: Final = 1.96
-"""Standard errors on either side that hold a mean in 95 % of draws."""
+"""Standard errors on either side of a 95 % confidence interval."""
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
@@ -78,7 +78,7 @@ class Score:
 
     @property
     def share_lost(self) -> float | None:
-        """Where it stands between best (0) and worst (1); None where there is nothing to decide."""
+        """Its position between best (0) and worst (1); None if they are equal up to the tolerance."""
         if self.best - self.worst < TOLERANCE * self.best:
             return None
         return (self.best - self.found) / (self.best - self.worst)
@@ -122,7 +122,7 @@ def linear_order(ranks: Sequence[int], pairs: Sequence[tuple[int, int]], strengt
 
 
 def valid_levels(ranks: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """Every way to put jobs on :data:`LEVELS` levels that turns none of the ``pairs`` round (Crux section 4.3)."""
+    """Every assignment of jobs to :data:`LEVELS` levels that reverses none of the ``pairs`` (Crux section 4.3)."""
     downward = [(one, two) if ranks[one] < ranks[two] else (two, one) for one, two in pairs]
     for levels in assignments(len(ranks), LEVELS):
         if all(levels[higher] <= levels[lower] for higher, lower in downward):

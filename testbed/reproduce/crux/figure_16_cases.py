@@ -4,22 +4,22 @@ The paper gives: two-layer Clos, 2 to 4 ToRs, 2 aggregation switches, at most 20
 5 jobs, 3 levels. It does not give link speeds, jobs or placements. What is chosen here:
 
 =============  =====================================================================================
-fabric         2, 3 or 4 ToRs alike likely; 4 hosts per ToR up to as many as 20 hosts allow, alike likely.
+fabric         2, 3 or 4 ToRs, equally likely; 4 hosts per ToR up to as many as 20 hosts allow, equally likely.
                Links of the paper's testbed (section 6.1, figure 18), bonded: 4 NICs of 2 x 100 Gb/s per
                host, 2 x 100 Gb/s from each ToR to each aggregation switch
 size           8, 16, 24, 32, 48 or 64 GPUs, as often as jobs of these sizes occur in the published trace
                of the paper's cluster (910, 209, 32, 434, 87 and 108 jobs)
 hosts          8 GPUs are 4 on each of two hosts (section 6.2 spreads its BERT-8); 16 GPUs are two whole
-               hosts or 4 on each of four (the BERT-16 of section 2.2), alike likely; above, whole hosts.
+               hosts or 4 on each of four (the BERT-16 of section 2.2), equally likely; larger jobs, whole hosts.
                Four GPUs of a host have two NICs of their own, so no two jobs share a host link
-ToRs           every job leaves its ToR, or there would be nothing to decide: it spans 2 up to all ToRs,
-               alike likely, evenly, any of them. Ten leavings of at most four ToRs with two uplinks each:
-               whatever the paths, some jobs meet
+ToRs           every job leaves its ToR, or it would have no path to choose: it spans 2 up to all ToRs,
+               equally likely, evenly, any of them. Ten departures from at most four ToRs with two uplinks
+               each: on any paths some jobs share a link
 compute        0.1 s to 1.5 s per iteration, log-uniform: ResNet-50 to GPT in :mod:`workloads.models.catalogue`
 overlap        the share of compute that may run beside communication: 0 to 2/3, uniform (a backward pass
                is two thirds)
 communication  an allreduce, one ring of hosts per NIC. Its size follows from the utilisation of the job
-               alone on its path: 0.53 to 1, uniform, what the Ideal bars of figures 19 to 22 come to
+               alone on its path: 0.53 to 1, uniform, the range of the Ideal bars of figures 19 to 22
 work           the same FLOP/s on every GPU, as in both examples of section 4.2
 =============  =====================================================================================
 
@@ -59,7 +59,7 @@ MOST_OVERLAP: Final = 2 / 3
 UTILIZATION: Final = (0.53, 1.0)
 
 _MODEL: Final = "crux-bert"
-"""Any model of one gradient exchange: its compute, bytes and FLOPs are all replaced."""
+"""Any model with one gradient exchange: its compute, bytes and FLOPs are all replaced."""
 _TRIAL_BYTES: Final = 1e9
 
 
@@ -84,7 +84,7 @@ class Case:
 
 
 def generate(seed: int, index: int) -> Case:
-    """Return case ``index`` of ``seed``: the same on every machine, whatever was generated before."""
+    """Return case ``index`` of ``seed``: the same on every machine and in any order."""
     random = Random(f"crux-fig16/{seed}/{index}")
     tors = random.choice(TORS)
     fabric = _fabric(tors, random.randint(FEWEST_HOSTS_PER_TOR, MOST_HOSTS // tors))
@@ -114,7 +114,7 @@ def _fabric(tors: int, hosts_per_tor: int) -> Fabric:
 
 
 def _placements(fabric: Fabric, tors: int, random: Random) -> list[tuple[str, ...]] | None:
-    """GPUs of five jobs, or None if they do not fit: then sizes are drawn anew."""
+    """GPUs of five jobs, or None if they do not fit: then sizes are drawn again."""
     per_tor = len(fabric.hosts) // tors
     free = {host: 2 for host in range(len(fabric.hosts))}
     placed = []
@@ -150,7 +150,7 @@ def _gpus(fabric: Fabric, host: int, free: dict[int, int], halves: int) -> tuple
 
 
 def _spec(name: str, placement: tuple[str, ...], random: Random) -> tuple[JobSpec, float]:
-    """The job with a trial size of its communication, and the seconds that it shall take alone."""
+    """The job with a trial size of its communication, and the seconds that it is to take alone."""
     shortest, longest = COMPUTE_S
     compute_s = shortest * math.exp(random.random() * math.log(longest / shortest))
     overlap = random.uniform(0.0, MOST_OVERLAP)

@@ -1,4 +1,4 @@
-"""The mechanisms under test on a small case: the code of the schedulers, one path per job."""
+"""The mechanisms under test on a small case: the schedulers' own code, with one path per job."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def orders(case: Case, choices: Sequence[PathChoices], paths: Paths) -> dict[str
 
 
 def compressions(case: Case, paths: Paths, order: Sequence[int], seed: int) -> dict[str, tuple[int, ...]]:
-    """Scheduler -> level of each job on :data:`LEVELS` levels, made from the jobs in ``order`` (highest first)."""
+    """Scheduler -> level of each job on :data:`LEVELS` levels, computed from the jobs in ``order`` (highest first)."""
     ranked = tuple(case.jobs[index].name for index in order)
     used = case.paths(paths)
     links = {job.name: links_used(job, case.fabric, used) for job in case.jobs}

@@ -2,13 +2,13 @@
 
 One path per job, strict priority, every job starting at time 0, GPU utilisation over the horizon of
 :func:`testbed.fluid.periodic.simulate`: the yardstick of small cases (Crux, SIGCOMM 2024, section 4.4).
-Nothing is left out, but nothing is simulated twice either:
+The search is complete, but equivalent choices are simulated once:
 
 * Jobs that share no link, directly or through others, are *components*: each has its own optimum.
-* Inside a component only three things count: who its jobs are, how they load the links that two or
-  more of them use, and for each pair that shares a link which of the two is served first, or neither.
-  Whatever agrees in these (interchangeable aggregation switches, levels with gaps, the order of two
-  jobs that never meet) is one simulation. A link that another link dominates is dropped.
+* Inside a component only three things matter: its jobs, how they load the links that two or more of
+  them use, and for each pair that shares a link which of the two is served first, or neither.
+  Choices that agree in these (interchangeable aggregation switches, levels with gaps, the order of two
+  jobs that share no link) are one simulation. A link that another link dominates is dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PathChoices:
 
 @dataclass(frozen=True)
 class _Component:
-    """Jobs (indices) that are tied together, t_j of each, their common links as columns, the pairs that share one."""
+    """Jobs (indices) connected by shared links, t_j of each, the shared links as columns, the pairs that share one."""
 
     members: tuple[int, ...]
     alone_s: tuple[float, ...]
@@ -52,8 +52,8 @@ class Yardstick:
     """Utilisation of one small case under any choice, and the best choices.
 
     ``paths`` [jobs] are indices of candidates; ``levels`` [jobs], smallest served first; an order
-    lists the jobs, first served first. Where choices are equally good the first in the order of
-    enumeration is returned.
+    lists the jobs, first served first. Of equally good choices the first in the order of enumeration
+    is returned.
     """
 
     def __init__(self, choices: Sequence[PathChoices]) -> None:
@@ -65,7 +65,7 @@ class Yardstick:
 
     @property
     def simulations(self) -> int:
-        """Simulations made so far."""
+        """How many simulations have run so far."""
         return len(self._busy)
 
     def utilization(self, paths: Sequence[int], levels: Sequence[int]) -> float:
@@ -73,7 +73,7 @@ class Yardstick:
         return sum(self._busy_gpus(part, paths, levels) for part in self._components(paths)) / self._gpus
 
     def outcome(self, paths: Sequence[int], levels: Sequence[int]) -> PeriodicOutcome:
-        """Return what all jobs do in one simulation of them together."""
+        """Return the outcome of simulating all jobs together."""
         return simulate([choice.on(path) for choice, path in zip(self._choices, paths, strict=True)], levels)
 
     def best_levels(self, paths: Sequence[int], count: int) -> tuple[float, tuple[int, ...]]:
@@ -189,7 +189,7 @@ def _component(
 
 
 def _dominated(column: tuple[float, ...], columns: set[tuple[float, ...]]) -> bool:
-    """Whether another link is loaded at least as much by every job: then this one never fills first."""
+    """Whether every job loads another link at least as much: then this one never saturates first."""
     return any(
         other != column and all(mine <= theirs for mine, theirs in zip(column, other, strict=True)) for other in columns
     )

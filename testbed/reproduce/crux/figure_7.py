@@ -1,4 +1,4 @@
-"""Figure 7 of Crux: what a BERT job under the same two ToRs costs a GPT job, over hash seeds."""
+"""Figure 7 of Crux: how much a BERT job under the same two ToRs slows a GPT job, over hash seeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.api import prepare
 from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import slow_downs
 from testbed.reproduce.crux.fluid_prediction import overall, predict
-from testbed.reproduce.kept_runs import ECMP, ECMP_ALONE, Execute, Found, Runs, Task, emulate, exit_status, not_ok
+from testbed.reproduce.kept_runs import ECMP, ECMP_ALONE, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
 from workloads.models.calibration import CALIBRATED, allreduce_bytes
@@ -30,14 +30,14 @@ PAPER: Final[Mapping[str, Mapping[str, float]]] = MappingProxyType(
 """Section 2.2 and the means of figure 7's two curves."""
 
 UPLINKS: Final = (8, 16, 24, 48)
-"""Uplinks per ToR that are tried; 48 is 1:1 for six hosts."""
+"""Uplinks per ToR to try; 48 is 1:1 for six hosts."""
 SHARES: Final = (HIDDEN_SHARE, 1 / 3, 1 / 2)
-"""Communication of GPT over its compute, that is tried: the largest is three quarters of its overlap."""
+"""Communication of GPT over its compute, to try: the largest is three quarters of its overlap."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One seed: every job's utilisation beside the other and by itself, on the same hashed paths; times in s."""
+    """One seed: every job's utilisation with the other job and alone, on the same hashed paths; times in s."""
 
     beside: Mapping[str, float]
     alone: Mapping[str, float]
@@ -59,7 +59,7 @@ class Pair:
 
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
-    """Return the paper's four changes beside those found, then the fluid model's for other uplinks and volumes."""
+    """Return the paper's four changes beside ours, then the fluid model's for other uplinks and volumes."""
     seeds = range(settings.seed, settings.seed + settings.seeds)
     wanted = [Task(NAME, treatment, seed) for seed in seeds for treatment in (ECMP, ECMP_ALONE)]
     found = Runs(settings.out, redo=settings.redo, execute=execute).all(wanted, progress)
@@ -74,7 +74,7 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     return [*rows, *_sensitivity(seeds)]
 
 
-def _measured(seed: int, found: Mapping[Task, Found]) -> Pair | None:
+def _measured(seed: int, found: Mapping[Task, RunOutcome]) -> Pair | None:
     beside, alone = (found[Task(NAME, treatment, seed)].entry for treatment in (ECMP, ECMP_ALONE))
     if not beside or not alone or not _iteration(beside) or not _iteration(alone):
         return None

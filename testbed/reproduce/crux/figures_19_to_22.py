@@ -1,4 +1,4 @@
-"""From runs to rows: utilisations and changes of JCT, their mean and spread over seeds, the paper's beside them."""
+"""Figures 19 to 22 of Crux: utilisations and changes of JCT over hash seeds, beside the paper's bars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import bars as bars_plot
 from testbed.reproduce.crux.fluid_prediction import overall, predict
 from testbed.reproduce.crux.paper_bars import Bar, chosen
-from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Execute, Found, Runs, Task, emulate, exit_status, not_ok
+from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
 
@@ -40,7 +40,7 @@ figure_22: Final = partial(reproduce, "crux-fig22")
 
 
 def tasks(bar: Bar, seeds: Iterable[int]) -> list[Task]:
-    """Return the runs of one row: ECMP and Crux with every seed; jobs alone, whom no hash changes, with the first."""
+    """Return the runs of one row: ECMP and Crux with every seed; isolated jobs, independent of hashes, with one."""
     every = [Task(bar.scenario, treatment, seed) for seed in seeds for treatment in (ECMP, CRUX)]
     return [*every, Task(bar.scenario, IDEAL, every[0].seed)]
 
@@ -51,13 +51,13 @@ def kind(job: str) -> str:
 
 
 def utilization(entry: Entry) -> float:
-    """The mean of the jobs' utilisations weighted by GPUs, as the paper's bars are; not by the length of windows."""
+    """The mean of the jobs' utilisations weighted by GPUs, as in the paper's bars; not by the length of windows."""
     gpus = {job["name"]: int(job["gpus"]) for job in entry["jobs"]}
     return overall({job["name"]: float(job["gpu_utilization"]) for job in entry["jobs"]}, gpus)
 
 
 def jct_changes(before: Entry, after: Entry) -> dict[str, float]:
-    """Return kind of job -> mean relative change of JCT over its jobs; without jobs that made no iteration."""
+    """Return kind of job -> mean relative change of JCT over those of its jobs that completed an iteration."""
     old = {job["name"]: job["jct_s"] for job in before["jobs"]}
     found: dict[str, list[float]] = {}
     for job in after["jobs"]:
@@ -66,8 +66,8 @@ def jct_changes(before: Entry, after: Entry) -> dict[str, float]:
     return {name: fmean(values) for name, values in found.items()}
 
 
-def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, Found]) -> PaperRow:
-    """Return the row of ``bar``: means over the seeds that came to an end, spread as standard deviation."""
+def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
+    """Return the row of ``bar``: means over the seeds whose runs completed, spread as standard deviation."""
     here: dict[str, float] = {}
     for name, key in KEYS.items():
         entries = [found[task].entry for task in wanted if task.treatment.name == name]
@@ -80,7 +80,7 @@ def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, Found]) -> PaperR
 
 
 def expected(wanted: Sequence[Task], treatment: str) -> float:
-    """What the fluid model gives, the mean over the seeds."""
+    """Return the prediction of the fluid model, the mean over the seeds."""
     experiments = [task.experiment() for task in wanted if task.treatment.name == treatment]
     gpus = {job.name: len(job.gpus) for job in experiments[0].jobs}
     return fmean(overall(predict(experiment), gpus) for experiment in experiments)
@@ -93,8 +93,8 @@ def _mean_and_spread(key: str, values: Sequence[float]) -> dict[str, float]:
     return {key: fmean(values), **spread, f"{key}_seeds": float(len(values))}
 
 
-def _pairs(wanted: Sequence[Task], found: Mapping[Task, Found]) -> dict[str, float]:
-    """Gain and change of JCT, seed by seed: Crux against ECMP on the same five-tuples."""
+def _pairs(wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> dict[str, float]:
+    """Gain and change of JCT per seed: Crux against ECMP on the same five-tuples."""
     gains: list[float] = []
     changes: dict[str, list[float]] = {}
     for before in (task for task in wanted if task.treatment == ECMP):
@@ -109,7 +109,7 @@ def _pairs(wanted: Sequence[Task], found: Mapping[Task, Found]) -> dict[str, flo
     return gain | {f"jct_{name}": fmean(values) for name, values in changes.items()}
 
 
-def _note(bar: Bar, here: Mapping[str, float], wanted: Sequence[Task], found: Mapping[Task, Found]) -> str:
+def _note(bar: Bar, here: Mapping[str, float], wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> str:
     changes = [
         f"{name} {100 * change:+.0f} % (here {100 * here[f'jct_{name}']:+.0f} %)"
         for name, change in bar.jct.items()

@@ -1,8 +1,8 @@
-"""What the fluid model expects of a run: a check of the order of magnitude, in a second instead of minutes.
+"""The fluid model's prediction of a run: a check of the order of magnitude, in a second instead of minutes.
 
 Every job is one fluid (:mod:`testbed.fluid.periodic`): all its connections advance together, at the pace of the most
-crowded link of any of them. Rings that nobody disturbs end no earlier, so contention lasts longer than with packets.
-No jitter, no packets; levels and paths are those that the scheduler decides.
+crowded link of any of them. Undisturbed rings do not finish earlier, so contention lasts longer than with packets.
+No jitter, no packets; levels and paths are the scheduler's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def predict(experiment: Experiment) -> dict[str, float]:
     decision = final_decision(experiment)
     jobs = experiment.jobs
     if isolates_jobs(experiment):
-        # Each job's paths would be chosen with nobody there; all together each still has them free of its own flows.
+        # A run chooses paths for each job by itself, here all jobs are present: either way its flows do not collide.
         return {job.name: isolated(job, experiment.fabric, decision.paths).utilization for job in jobs}
     fluids = [fluid(job, experiment.fabric, decision) for job in jobs]
     levels = [level if (level := level_of(job, decision, experiment.levels)) is not None else 0 for job in jobs]
@@ -47,5 +47,5 @@ def fluid(job: Job, fabric: Fabric, decision: Decision) -> PeriodicJob:
 
 
 def overall(utilizations: Mapping[str, float], gpus: Mapping[str, int]) -> float:
-    """The mean of the jobs' utilisations, weighted by their GPUs: what the paper's bars show."""
+    """The mean of the jobs' utilisations, weighted by their GPUs, as in the paper's bars."""
     return sum(gpus[name] * value for name, value in utilizations.items()) / sum(gpus[name] for name in utilizations)

@@ -1,7 +1,7 @@
-"""What figures 19 to 22 of Crux show, bar by bar, and the scenario that stands for each group of bars.
+"""The bars of figures 19 to 22 of Crux, and the scenario of each group of bars.
 
 Utilisations are read off the vector drawing (+- 0.001), changes of JCT are the printed labels; where a bar of JCT
-differs from its label, the bar. They are printed beside what is found here and decide nothing.
+differs from its label, the bar. They are printed beside our results and decide nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ FIGURES: Final[Mapping[str, tuple[Bar, ...]]] = MappingProxyType(
 
 
 def chosen(figure: str, only: tuple[str, ...]) -> tuple[Bar, ...]:
-    """Return the bars of ``figure``, or those whose scenario is in ``only``; ``BadInputError`` for one it has not."""
+    """Return the bars of ``figure``, or those whose scenario is in ``only``; ``BadInputError`` for an unknown one."""
     bars = FIGURES[figure]
     known = [bar.scenario for bar in bars]
     for name in only:

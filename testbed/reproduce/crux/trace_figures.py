@@ -1,4 +1,4 @@
-"""Figures 4 to 6 and 23 to 25 of Crux: which replays each needs, the paper's numbers, and ours beside them."""
+"""Figures 4 to 6 and 23 to 25 of Crux: the replays, and the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 
 
 def numbers(result: Result) -> dict[str, float]:
-    """Utilisations and what stands behind them."""
+    """Return the numbers of a row of figure 23."""
     keys = {
         "utilization": "gpu_utilization",
         "time_mean": "time_mean",

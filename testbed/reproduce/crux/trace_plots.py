@@ -1,4 +1,4 @@
-"""Utilisation over time, and what classes of links carry: the two pictures of figure 24."""
+"""The two plots of figure 24: utilisation over time, and the load of each class of links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SMOOTH_BINS: Final = 18
-"""Three hours: what a curve of two weeks can show."""
+"""Three hours: finer detail would not show on a curve of two weeks."""
 
 
 def over_time(curves: Mapping[str, Result]) -> Figure:
@@ -36,7 +36,7 @@ def over_time(curves: Mapping[str, Result]) -> Figure:
 
 
 def link_classes(curves: Mapping[str, Result]) -> Figure:
-    """A row per scheduler, a column per class of links: how many are busy over the days, shaded by intensity."""
+    """A row per scheduler, a column per class of links: how many are busy over the days, shaded by GPU intensity."""
     plot = figure(7.2, 1.2 * len(curves) + 0.8)
     grid = plot.subplots(len(curves), len(LINK_CLASSES), sharex=True, sharey="col", squeeze=False)
     highest = max(float(np.max(_intensities(result, kind))) for result in curves.values() for kind in LINK_CLASSES)

@@ -1,4 +1,4 @@
-"""Lina's step on emulated packets: one job, its gradients after, beside, or behind its all-to-alls."""
+"""Lina's training step on emulated packets: gradients after, concurrent with, or below its all-to-alls."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.kept_runs import Execute, Found, Runs, Task, Treatment, emulate, exit_status, not_ok
+from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 
 SCENARIO: Final = "lina.yaml"
 PAPER: Final = 1.73
 BITS: Final[Mapping[str, int]] = MappingProxyType({"gradients in 16 bits": 16, "in 32 bits": 32, "in 4 bits": 4})
-"""PaperRow -> bits of a gradient element: how much goes on beside the all-to-alls."""
+"""Row -> bits per gradient element: the volume that competes with the all-to-alls."""
 Entry = Mapping[str, Any]
 
 
 def treatments(bits: int) -> dict[str, Treatment]:
-    """Return what a row compares."""
+    """Return the variants that a row compares."""
     options = f"bits: {bits}"
     return {
         "after_s": Treatment(f"after-{bits}", "ecmp", (f"jobs.moe.gradients={{{options}}}",)),
@@ -43,7 +43,7 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     return [_row(label, row, found) for label, row in wanted.items()]
 
 
-def _row(label: str, wanted: Mapping[str, Sequence[Task]], found: Mapping[Task, Found]) -> PaperRow:
+def _row(label: str, wanted: Mapping[str, Sequence[Task]], found: Mapping[Task, RunOutcome]) -> PaperRow:
     tasks = [task for each in wanted.values() for task in each]
     entries = {key: [entry for task in each if (entry := found[task].entry)] for key, each in wanted.items()}
     here = {key: fmean(_step_s(entry) for entry in each) for key, each in entries.items() if each}

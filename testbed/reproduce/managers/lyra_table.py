@@ -1,9 +1,9 @@
-"""Lyra's four rows on a two-week trace with an inference load. No network: a job takes what the trace says.
+"""Lyra's table on a two-week trace with an inference load. No network: a job runs as long as the trace says.
 
-Chosen here, before anything was measured: 176 hosts of 8 GPUs train, and in the paper's proportion (520 to 443, from
-memory) 207 hosts serve inference, whose load is that of the capacity ``inference``. Jobs are those of the synthetic
-trace, all with GPUs and without its peaks. Elastic jobs are drawn until they have 36 % of the GPU time (published);
-they take from half to twice the GPUs that they ask for. In "Ideal" every job is elastic and stopping costs nothing.
+Chosen here, before any measurement: 176 hosts of 8 GPUs train, and in the paper's proportion (520 to 443, from
+memory) 207 hosts serve inference, whose load is that of the ``inference`` capacity. Jobs are those of the synthetic
+trace, all with GPUs and submitted as drawn. Elastic jobs are drawn until they have 36 % of the GPU time (published);
+they take from half to twice the GPUs that they request. In "Ideal" every job is elastic and stopping costs nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GPUS_PER_HOST: Final = 8
 GPUS, JOBS, DAYS = 2000, 5000, 14.0
 """Of the synthetic trace."""
 NOTHING_S: Final = 1.0
-"""A mean no longer than that is nothing to be compared with."""
+"""Means up to this are too short to divide by."""
 ELASTIC_SHARE: Final = 0.36
 """Of the GPU time: published as 36 % of training resources, 5 % of jobs."""
 
@@ -94,7 +94,7 @@ def _trace(settings: Settings) -> Trace:
 
 
 def play(trace: Trace, variant: Variant, seed: int) -> tuple[JobOutcome, ...]:
-    """Return what becomes of the jobs under ``variant``."""
+    """Return the outcome of every job under ``variant``."""
     fabric = cluster()
     jobs = jobs_of(trace, variant.elastic_share, seed)
     played = Play(manager_of(variant, fabric), fabric, jobs).run()
@@ -103,7 +103,7 @@ def play(trace: Trace, variant: Variant, seed: int) -> tuple[JobOutcome, ...]:
 
 
 def cluster() -> Fabric:
-    """Return all hosts, those of inference last."""
+    """Return all hosts, inference hosts last."""
     return clos(
         hosts=TRAINING + INFERENCE,
         gpus_per_host=GPUS_PER_HOST,
@@ -116,7 +116,7 @@ def cluster() -> Fabric:
 
 
 def manager_of(variant: Variant, fabric: Fabric) -> Manager:
-    """Return the manager of a row; without loans the hosts of inference are away for good."""
+    """Return the manager of a row; without loans the inference hosts are never available."""
     lent = list(fabric.hosts)[TRAINING:]
     options: dict[Any, dict[str, object]] = {"capacity": {"hosts": lent}}
     if variant.policy == "lyra":
@@ -126,7 +126,7 @@ def manager_of(variant: Variant, fabric: Fabric) -> Manager:
 
 
 def jobs_of(trace: Trace, elastic_share: float, seed: int) -> tuple[Waiting, ...]:
-    """Return the jobs; those drawn as elastic take from half to twice what they ask for."""
+    """Return the jobs; those drawn as elastic take from half to twice the GPUs that they request."""
     most = TRAINING * GPUS_PER_HOST
     jobs = [
         Waiting(job.name, job.gpus, job.submit_s, job.duration_s, remaining_s=job.duration_s, model=job.model)

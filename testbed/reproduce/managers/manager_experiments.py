@@ -68,7 +68,7 @@ EXPERIMENTS: Final = (
         name="lina-step",
         summary="a mixture of experts: all-to-alls before gradients, against sharing evenly",
         source="Li et al., ATC 2023: training steps up to 1.73 times as fast",
-        # Steps with gradients after all all-to-alls, beside them at one level, and behind them at a lower one.
+        # Steps with gradients after all all-to-alls, concurrent at the same level, and concurrent at a lower level.
         columns=(
             Column("faster", "paper, up to", times, paper=True),
             Column("faster", "here", times),

@@ -1,4 +1,4 @@
-"""Every manager on one scenario of arrivals, emulated and computed."""
+"""Every manager on one scenario of job arrivals, emulated and by the flow engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
         "muri-l": "policy: {order: attained, round_s: 10}",
     }
 )
-"""Options for jobs of seconds; the defaults are those of jobs that run for hours."""
+"""Options for jobs of seconds; the defaults suit jobs of hours."""
 SHOWN: Final = (
     "jct_mean_s",
     "jct_p95_s",
@@ -42,19 +42,19 @@ SHOWN: Final = (
 )
 
 
-WAITS_FOR_EVER: Final = ("kubernetes",)
-"""Without gangs some jobs wait for GPUs that others hold: no longer than two minutes of that."""
+DEADLOCKS: Final = ("kubernetes",)
+"""Without gang scheduling some jobs wait forever for GPUs that others hold: such runs end after two minutes."""
 
 
 def treatment(manager: str) -> Treatment:
-    """Return Crux under ``manager``."""
+    """Return the treatment: Crux under ``manager``."""
     options = f", {SHORT[manager]}" if manager in SHORT else ""
-    limit = ("measure.limit=120s",) if manager in WAITS_FOR_EVER else ()
+    limit = ("measure.limit=120s",) if manager in DEADLOCKS else ()
     return Treatment(f"crux-{manager}", "crux", (f"manager={{name: {manager}{options}}}", *limit))
 
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
-    """Return a row per manager of ``settings.only``, or per manager."""
+    """Return a row per manager of ``settings.only``, or of all managers."""
     unknown = [name for name in settings.only if name not in MANAGERS]
     if unknown:
         raise BadInputError(f"--row {unknown[0]}: no such manager, expected one of: {', '.join(MANAGERS)}")
@@ -75,7 +75,7 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 
 def _means(numbers: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Over the seeds."""
+    """Means over the seeds."""
     return {key: fmean(each[key] for each in numbers) for key in (numbers[0] if numbers else ())}
 
 

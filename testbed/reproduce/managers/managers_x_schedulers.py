@@ -1,4 +1,4 @@
-"""Cluster managers beside each other: which replays that takes, and the heat map."""
+"""Every manager under every scheduler: the replays, and a heat map of the utilisation."""
 
 from __future__ import annotations
 

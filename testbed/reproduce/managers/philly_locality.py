@@ -1,7 +1,7 @@
-"""Locality on emulated packets: three scenarios, a run each and seed.
+"""Locality on emulated packets: three scenarios, one run per seed.
 
-Calibrated is only what the scenario files say: the job on 2 servers to its own utilisation, and each model's step
-on four servers. All else is predicted.
+Only two things are calibrated, in the scenario files: the job on 2 servers to its published utilisation, and each
+model's step on four servers. Everything else is predicted.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ UTILIZATION: Final[Mapping[str, tuple[str, float | None]]] = MappingProxyType(
         "16 GPUs on 8 servers, four jobs": ("crowd", None),
     }
 )
-"""PaperRow -> job of the scenario (or the beginning of several jobs' names), and what Philly reports."""
+"""Row -> job of the scenario (or a prefix of several jobs' names), and the utilisation that Philly reports."""
 SLOWEST_SPLIT: Final = 7.0
-"""Philly: jobs split (3, 1) that share the network are up to so many times slower."""
+"""Philly: jobs split (3, 1) that share the network are up to this many times slower."""
 MODELS: Final[Mapping[str, str]] = MappingProxyType(
     {"nmt": "nmt", "vgg": "vgg", "gpt2": "gpt2-xl", "gpt67": "gpt-6.7b"}
 )
@@ -47,7 +47,7 @@ Entry = Mapping[str, Any]
 
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
-    """Return the rows of the three scenarios; those of a run that failed say so."""
+    """Return the rows of the three scenarios; the note names runs that failed."""
     if settings.only:
         raise BadInputError(f"--row {settings.only[0]}: philly-locality makes all its rows, expected no --row")
     seeds = range(settings.seed, settings.seed + settings.seeds)
@@ -92,7 +92,7 @@ def _spread(entries: Sequence[Entry]) -> list[Numbers]:
 
 
 def _ratio(entries: Sequence[Entry], jobs: str, base: str) -> float:
-    """Mean iteration of the jobs whose names begin with ``jobs`` over that of ``base``; 0 without one."""
+    """Mean iteration of the jobs whose names start with ``jobs`` over that of ``base``; 0 if either is missing."""
     slow = [_mean_s(job) for entry in entries for job in entry["jobs"] if job["name"].startswith(jobs)]
     fast = [_mean_s(job) for entry in entries for job in entry["jobs"] if job["name"] == base]
     return fmean(slow) / fmean(fast) if slow and fast and fmean(fast) > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Tiresias's example of three jobs on two GPUs: what knowing durations, or their distribution, is worth."""
+"""Tiresias's example of three jobs on two GPUs: the benefit of known durations, or of their distribution."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.registry import manager
 
 JOBS: Final = {"one": (2, 2.0), "two": (1, 8.0), "three": (2, 6.0)}
-"""Name -> GPUs and seconds; all come at once, on two GPUs."""
+"""Name -> GPUs and seconds; all arrive at once, on two GPUs."""
 POLICIES: Final[Mapping[str, tuple[str, Mapping[str, Any], tuple[float, float, float]]]] = {
     "SRSF": ("srsf", {}, (2, 10, 16)),
     "2D-Gittins": ("tiresias", {"limits": [4.0], "services": [4.0, 8.0, 12.0], "promote": 0}, (2, 12, 16)),
     "2D-LAS, slices of 1 s": ("tiresias", {"limits": [], "slice_s": 1.0, "promote": 0}, (5, 14, 16)),
 }
-"""PaperRow -> policy, options, and when the three jobs end in the paper."""
+"""Row -> policy, options, and when the three jobs end in the paper."""
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:

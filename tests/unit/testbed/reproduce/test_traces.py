@@ -24,7 +24,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     found: list[Cell] = []
     original = kept_replays.result_of
 
-    def result_of(asked: Cell, tell: kept_replays.Tell | None = None) -> kept_replays.Result:
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
         found.append(asked)
         return original(asked, tell)
 
@@ -72,7 +72,7 @@ def test_an_interrupted_replay_leaves_those_that_were_finished(
 ) -> None:
     original = kept_replays.result_of
 
-    def result_of(asked: Cell, tell: kept_replays.Tell | None = None) -> kept_replays.Result:
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
         if asked.scheduler == "cassini":
             raise KeyboardInterrupt
         return original(asked, tell)
