@@ -13,11 +13,12 @@ from multiprocessing import get_context
 from typing import Final
 
 from benchmarks.common import Line, main, say
-from testbed.reproduce.traces.cells import DAYS, Cell, Result, result_of
+from testbed.reproduce.kept_replays import Cell, Result, result_of
 from workloads.managers.catalogue import MANAGERS
 
 TITLE: Final = "Replays under every cluster manager"
 SCHEDULER: Final = "crux"
+DAYS: Final = 14.0
 MOST_CPU_S: Final = 120.0
 NEVER_ENDS: Final = ("kubernetes",)
 """Jobs that each hold what others need wait for ever: what is left to replay after that is nothing."""

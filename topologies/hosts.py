@@ -8,7 +8,7 @@ GPUs of a host talk over PCIe, its PCIe switches are joined by a root complex.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
@@ -153,11 +153,3 @@ class FabricBuilder:
         """Return the immutable fabric; ``shape`` is that of its hosts."""
         parts = (self._hosts, self._nics, self._ports, self._switches, self._links)
         return Fabric(name, *parts, description, shape.intra_host, shape.inside)
-
-
-def count_links(fabric: Fabric) -> Mapping[LinkKind, int]:
-    """Number of one-directional links of each kind; a cable counts twice."""
-    counts: dict[LinkKind, int] = {}
-    for link in fabric.links.values():
-        counts[link.kind] = counts.get(link.kind, 0) + 1
-    return counts

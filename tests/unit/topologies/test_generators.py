@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_counts import count_links
 
 from topologies.clos import clos, clos3, clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
-from topologies.hosts import count_links
 
 SMALL = st.integers(1, 3)
 RATES: dict[str, Any] = {"port_rate": 100e9, "fabric_rate": 100e9}
