@@ -10,7 +10,7 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec, build_fabric
 from testbed.scenario.failures import failure_problems
 from testbed.scenario.placement import expand
-from testbed.scenario.spec import FailureSpec, JobEntry
+from testbed.scenario.spec import JobEntry, LinkFailureSpec
 from topologies.fabric import Fabric
 
 
@@ -25,7 +25,7 @@ class Parts:
     jobs: Mapping[int, JobEntry]
     schedulers: Mapping[int, str]
     checks: Mapping[int, str]
-    failures: Mapping[int, FailureSpec]
+    link_failures: Mapping[int, LinkFailureSpec]
     complete: bool
     managed: bool = False
 
@@ -43,7 +43,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
             key = str(error).split(" ", 1)[0]
             problems.append(Problem(("fabric", key), f"impossible fabric: {error}"))
         else:
-            problems += failure_problems(parts.failures, fabric)
+            problems += failure_problems(parts.link_failures, fabric)
             problems += _too_large(parts.jobs, fabric) if parts.managed else _where_placed(parts.jobs, fabric)
     return problems
 
@@ -62,7 +62,7 @@ def gpus_of(job: JobEntry, fabric: Fabric) -> tuple[str, ...] | None:
 
 def _one_job_each(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     for index, job in jobs.items():
-        if job.gpus is None and job.placement is None and job.packed_with is None:
+        if job.gpus is None and job.placement is None and job.share_gpus_with is None:
             yield Problem(("jobs", index), f"job '{job.name}' has no GPUs, expected gpus or placement")
         if job.gpus is not None and job.placement is not None:
             yield Problem(("jobs", index, "placement"), f"job '{job.name}' has both, expected gpus or placement")
@@ -74,34 +74,34 @@ def _one_job_each(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
 
 def _packed(index: int, job: JobEntry, jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     """A job that shares GPUs has none of its own, and shares those of one that has."""
-    if job.packed_with is None:
+    if job.share_gpus_with is None:
         return
-    location: Location = ("jobs", index, "packed_with")
+    location: Location = ("jobs", index, "share_gpus_with")
     own = next((key for key in ("gpus", "placement") if getattr(job, key) is not None), None)
     if own is not None or job.count > 1:
-        yield Problem(location, f"job '{job.name}' has packed_with and {own or 'count'}, expected one of them")
-    owners = [name for other in jobs.values() if other.packed_with is None for name in job_names(other)]
-    if job.packed_with not in owners:
-        message = f"job '{job.name}' is packed with '{job.packed_with}', expected a job that has GPUs of its own"
+        yield Problem(location, f"job '{job.name}' has share_gpus_with and {own or 'count'}, expected one of them")
+    owners = [name for other in jobs.values() if other.share_gpus_with is None for name in job_names(other)]
+    if job.share_gpus_with not in owners:
+        message = f"job '{job.name}' is packed with '{job.share_gpus_with}', expected a job that has GPUs of its own"
         yield Problem(location, message)
 
 
 def _managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     """A manager says which GPUs a job gets."""
     for index, job in jobs.items():
-        for key in ("placement", "packed_with", "stragglers"):
+        for key in ("placement", "share_gpus_with", "stragglers"):
             if getattr(job, key):
                 message = f"job '{job.name}' has {key}, expected none where a manager places it"
                 yield Problem(("jobs", index, key), message)
-        least, most = job.least_gpus or job.gpus, job.most_gpus or job.gpus
+        least, most = job.min_gpus or job.gpus, job.max_gpus or job.gpus
         if job.gpus is not None and least is not None and most is not None and not least <= job.gpus <= most:
-            message = f"job '{job.name}' asks for {job.gpus} GPUs, expected least_gpus <= gpus <= most_gpus"
+            message = f"job '{job.name}' asks for {job.gpus} GPUs, expected min_gpus <= gpus <= max_gpus"
             yield Problem(("jobs", index, "gpus"), message)
 
 
 def _not_managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     for index, job in jobs.items():
-        for key in ("virtual_cluster", "least_gpus", "most_gpus", "opportunistic"):
+        for key in ("virtual_cluster", "min_gpus", "max_gpus", "opportunistic"):
             if getattr(job, key):
                 message = f"job '{job.name}' has {key}, expected a key 'manager' beside jobs"
                 yield Problem(("jobs", index, key), message)
@@ -110,7 +110,7 @@ def _not_managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
 def _too_large(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     have = len(fabric.gpus)
     for index, job in jobs.items():
-        for key in ("gpus", "most_gpus"):
+        for key in ("gpus", "max_gpus"):
             asked = getattr(job, key)
             if asked is not None and asked > have:
                 message = f"job '{job.name}' asks for {asked} GPUs on {have}, expected at most {have}"

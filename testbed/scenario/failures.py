@@ -7,28 +7,28 @@ from difflib import get_close_matches
 from math import inf
 
 from testbed.scenario.document import Problem
-from testbed.scenario.spec import FailureSpec
+from testbed.scenario.spec import LinkFailureSpec
 from topologies.fabric import Fabric
 
 
-def failure_problems(failures: Mapping[int, FailureSpec], fabric: Fabric) -> Iterator[Problem]:
+def failure_problems(failures: Mapping[int, LinkFailureSpec], fabric: Fabric) -> Iterator[Problem]:
     """Every failure that is wrong by itself; of right ones, the first that cuts ToRs off from each other."""
-    right: dict[int, FailureSpec] = {}
+    right: dict[int, LinkFailureSpec] = {}
     for index, failure in failures.items():
         problem = _wrong(failure, fabric)
         if problem is None:
             right[index] = failure
         else:
-            yield Problem(("failures", index, problem[0]), problem[1])
+            yield Problem(("link_failures", index, problem[0]), problem[1])
     for index, failure in sorted(right.items(), key=lambda item: item[1].at):
         down = [other.link for other in right.values() if other.at <= failure.at < _end(other)]
         if not _connected(fabric.without(down)):
             message = f"without {', '.join(sorted(down))} some ToRs cannot reach each other, expected a path to be left"
-            yield Problem(("failures", index), message)
+            yield Problem(("link_failures", index), message)
             return
 
 
-def _wrong(failure: FailureSpec, fabric: Fabric) -> tuple[str, str] | None:
+def _wrong(failure: LinkFailureSpec, fabric: Fabric) -> tuple[str, str] | None:
     """The key that is wrong and why."""
     link = fabric.links.get(failure.link)
     between = [name for name, each in fabric.links.items() if each.kind in ("tor-agg", "agg-core")]
@@ -40,7 +40,7 @@ def _wrong(failure: FailureSpec, fabric: Fabric) -> tuple[str, str] | None:
     return None
 
 
-def _end(failure: FailureSpec) -> float:
+def _end(failure: LinkFailureSpec) -> float:
     return inf if failure.until is None else failure.until
 
 

@@ -17,7 +17,7 @@ from testbed.scenario.document import Document, DocumentError, Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, scheduler_names
-from testbed.scenario.spec import FabricSpec, FailureSpec, JobEntry, Names, ScenarioSpec, SchedulerEntry
+from testbed.scenario.spec import FabricSpec, JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
 
 T = TypeVar("T")
 
@@ -176,10 +176,10 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     jobs = dict(_items(TypeAdapter(JobEntry), data.get("jobs"), names))
     schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
-    failures = dict(_items(TypeAdapter(FailureSpec), data.get("failures"), names))
+    link_failures = dict(_items(TypeAdapter(LinkFailureSpec), data.get("link_failures"), names))
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
     deciders = {index: entry.name for index, entry in schedulers.items()}
-    return Parts(fabric, jobs, deciders, checks, failures, complete, data.get("manager") is not None)
+    return Parts(fabric, jobs, deciders, checks, link_failures, complete, data.get("manager") is not None)
 
 
 def _length(items: object) -> int:

@@ -50,7 +50,7 @@ WAITS_FOR_EVER: Final = ("kubernetes",)
 def treatment(manager: str) -> Treatment:
     """Return Crux under ``manager``."""
     options = f", {SHORT[manager]}" if manager in SHORT else ""
-    limit = ("measure.limit=120s",) if manager in WAITS_FOR_EVER else ()
+    limit = ("measure.time_limit=120s",) if manager in WAITS_FOR_EVER else ()
     return Treatment(f"crux-{manager}", "crux", (f"manager={{name: {manager}{options}}}", *limit))
 
 

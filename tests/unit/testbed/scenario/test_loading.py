@@ -98,7 +98,7 @@ def test_a_scenario_is_named_after_its_file_and_has_defaults(small: Path) -> Non
     scenario = loaded(small)
     assert scenario.name == "my-small-one"
     assert scenario.measure.value() == Measure(20, 3, 300.0)
-    assert (scenario.scale, scenario.levels, scenario.seed, scenario.place) == (None, 8, 1, "first-free")
+    assert (scenario.scale, scenario.levels, scenario.seed, scenario.placement_policy) == (None, 8, 1, "first-free")
     assert [(entry.name, entry.options) for entry in scenario.schedulers] == [("ecmp", {}), ("crux", {"max_levels": 3})]
 
 
@@ -228,12 +228,12 @@ KEYS = st.sampled_from(
         "schedulers",
         "schedulers.0",
         "measure",
-        "measure.limit",
+        "measure.time_limit",
         "scale",
         "levels",
         "seed",
         "checks",
-        "place",
+        "placement_policy",
         "nonsense",
         "jobs.0.nonsense",
     ]
