@@ -5,9 +5,10 @@ from __future__ import annotations
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import Managed, Submission
-from testbed.scenario.crosscheck import gpus_of, job_names
+from testbed.scenario.crosscheck import job_names
 from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
+from testbed.scenario.on_fabric import gpus_of
 from testbed.scenario.spec import JobEntry
 from topologies.fabric import Fabric
 from workloads import build as workloads_build

@@ -1,4 +1,4 @@
-"""What can only be wrong between parts of a scenario: jobs that do not fit the fabric, names used twice."""
+"""What can only be wrong between parts of a scenario: names used twice, keys that exclude each other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec, build_fabric
-from testbed.scenario.failures import failure_problems
-from testbed.scenario.placement import expand
+from testbed.scenario.on_fabric import failure_problems, placement_problems, size_problems
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
-from topologies.fabric import Fabric
 
 
 @dataclass(frozen=True)
@@ -44,20 +42,13 @@ def cross_problems(parts: Parts) -> list[Problem]:
             problems.append(Problem(("fabric", key), f"impossible fabric: {error}"))
         else:
             problems += failure_problems(parts.link_failures, fabric)
-            problems += _too_large(parts.jobs, fabric) if parts.managed else _where_placed(parts.jobs, fabric)
+            problems += size_problems(parts.jobs, fabric) if parts.managed else placement_problems(parts.jobs, fabric)
     return problems
 
 
 def job_names(job: JobEntry) -> tuple[str, ...]:
     """Return the names of the jobs that one entry makes."""
     return (job.name,) if job.count == 1 else tuple(f"{job.name}-{number}" for number in range(job.count))
-
-
-def gpus_of(job: JobEntry, fabric: Fabric) -> tuple[str, ...] | None:
-    """Return the GPU names of an explicit placement, None without one; ``ValueError`` for one that is wrong."""
-    if job.placement is None:
-        return None
-    return tuple(gpu for item in job.placement for gpu in expand(item, fabric))
 
 
 def _one_job_each(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
@@ -107,22 +98,6 @@ def _not_managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
                 yield Problem(("jobs", index, key), message)
 
 
-def _too_large(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
-    have = len(fabric.gpus)
-    for index, job in jobs.items():
-        for key in ("gpus", "max_gpus"):
-            asked = getattr(job, key)
-            if asked is not None and asked > have:
-                message = f"job '{job.name}' asks for {asked} GPUs on {have}, expected at most {have}"
-                yield Problem(("jobs", index, key), message)
-
-
-def _where_placed(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
-    yield from _gpu_sum(jobs, fabric)
-    yield from _placements(jobs, fabric)
-    yield from _stragglers(jobs, fabric)
-
-
 def _repeated(names: Mapping[int, str], key: str) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, name in names.items():
@@ -138,60 +113,6 @@ def _repeated_jobs(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
             if name in seen:
                 yield Problem(("jobs", index, "name"), f"two jobs are named '{name}', expected a name for each")
             seen.add(name)
-
-
-def _gpu_sum(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
-    """The first job that no longer fits, with the sum of all, as a count: ``97 GPUs on 96``."""
-    have, needs = len(fabric.gpus), {index: _size(job, fabric) for index, job in jobs.items()}
-    total = sum(needs.values())
-    running = 0
-    for index, need in needs.items():
-        running += need
-        if running > have:
-            key = "gpus" if jobs[index].gpus is not None else "placement"
-            message = f"the jobs ask for {total} GPUs on {have}, expected at most {have} together"
-            yield Problem(("jobs", index, key), message)
-            return
-
-
-def _size(job: JobEntry, fabric: Fabric) -> int:
-    if job.gpus is not None:
-        return job.gpus * job.count
-    try:
-        return len(set(gpus_of(job, fabric) or ()))
-    except ValueError:
-        return 0
-
-
-def _placements(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
-    taken: dict[str, str] = {}
-    for index, job in jobs.items():
-        for number, item in enumerate(job.placement or ()):
-            location: Location = ("jobs", index, "placement", number)
-            try:
-                gpus = expand(item, fabric)
-            except ValueError as error:
-                yield Problem(location, f"job '{job.name}': {error}")
-                continue
-            clash = next((gpu for gpu in gpus if gpu in taken), None)
-            if clash is not None:
-                owner = taken[clash]
-                yield Problem(location, f"job '{job.name}': GPU {clash} belongs to job '{owner}', expected a free one")
-            taken.update(dict.fromkeys(gpus, job.name))
-
-
-def _stragglers(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
-    for index, job in jobs.items():
-        try:
-            own = gpus_of(job, fabric)
-        except ValueError:
-            continue
-        for number, straggler in enumerate(job.stragglers):
-            location: Location = ("jobs", index, "stragglers", number, "gpu")
-            if straggler.gpu not in fabric.host_of_gpu:
-                yield Problem(location, f"no GPU '{straggler.gpu}' in the fabric, expected one like {fabric.gpus[0]}")
-            elif own is not None and straggler.gpu not in own:
-                yield Problem(location, f"job '{job.name}' is not on GPU '{straggler.gpu}', expected one of its own")
 
 
 def _checks(parts: Parts) -> Iterator[Problem]:

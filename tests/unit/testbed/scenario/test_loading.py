@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import Measure, Scale
 from testbed.scenario import Scenario, build_fabric, bundled, json_schema, load
-from testbed.scenario.crosscheck import gpus_of
+from testbed.scenario.on_fabric import gpus_of
 from topologies.fabric import Fabric
 from workloads.models.catalogue import CATALOGUE
 
