@@ -108,7 +108,7 @@ def estimate(experiment: Experiment, alone: Mapping[str, Isolated]) -> float:
     measure, dilation = experiment.measure, experiment.scale.time
     wanted = measure.warmup + measure.iterations
     ends = [job.start_s + min(wanted, job.iterations) * alone[job.name].iteration_s for job in experiment.jobs]
-    return min(max(ends, default=0.0), measure.limit_s) * dilation + SET_UP_S
+    return min(max(ends, default=0.0), measure.time_limit_s) * dilation + SET_UP_S
 
 
 def _fabric(fabric: Fabric) -> dict[str, Any]:
@@ -189,7 +189,9 @@ def _undecided(experiment: Experiment) -> dict[str, Any]:
     """Under a manager nothing is decided before jobs arrive: only the time is estimated, with GPUs never idle."""
     alone = {job.name: isolated(job, experiment.fabric) for job in experiment.jobs}
     held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in experiment.jobs)
-    packed_s = min(held / len(experiment.fabric.gpus), experiment.measure.limit_s) * experiment.scale.time + SET_UP_S
+    packed_s = (
+        min(held / len(experiment.fabric.gpus), experiment.measure.time_limit_s) * experiment.scale.time + SET_UP_S
+    )
     return {
         "scheduler": experiment.scheduler,
         "options": dict(experiment.scheduler_options),

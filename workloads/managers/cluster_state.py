@@ -70,12 +70,12 @@ class ClusterState:
         """Return the state without the job ``name``; ``ValueError`` if it does not run."""
         if name not in self.running:
             raise ValueError(f"job '{name}' does not run")
-        partners = self.running[name].packed_with
+        partners = self.running[name].share_gpus_with
         running, held = self.running.copy(), self.held.copy()
         del running[name], held[name]
         for other in partners:
-            rest = tuple(partner for partner in running[other].packed_with if partner != name)
-            running[other] = replace(running[other], packed_with=rest)
+            rest = tuple(partner for partner in running[other].share_gpus_with if partner != name)
+            running[other] = replace(running[other], share_gpus_with=rest)
         given = _NONE if partners else self.held[name]
         return self._changed(given, True, running, held)
 
@@ -136,7 +136,7 @@ class ClusterState:
             state = state.end(each.name)
         for each in members:
             others = tuple(name for name in action.jobs if name != each.name)
-            packed = replace(each, packed_with=others, packed_s=self.time_s, speed=None)
+            packed = replace(each, share_gpus_with=others, packed_s=self.time_s, speed=None)
             state = state._with(packed, shared=each is not members[0])
         return state
 

@@ -131,4 +131,4 @@ class Play:
 
 
 def _speed(running: Running) -> float:
-    return len(running.gpus) / running.job.gpus / (1 + len(running.packed_with))
+    return len(running.gpus) / running.job.gpus / (1 + len(running.share_gpus_with))

@@ -15,7 +15,7 @@ class Waiting:
     ``duration_s`` and ``remaining_s`` are estimates, None where there is none. ``attained_service_s``
     counts GPU-seconds of earlier stretches. ``compute_s`` and ``communication_s`` are those of one
     iteration of its ``model`` alone; 0 for both says that nothing is known. ``attempts`` counts how often
-    it was sent back, ``least_gpus`` and ``most_gpus`` bound an elastic job.
+    it was sent back, ``min_gpus`` and ``max_gpus`` bound an elastic job.
 
     An ``opportunistic`` job has whatever is idle, and may have to leave for any other.
 
@@ -39,8 +39,8 @@ class Waiting:
     model: str = ""
     preemptible: bool = True
     attempts: int = 0
-    least_gpus: int | None = None
-    most_gpus: int | None = None
+    min_gpus: int | None = None
+    max_gpus: int | None = None
     opportunistic: bool = False
     apart_from: tuple[str, ...] = ()
     started_s: float | None = None
@@ -58,7 +58,7 @@ class Waiting:
 class Running:
     """A job on its ``gpus`` (node names) since ``since_s``; ``job`` is what it asked for.
 
-    ``bound`` is what its placer wrote down (:class:`Placement`), ``packed_with`` the jobs on the same GPUs since
+    ``bound`` is what its placer wrote down (:class:`Placement`), ``share_gpus_with`` the jobs on the same GPUs since
     ``packed_s``. ``speed`` is how fast it has been there, as a share of its speed alone; None where nobody measures.
     """
 
@@ -66,7 +66,7 @@ class Running:
     gpus: tuple[str, ...]
     since_s: float
     bound: tuple[str, ...] = ()
-    packed_with: tuple[str, ...] = ()
+    share_gpus_with: tuple[str, ...] = ()
     packed_s: float | None = None
     speed: float | None = None
 

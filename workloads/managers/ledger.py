@@ -107,7 +107,7 @@ class Ledger:
         speeds: dict[str, float] = {}
         for name, (since_s, left_s) in tuple(self._left_when_packed.items()):
             running = self.state.running.get(name)
-            left = remaining(name) if running is not None and running.packed_with else None
+            left = remaining(name) if running is not None and running.share_gpus_with else None
             if left is None:
                 del self._left_when_packed[name]
             elif now_s > since_s:
@@ -132,7 +132,7 @@ class Ledger:
     def _cause(self, job: Waiting, let: bool) -> str:
         if not let and job.name not in self._sent_back:
             return "share"
-        return "capacity" if (job.least_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
+        return "capacity" if (job.min_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
         """Turn what is due into events."""

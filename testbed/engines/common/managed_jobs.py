@@ -101,7 +101,7 @@ class ManagedJobs:
         self._ledger = Ledger(manager_of(managed, seed), fabric)
         self._coming = sorted(managed.submissions, key=lambda each: each.spec.start_s)
         self._ports = PortBook(seed)
-        self._fates, self._seed = managed.fates, seed
+        self._job_failures, self._seed = managed.job_failures, seed
         self._accounts: dict[str, _Account] = {}
         self._known = {each.spec.name: self._alone(each.spec, each.gpus) for each in managed.submissions}
         self._owner: dict[str, str] = {}
@@ -180,14 +180,14 @@ class ManagedJobs:
 
     def _attempts(self, submission: Submission, alone: Isolated) -> tuple[tuple[int, ...], str]:
         """Iterations of each attempt, and how the job will end."""
-        spec, fates = submission.spec, self._fates
-        if fates is None:
+        spec, failures = submission.spec, self._job_failures
+        if failures is None:
             return (spec.iterations,), "passed"
         whole_s = spec.iterations * alone.iteration_s
-        fate = fate_of(spec.name, submission.gpus, whole_s, self._seed, fates.retries)
-        fate = with_prerun(fate, alone.iteration_s) if fates.prerun else fate
-        fate = without_repeats(fate) if fates.blacklist else fate
-        fate = fate if fates.end_at is None else ended_early(fate, fates.end_at)
+        fate = fate_of(spec.name, submission.gpus, whole_s, self._seed, failures.retries)
+        fate = with_prerun(fate, alone.iteration_s) if failures.prerun else fate
+        fate = without_repeats(fate) if failures.blacklist else fate
+        fate = fate if failures.early_stop_at is None else ended_early(fate, failures.early_stop_at)
         return tuple(max(1, round(each / alone.iteration_s)) for each in fate.attempts), fate.status
 
     @staticmethod
@@ -206,8 +206,8 @@ class ManagedJobs:
             communication_s=alone.communication_s,
             virtual_cluster=submission.virtual_cluster,
             model=spec.model,
-            least_gpus=submission.least_gpus,
-            most_gpus=submission.most_gpus,
+            min_gpus=submission.min_gpus,
+            max_gpus=submission.max_gpus,
             opportunistic=submission.opportunistic,
         )
 

@@ -104,8 +104,8 @@ class EachJobsIterations:
         for running in self._jobs.values():
             if running.completed <= measure.warmup + 1 and not running.ended:
                 raise RunFailedError(
-                    f"job {running.job.name} made {running.completed} iterations in {measure.limit_s:g} s, "
-                    f"{self._wanted} were asked for: raise measure.limit"
+                    f"job {running.job.name} made {running.completed} iterations in {measure.time_limit_s:g} s, "
+                    f"{self._wanted} were asked for: raise measure.time_limit"
                 )
 
     def progress(self) -> tuple[str, Mapping[str, Any]]:

@@ -117,7 +117,7 @@ class Session:
         What goes wrong in one of ``tasks`` is raised here.
         """
         cluster, dilation = self._cluster, self._experiment.scale.time
-        limit = cluster.origin + self._experiment.measure.limit_s * dilation
+        limit = cluster.origin + self._experiment.measure.time_limit_s * dilation
         planned: float | None = None
         tick = cluster.origin
         changes: list[asyncio.Task[None]] = []

@@ -96,7 +96,7 @@ class FluidCluster:
             self._wake_at(self.managed.next_s())
         for job in experiment.jobs:
             self._expect(job)
-        for failure in experiment.failures:
+        for failure in experiment.link_failures:
             self._expect_failure(failure)
         self.at(SAMPLE_S, self._sample)
 

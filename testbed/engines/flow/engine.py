@@ -38,7 +38,7 @@ class FlowEngine:
         cluster = FluidCluster(plain)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
         while goal.left():
-            if cluster.now > plain.measure.limit_s:
+            if cluster.now > plain.measure.time_limit_s:
                 goal.refuse_if_short()
                 break
             cluster.step()

@@ -139,7 +139,7 @@ def jobs_of(trace: Trace, elastic_share: float, seed: int) -> tuple[Waiting, ...
     for number in order:
         job = jobs[number]
         if wanted > 0:
-            jobs[number] = replace(job, least_gpus=max(1, job.gpus // 2), most_gpus=min(most, 2 * job.gpus))
+            jobs[number] = replace(job, min_gpus=max(1, job.gpus // 2), max_gpus=min(most, 2 * job.gpus))
             wanted -= job.gpus * (job.duration_s or 0.0)
     return tuple(jobs)
 

@@ -49,7 +49,7 @@ DEADLOCKS: Final = ("kubernetes",)
 def treatment(manager: str) -> Treatment:
     """Return the treatment: Crux under ``manager``."""
     options = f", {SHORT[manager]}" if manager in SHORT else ""
-    limit = ("measure.limit=120s",) if manager in DEADLOCKS else ()
+    limit = ("measure.time_limit=120s",) if manager in DEADLOCKS else ()
     return Treatment(f"crux-{manager}", "crux", (f"manager={{name: {manager}{options}}}", *limit))
 
 

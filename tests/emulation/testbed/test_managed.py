@@ -24,7 +24,7 @@ jobs:
   - {name: short, model: resnet, gpus: 8, compute: 0.2s, communication: 2GB, overlap: 0, iterations: 5, start: 2s}
   - {name: other, model: resnet, gpus: 8, compute: 0.2s, communication: 1GB, overlap: 0, iterations: 6, start: 2.5s}
 schedulers: [crux]
-measure: {limit: 60s}
+measure: {time_limit: 60s}
 scale: {bandwidth: 8000, time: 1}
 """
 START_S = {"long": 0.0, "short": 2.0, "other": 2.5}

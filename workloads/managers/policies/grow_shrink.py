@@ -1,6 +1,6 @@
 """Gandiva's grow and shrink (Xiao et al., OSDI 2018): idle GPUs of a host go to jobs there, and come back for others.
 
-Which jobs take part is theirs to say (``most_gpus``). The paper does not say who shrinks first; here whoever grew last.
+Which jobs take part is theirs to say (``max_gpus``). The paper does not say who shrinks first; here whoever grew last.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _grown(state: ClusterState) -> list[Running]:
 
 def _room(state: ClusterState, each: Running) -> tuple[str, ...]:
     """Idle GPUs on the job's hosts that it may have."""
-    most = (each.job.most_gpus or each.job.gpus) - len(each.gpus)
+    most = (each.job.max_gpus or each.job.gpus) - len(each.gpus)
     if most <= 0:
         return ()
     hosts = dict.fromkeys(state.fabric.host_of_gpu[gpu] for gpu in each.gpus)

@@ -101,7 +101,7 @@ class Lyra:
                 yield PlacementRequest(each.job, wanted[each.name], "resize", reason="scaled out")
 
     def _least(self, job: Waiting) -> int:
-        return job.gpus if job.least_gpus is None or not self._elastic else job.least_gpus
+        return job.gpus if job.min_gpus is None or not self._elastic else job.min_gpus
 
     def _most(self, job: Waiting) -> int:
-        return job.gpus if job.most_gpus is None or not self._elastic else job.most_gpus
+        return job.gpus if job.max_gpus is None or not self._elastic else job.max_gpus

@@ -63,7 +63,7 @@ def test_tiresias_example_by_the_gittins_index() -> None:
 
 
 def elastic(name: str, least: int, most: int, at_most_s: float) -> Waiting:
-    return job(name, most, at_most_s, least_gpus=least, most_gpus=most)
+    return job(name, most, at_most_s, min_gpus=least, max_gpus=most)
 
 
 def test_lyra_example_the_knapsack_is_not_optimal_and_stays_so() -> None:

@@ -54,7 +54,7 @@ class MuriSharing:
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """The next round, if somebody waits or shares."""
-        if not waiting and not any(each.packed_with for each in state.running.values()):
+        if not waiting and not any(each.share_gpus_with for each in state.running.values()):
             return inf
         return next_round(state.time_s, self._round_s)
 

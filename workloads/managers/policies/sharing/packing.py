@@ -87,11 +87,11 @@ class Packing:
 
     def _tried_s(self, job: Running) -> float:
         """When a packed job has been measured for long enough."""
-        return -inf if not job.packed_with or job.packed_s is None else job.packed_s + self._trial_s
+        return -inf if not job.share_gpus_with or job.packed_s is None else job.packed_s + self._trial_s
 
     def _undo(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
         for each in state.running.values():
-            if not each.packed_with or each.name in judged or state.time_s < self._tried_s(each):
+            if not each.share_gpus_with or each.name in judged or state.time_s < self._tried_s(each):
                 continue
             members = [state.running[name] for name in _pack_of(state, each.name)]
             judged.update(member.name for member in members)
@@ -99,12 +99,12 @@ class Packing:
             if len(speeds) == len(members) and sum(speeds) < 1.0 - _ROUNDING:
                 last = max(members, key=lambda member: (member.since_s, member.job.number))
                 reason = f"together {sum(speeds):.2f} of one alone"
-                yield Preempt(last.name, state.time_s, reason, apart_from=last.packed_with)
+                yield Preempt(last.name, state.time_s, reason, apart_from=last.share_gpus_with)
 
     def _apart(self, state: ClusterState) -> Iterator[PlacementRequest]:
         free, parted = state.free_gpus, set[str]()
         for each in state.running.values():
-            if each.packed_with and parted.isdisjoint(each.packed_with) and len(each.gpus) <= free:
+            if each.share_gpus_with and parted.isdisjoint(each.share_gpus_with) and len(each.gpus) <= free:
                 free -= len(each.gpus)
                 parted.add(each.name)
                 yield PlacementRequest(
@@ -114,9 +114,9 @@ class Packing:
 
 def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
     """A running job and those that it shares GPUs with."""
-    return (name, *state.running[name].packed_with)
+    return (name, *state.running[name].share_gpus_with)
 
 
 def _alone(state: ClusterState) -> list[Running]:
     """Running jobs that share with nobody."""
-    return [each for each in state.running.values() if not each.packed_with]
+    return [each for each in state.running.values() if not each.share_gpus_with]

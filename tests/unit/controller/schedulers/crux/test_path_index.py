@@ -64,7 +64,7 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         fabric_rate=100e9,
         pcie_rate=120e9,
         intra_host="pcie",
-        inside="emulated",
+        pcie_queues="emulated",
     ),
 }
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")

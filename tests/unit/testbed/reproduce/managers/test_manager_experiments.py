@@ -71,6 +71,6 @@ def test_elastic_jobs_are_drawn_until_they_have_their_share_of_the_gpu_time() ->
     trace = lingjun_like(1, gpus=2000, jobs=500, gpu_share=1.0, keep_peaks=False)
     jobs = lyra_table.jobs_of(trace, 0.36, 1)
     whole = sum(job.gpus * (job.duration_s or 0) for job in jobs)
-    elastic = sum(job.gpus * (job.duration_s or 0) for job in jobs if job.most_gpus is not None)
+    elastic = sum(job.gpus * (job.duration_s or 0) for job in jobs if job.max_gpus is not None)
     assert 0.36 <= elastic / whole < 0.6
-    assert all(job.least_gpus is None for job in lyra_table.jobs_of(trace, 0.0, 1))
+    assert all(job.min_gpus is None for job in lyra_table.jobs_of(trace, 0.0, 1))

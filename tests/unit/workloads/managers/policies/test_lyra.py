@@ -84,7 +84,7 @@ def test_loans_follow_the_load_of_inference_and_shorten_the_queue() -> None:
 
 def test_an_elastic_job_shrinks_to_let_another_start() -> None:
     lyra = manager("none", policy="lyra")
-    first = Waiting("first", 16, duration_s=100.0, least_gpus=4, most_gpus=16)
+    first = Waiting("first", 16, duration_s=100.0, min_gpus=4, max_gpus=16)
     state = empty_cluster(FABRIC)
     for action in lyra.decide(state, [first], Submitted("first")):
         state = state.after(action)
