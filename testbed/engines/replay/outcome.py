@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.fluid.maxmin import Floats
-from testbed.results.job_outcome import JobOutcome
+from workloads.managers.account import JobOutcome
 
 
 class Series:
