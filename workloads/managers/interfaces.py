@@ -6,9 +6,11 @@ pure: what they need is in the arguments, time is passed in, and the same argume
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from math import inf
+from typing import ClassVar, Literal
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Requeue
@@ -86,73 +88,68 @@ PolicyAction = PlacementRequest | Action
 """What a policy hands out: a wish to be placed, or an action that is complete as it is."""
 
 
-class Part(Protocol):
-    """What all parts say of themselves: the name they are found by, and one line about what they do."""
+class Part(ABC):
+    """What all four have in common. A part that is no subclass works too: what it lacks is as here.
 
-    @property
-    def name(self) -> str:
-        """The name in scenario files and results."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """What it does, in one line."""
-        ...
-
-
-class Queue(Part, Protocol):
-    """Who may start, and in which order: quotas, fair shares, first come first served."""
-
-    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
-        """Return the jobs of ``waiting`` (in order of submission) that may start now, the first to be served first."""
-        ...
-
-
-class Policy(Part, Protocol):
-    """Who gets how many GPUs.
-
-    One that also changes running jobs has an attribute ``changes_running`` that is True; others are asked only while
-    somebody waits. One that wants to know how fast packed jobs are (:attr:`Running.speed`) has ``measures_packs``.
+    ``name``: in scenario files and results. ``summary``: what the part does, in one line.
     """
 
-    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
-        """Return what is to be done, in order: each wish is placed in the state that those before it leave."""
-        ...
+    name: ClassVar[str]
+    summary: ClassVar[str] = ""
 
-
-class Placer(Part, Protocol):
-    """Which GPUs."""
-
-    def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
-        """Return ``gpus`` free GPUs for ``job``, or None if it has to wait: all or nothing."""
-        ...
-
-
-class Capacity(Part, Protocol):
-    """Which hosts are there: loans, reclaims, failures."""
-
-    def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
-        """Yield the hosts that come and go, by time; it may go on for ever."""
-        ...
-
-
-@runtime_checkable
-class Wakes(Protocol):
-    """A part that wants to be asked at a time when nothing happens: a threshold, the end of a slice, a round."""
-
-    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
-        """Return the next such time, infinite if there is none; it comes as a :class:`Tick`."""
-        ...
-
-
-@runtime_checkable
-class Checks(Protocol):
-    """A part that does not fit every fabric, or refuses some jobs, also says so beforehand."""
-
-    def check(self, structure: Structure) -> None:
-        """Raise ``ValueError``, one line, if the part cannot work on this fabric."""
-        ...
+    def check(self, structure: Structure) -> None:  # noqa: B027 - a default, not an oversight
+        """Raise ``ValueError``, one line, if the part cannot work on this fabric; by default it can."""
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
-        """Return why ``job`` can never start, even on an empty cluster; None if it can."""
-        ...
+        """Return why ``job`` can never start, even on an empty cluster; None, the default, if it can."""
+        return None
+
+
+class Waking(Part):
+    """A part that is asked at times of its own choice, too."""
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
+        """Return when to ask again though nothing happens: a threshold, the end of a slice, a round.
+
+        That time comes as a :class:`Tick`; infinite, the default, for never.
+        """
+        return inf
+
+
+class Queue(Waking):
+    """Who may start, and in which order: quotas, fair shares, first come first served."""
+
+    @abstractmethod
+    def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
+        """Return the jobs of ``waiting`` (in order of submission) that may start now, the first to be served first."""
+
+
+class Policy(Waking):
+    """Who gets how many GPUs.
+
+    ``changes_running``: it also stops, resizes or moves running jobs; others are asked only while jobs wait.
+    ``measures_packs``: it wants to know how fast packed jobs are (:attr:`Running.speed`).
+    """
+
+    changes_running: ClassVar[bool] = False
+    measures_packs: ClassVar[bool] = False
+
+    @abstractmethod
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
+        """Return what is to be done, in order: each request is placed in the state that those before it leave."""
+
+
+class Placer(Part):
+    """Which GPUs."""
+
+    @abstractmethod
+    def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
+        """Return ``gpus`` free GPUs for ``job``, or None if it has to wait: all or nothing."""
+
+
+class Capacity(Part):
+    """Which hosts are there: loans, reclaims, failures."""
+
+    @abstractmethod
+    def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
+        """Yield the hosts that come and go, by time; it may never end."""

@@ -13,7 +13,7 @@ from typing import Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Pack, Preempt, Promote, Requeue, Start
 from workloads.managers.cluster_state import ClusterState, empty_cluster
-from workloads.managers.interfaces import Ended, Event, Submitted, Tick, Wakes
+from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
 
@@ -41,9 +41,7 @@ class Ledger:
         self._events: list[Event] = []
         self._changes = manager.capacity.changes(fabric)
         self._next_change = next(self._changes, None)
-        self._wakers = [part for part in (manager.queue, manager.policy) if isinstance(part, Wakes)]
-        self._always = bool(getattr(manager.policy, "changes_running", False))
-        self._measures = bool(getattr(manager.policy, "measures_packs", False))
+        self._always, self._measures = manager.changes_running, manager.measures_packs
         self._left_when_packed: dict[str, tuple[float, float]] = {}
         self._wake_s = inf
         self._count = 0
@@ -184,6 +182,5 @@ class Ledger:
         return running.job.left_s if running.since_s == state.time_s else remaining(name)
 
     def _next_wake(self, now_s: float) -> float:
-        asking = self._asking()
-        wakes = [part.wakes_at(self.state, asking) for part in self._wakers]
+        wakes = self._manager.wakes_at(self.state, self._asking())
         return min((at_s for at_s in wakes if at_s > now_s), default=inf)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
 from workloads.managers.cluster_state import ClusterState
@@ -11,14 +12,23 @@ from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import (
     Capacity,
     CapacityChanged,
-    Checks,
     Event,
+    Part,
     PlacementRequest,
     Placer,
     Policy,
     Queue,
+    QueuedJob,
 )
 from workloads.managers.jobs import Placement, Waiting
+
+
+class _Defaults(Policy):
+    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> tuple[()]:
+        return ()
+
+
+_DEFAULTS: Final = _Defaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +50,8 @@ class Manager:
 
     def check(self, structure: Structure) -> None:
         """Raise ``ValueError``, one line, if a part cannot work on this fabric."""
-        for part in (self.queue, self.policy, self.placer, self.capacity):
-            if isinstance(part, Checks):
-                part.check(structure)
+        for part in self._parts():
+            _member(part, "check")(structure)
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """Return in one line why ``job`` could never start, so that it does not wait for ever; None if it could."""
@@ -50,8 +59,25 @@ class Manager:
             return f"job '{job.name}' asks for {job.gpus} GPUs, expected at least 1"
         if job.gpus > len(structure.gpus):
             return f"job '{job.name}' asks for {job.gpus} GPUs, the fabric has {len(structure.gpus)}"
-        parts = (part for part in (self.queue, self.policy, self.placer, self.capacity) if isinstance(part, Checks))
-        return next((why for part in parts if (why := part.refusal(structure, job))), None)
+        reasons = (_member(part, "refusal")(structure, job) for part in self._parts())
+        return next((why for why in reasons if why), None)
+
+    def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> list[float]:
+        """Return when the queue and the policy want to be asked though nothing happens; infinite for never."""
+        return [_member(part, "wakes_at")(state, waiting) for part in (self.queue, self.policy)]
+
+    @property
+    def changes_running(self) -> bool:
+        """Whether the policy is to be asked though nobody waits."""
+        return bool(_member(self.policy, "changes_running"))
+
+    @property
+    def measures_packs(self) -> bool:
+        """Whether the policy wants to know how fast packed jobs are."""
+        return bool(_member(self.policy, "measures_packs"))
+
+    def _parts(self) -> tuple[Part, ...]:
+        return (self.queue, self.policy, self.placer, self.capacity)
 
     def _actions(self, state: ClusterState, waiting: Sequence[Waiting], event: Event) -> Iterator[Action]:
         if isinstance(event, CapacityChanged):
@@ -94,6 +120,11 @@ class Manager:
             got = len(placement.gpus)
             raise ValueError(f"job '{want.job.name}': placer '{self.placer.name}' gave {got} GPUs, not {want.gpus}")
         return placement
+
+
+def _member(part: Part, name: str) -> Any:
+    """A member of a part; the default where a part that is no subclass of its interface lacks it."""
+    return getattr(part, name, getattr(_DEFAULTS, name))
 
 
 def _meet(state: ClusterState, name: str, placement: Placement) -> bool:

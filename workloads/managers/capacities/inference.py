@@ -8,7 +8,7 @@ from math import floor, pi, sin
 from typing import ClassVar
 
 from topologies.fabric import Fabric
-from workloads.managers.interfaces import CapacityChanged
+from workloads.managers.interfaces import Capacity, CapacityChanged
 
 MEAN_LOAD = 0.4
 """Published: inference clusters are used to about 40 % on average."""
@@ -17,7 +17,7 @@ EVERY_S = 300.0
 DAY_S = 86400.0
 
 
-class InferenceLoad:
+class InferenceLoad(Capacity):
     """The ``hosts`` serve inference; those that its load leaves free may be lent, looked at ``every_s`` seconds.
 
     The load is ``mean`` plus ``swing`` times a sine over the day, of all hosts; ``spare`` of them are always kept back.

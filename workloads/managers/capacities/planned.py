@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from topologies.fabric import Fabric
-from workloads.managers.interfaces import CapacityChanged
+from workloads.managers.interfaces import Capacity, CapacityChanged
 
 
-class Steady:
+class Steady(Capacity):
     """All hosts, all the time."""
 
     name: ClassVar[str] = "steady"
@@ -20,7 +20,7 @@ class Steady:
         return iter(())
 
 
-class Planned:
+class Planned(Capacity):
     """Hosts come and go at times written down beforehand."""
 
     name: ClassVar[str] = "planned"

@@ -20,12 +20,13 @@ import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Structure
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.placers.hived_cells import Cell, Cells, cells_of, choose, lowest_level, whole_cell
 from workloads.managers.placers.hived_quotas import Quotas, quota_levels, quota_problem
 
 
-class HiveD:
+class HiveD(Placer):
     """Placement by physical affinity; virtual clusters have quotas of cells.
 
     ``virtual_clusters`` has quotas by name, e.g. ``{"vision": {"host": 4, "quad": 1}}``; none makes the whole

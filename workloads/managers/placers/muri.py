@@ -19,13 +19,14 @@ import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Ints
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.placers.consolidated import Share, consolidate, placement_of
 from workloads.managers.placers.matching import maximum_weight_matching
 from workloads.managers.policies.sharing.interleaving import efficiency_weight
 
 
-class MuriNet:
+class MuriNet(Placer):
     """Jobs that interleave well share an uplink."""
 
     name: ClassVar[str] = "muri"

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, QueuedJob
 
 
-class Gang:
+class Gang(Policy):
     """Every job gets the GPUs it asks for, all at once, and keeps them to its end."""
 
     name: ClassVar[str] = "gang"
@@ -25,7 +25,7 @@ class Gang:
         )
 
 
-class Guarantee:
+class Guarantee(Policy):
     """Gangs; opportunistic jobs take what is idle, and leave when another one is placed where they are (HiveD).
 
     Others are placed as if opportunistic jobs were not there, so that what HiveD promises holds beside them. Those

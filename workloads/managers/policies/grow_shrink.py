@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Resize
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 
@@ -21,7 +21,7 @@ RESTART_S: Final = 0.1
 """Suspending and resuming at the least memory of a mini-batch (from memory of the paper)."""
 
 
-class GrowShrink:
+class GrowShrink(Policy):
     """Gangs; every ``look_s`` seconds, with nobody waiting, idle GPUs join elastic jobs on their host.
 
     A job whose GPUs change goes on after ``restart_s``.

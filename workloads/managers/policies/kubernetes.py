@@ -7,12 +7,12 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.policies.preemption import asked_by
 
 
-class Kubernetes:
+class Kubernetes(Policy):
     """A pod per GPU. Pods that find no place back off while others pass: jobs get their pods in turns.
 
     Two jobs that each hold a part of what both need wait for ever; that is what gangs are for.

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Loan, Preempt, Reclaim
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.knapsack import choose
@@ -24,7 +24,7 @@ RESTART_S = 63.0
 """What a preempted job loses (from memory of the paper: about 63 s)."""
 
 
-class Lyra:
+class Lyra(Policy):
     """The allocation, and the loans. ``loan_hosts``: hosts that belong to inference and may be lent, in order."""
 
     name: ClassVar[str] = "lyra"

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob, Tick
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -30,7 +30,7 @@ def step_s(job: Waiting, gpus: int) -> float:
     return job.compute_s * job.gpus / gpus + communication_s
 
 
-class Optimus:
+class Optimus(Policy):
     """Rounds of ``round_s`` seconds; a job that changes stands still for ``restart_s``. It may grow to ``most`` times
     the GPUs it asked for."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Requeue
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.options import number
 
 WAIT_S = 150.0
@@ -20,7 +20,7 @@ BACK_OFF_S = 120.0
 """Both times are from memory of the paper, which prints neither."""
 
 
-class Philly:
+class Philly(Policy):
     """Asks, holds for ``wait_s``, backs off for ``back_off_s``; nobody is preempted."""
 
     name: ClassVar[str] = "philly"

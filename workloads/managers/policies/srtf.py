@@ -7,13 +7,13 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running
 from workloads.managers.options import number
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
 
 
-class Srtf:
+class Srtf(Policy):
     """Shortest remaining time first, preemptive. Jobs without an estimate come last."""
 
     name: ClassVar[str] = "srtf"

@@ -7,7 +7,7 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.preemption import Candidate, first_that_fit, run_these
@@ -17,7 +17,7 @@ SUSPEND_S = 0.1
 """Suspending and resuming at the least memory of a mini-batch (from memory of the paper)."""
 
 
-class TimeSlices:
+class TimeSlices(Policy):
     """Who has run least goes first, for ``slice_s`` seconds; going on after a pause takes ``suspend_s``."""
 
     name: ClassVar[str] = "time-slices"

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Promote
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.gittins import Gittins
@@ -24,7 +24,7 @@ DEFAULT_KNOB = 8.0
 _ROUNDING = 1e-9
 
 
-class Tiresias:
+class Tiresias(Policy):
     """The discretised scheduler.
 
     ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job that has waited so many times

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import QueuedJob
+from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
 from workloads.managers.queues.fair_share import Share, fair_shares
 
 
-class Fair:
+class Fair(Queue):
     """The virtual cluster that is furthest below its fair share is served next; inside one, first come first served.
 
     ``shares``: virtual cluster -> {weight, least, most}; others have weight 1. What a virtual cluster does not

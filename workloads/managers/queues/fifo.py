@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import QueuedJob
+from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
 
 
-class Fifo:
+class Fifo(Queue):
     """First come, first served: nobody overtakes a job that cannot start."""
 
     name: ClassVar[str] = "fifo"
@@ -21,7 +21,7 @@ class Fifo:
         return tuple(QueuedJob(job, "") for job in waiting)
 
 
-class FifoBackfill:
+class FifoBackfill(Queue):
     """First come, first served, but whoever fits may pass a job that does not.
 
     No time is reserved for the job that is passed: a large job may wait long while small ones come.

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob, Tick
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -24,7 +24,7 @@ ORDERS: Final = {"remaining": srsf, "attained": least_attained}
 """Muri-S, where durations are known, and Muri-L."""
 
 
-class MuriSharing:
+class MuriSharing(Policy):
     """Groups anew every ``round_s`` seconds; in between, free GPUs serve whoever waits, in groups where they are few.
 
     ``order``: whom it admits first, the least ``remaining`` GPU-time (Muri-S) or the least ``attained`` (Muri-L). A

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.sharing.interleaving import worth_sharing
@@ -26,7 +26,7 @@ TRIAL_S: Final = 60.0
 _ROUNDING: Final = 1e-6
 
 
-class Packing:
+class Packing(Policy):
     """Gangs; a job that does not fit joins a running one of its size, chosen by ``seed``, if that gains anything.
 
     ``overhead``: how many times as long the iterations of packed jobs take beside what their stages say. After
