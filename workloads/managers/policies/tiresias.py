@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import inf
 from typing import ClassVar
 
@@ -16,12 +17,37 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
-from workloads.managers.policies.gittins import Gittins
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, run_these
 
 DEFAULT_LIMITS = (3600.0,)
 DEFAULT_KNOB = 8.0
 _ROUNDING = 1e-9
+
+
+class Gittins:
+    """The Gittins index of a job whose total service is one of ``services`` (GPU-seconds, equally likely)."""
+
+    def __init__(self, services: Sequence[float]) -> None:
+        """``ValueError`` for no services, or one that is not positive."""
+        if not services or min(services) <= 0:
+            raise ValueError("a distribution of service needs at least one value, each more than 0 GPU-seconds")
+        self._sorted = sorted(float(service) for service in services)
+        self._sums = [0.0, *accumulate(self._sorted)]
+
+    def index(self, attained: float, until: float = inf) -> float:
+        """Return P(S <= until | S > attained) / E[min(S, until) - attained | S > attained].
+
+        That is the chance to end per GPU-second if the job is served until it has ended or has had ``until``; 0 for a
+        job that has had more than any known one.
+        """
+        first, last = bisect_right(self._sorted, attained), bisect_right(self._sorted, until)
+        longer = len(self._sorted) - first
+        if longer == 0 or until <= attained:
+            return 0.0
+        ending = max(0, last - first)
+        beyond = (longer - ending) * until if longer > ending else 0.0
+        expected = (self._sums[max(first, last)] - self._sums[first] + beyond) / longer - attained
+        return ending / longer / expected if expected > 0 else inf
 
 
 class Tiresias(Policy):
