@@ -1,4 +1,4 @@
-"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are one job again. Pure."""
+"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are merged. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workloads.managers.account import JobOutcome
 
 
 def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> dict[str, Any]:
-    """Return the entry of the run: that of any run, with what became of each job and what that says of the manager.
+    """Return the entry of the run: that of any run, with the outcome of each job and the metrics of the manager.
 
     A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so that starting and moving is idle.
     """

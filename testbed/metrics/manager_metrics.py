@@ -1,4 +1,4 @@
-"""What managed jobs say about their manager: completion times, queueing, makespan, preemptions, fairness. Pure."""
+"""Metrics of a cluster manager from its jobs: completion times, queueing, makespan, preemptions, fairness. Pure."""
 
 from __future__ import annotations
 

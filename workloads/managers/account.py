@@ -1,4 +1,4 @@
-"""What a job under a cluster manager has had, and what a manager's action does to it.
+"""The account of a job under a cluster manager, and the steps of a manager's action.
 
 An action becomes steps in one place, for all that run jobs: the engines, replays, and
 :mod:`workloads.managers.durations`. Pure; time is passed in.
@@ -78,7 +78,7 @@ class Account:
         self.gpus = gpus
 
     def move(self, gpus: tuple[str, ...], now_s: float) -> None:
-        """Go on with ``gpus``: a migration, unless the job held none."""
+        """Continue on ``gpus``: a migration, unless the job held none."""
         self.migrations += bool(self.gpus)
         self.hold(gpus, now_s)
 
@@ -155,8 +155,8 @@ JobStep = TakeOff | PutOn | Share
 def carry_out(action: Action, accounts: Mapping[str, Account], now_s: float) -> Iterator[JobStep]:
     """Yield what ``action`` does to jobs, step by step, and keep their ``accounts``.
 
-    Carry a step out before asking for the next: between the two the job's account changes. Hosts that come and go and
-    jobs that are sent back change nobody's progress: no step.
+    Carry a step out before taking the next: between the two the job's account changes. An action that changes no
+    job's progress (hosts join or leave, a job backs off) has no steps.
     """
     match action:
         case Start() | Resize() | Migrate():
@@ -166,7 +166,7 @@ def carry_out(action: Action, accounts: Mapping[str, Account], now_s: float) -> 
             accounts[action.job].preempt(now_s)
         case Pack():
             for name in action.jobs:
-                if accounts[name].gpus != action.gpus:  # those that are there already go on
+                if accounts[name].gpus != action.gpus:  # the others stay where they are
                     yield from _put_on(accounts[name], action.gpus, action.pause_s, now_s)
             yield Share(action.jobs, action.gpus)
         case _:

@@ -1,4 +1,4 @@
-"""Cluster managers without a network: jobs run as long as the trace says, faster or slower with their number of GPUs.
+"""Cluster managers without a network: a job runs as long as its trace records, faster or slower with its GPU count.
 
 This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
 its speed is in proportion (linear scaling), and jobs packed on the same GPUs share them evenly.
@@ -45,7 +45,7 @@ class Play:
         self._now_s = 0.0
 
     def run(self) -> tuple[JobOutcome, ...]:
-        """Play until nothing happens any more; return what became of the jobs, in order of submission."""
+        """Play until nothing more happens; return what became of the jobs, in order of submission."""
         for _ in range(_MOST_EVENTS):
             then_s = self._next_s()
             if then_s == inf or self._idle():

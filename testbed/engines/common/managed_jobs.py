@@ -1,8 +1,8 @@
-"""Jobs under a cluster manager: what starts and stops when, in stints. Pure; engines carry it out.
+"""Jobs under a cluster manager: which starts and stops when, in stints. Pure; engines carry it out.
 
 A stint is a stretch of a job on one set of GPUs. For the network it is a job of its own: ``gpt``, then
-``gpt@2``, .. with the iterations that are left. The iteration that a stop cuts off is lost, as with a checkpoint
-after each iteration. On other numbers of GPUs what is left is divided over them: weak scaling.
+``gpt@2``, .. with the iterations that are left. The iteration that a stop interrupts is lost, as with a checkpoint
+after each iteration. On another number of GPUs what is left is divided over them: weak scaling.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workloads.traces.job_failures import ended_early, fate_of, with_prerun, wit
 
 @dataclass(frozen=True, slots=True)
 class JobChanges:
-    """What an engine is to do now: end the stints ``stopped``, then let those ``started`` arrive at their start."""
+    """What an engine does now: end the stints ``stopped``, then let those ``started`` arrive at their start."""
 
     stopped: tuple[str, ...] = ()
     started: tuple[Job, ...] = ()
@@ -63,7 +63,7 @@ class _ManagedJob(Account):
 
 @dataclass
 class _Round:
-    """What one round of decisions leads to; ``made``: stint -> iterations that it has completed."""
+    """The results of one round of decisions; ``made``: stint -> iterations that it has completed."""
 
     now_s: float
     made: Callable[[str], int]
@@ -94,7 +94,7 @@ class ManagedJobs:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Jobs that could never start, each with the reason."""
+        """Jobs that can never start, each with the reason."""
         return self._ledger.refused
 
     @property
@@ -109,7 +109,7 @@ class ManagedJobs:
         return len(self._known)
 
     def next_s(self) -> float:
-        """The next time at which :meth:`decide` is to be called though no stint ends; infinite for never."""
+        """The next time to call :meth:`decide` even if no stint ends; infinite for never."""
         return min(self._coming[0].spec.start_s if self._coming else inf, self._ledger.next_s())
 
     def ended(self, stint: str, now_s: float) -> None:
@@ -125,9 +125,9 @@ class ManagedJobs:
         self._ledger.submit(replace(self._asks(job), waiting_since_s=now_s, attempts=job.attempts - 1))
 
     def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
-        """Ask the manager about all that has happened; ``made``: stint -> iterations that it has completed.
+        """Let the manager decide on all that has happened; ``made``: stint -> iterations that it has completed.
 
-        ``RunFailedError`` for what a run cannot carry out.
+        ``RunFailedError`` if a part asks for the impossible.
         """
         while self._coming and self._coming[0].spec.start_s <= now_s:
             self._submit(self._coming.pop(0))
@@ -182,7 +182,7 @@ class ManagedJobs:
 
     @staticmethod
     def _asks(job: _ManagedJob) -> Waiting:
-        """What the job asks of the manager; nobody expects it to fail."""
+        """The job as the manager sees it, which does not foresee failures."""
         submission, alone = job.submission, job.alone
         spec = submission.spec
         whole_s = spec.iterations * alone.iteration_s

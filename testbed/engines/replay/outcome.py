@@ -1,4 +1,4 @@
-"""What a replay adds up: GPUs over time, jobs one by one, links by class."""
+"""The outcome of a replay: GPUs over time, jobs one by one, links by class, metrics of the manager."""
 
 from __future__ import annotations
 

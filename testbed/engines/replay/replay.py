@@ -1,8 +1,8 @@
 """The replay itself: from event to event, jobs arrive, are placed, settle to a rate and end.
 
 Between two events nothing is stepped: the rates that :mod:`testbed.fluid.steady_state` finds for jobs that
-share links hold. An event makes anew only what it touches: the decision, if a job that sends came or
-went, and the groups of jobs in which somebody's links or level changed. Memory grows with running jobs.
+share links hold. An event recomputes only what it affects: the decision, if a job that sends came or
+went, and the rates of groups in which a job's links or level changed. Memory grows with running jobs.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Replay:
         self._users = LinkSharing()
         self._next = next(self._coming, None)
         self._decision = Decision()
-        self._told_anew = ChangedJobs()
+        self._changed_jobs = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
         self._series = Series(BIN_S, COLUMNS)
@@ -121,11 +121,11 @@ class Replay:
         while self._ends and self._stale(self._ends[0]):
             heapq.heappop(self._ends)
         if not (self._next or self._running or self._paused or self._placing.waiting):
-            return inf  # whatever the manager still expects
+            return inf  # no job is left that a manager's later event could affect
         return min(self._expected_s(), self._ends[0][0] if self._ends else inf)
 
     def _expected_s(self) -> float:
-        """The next event that does not depend on how fast jobs run: one comes or goes on, the manager wakes."""
+        """The next event that does not depend on how fast jobs run: a submission, the end of a pause, the manager."""
         arrival = inf if self._next is None else self._next.submit_s
         resumes = min((running.paused_until_s for running in self._paused.values()), default=inf)
         return min(arrival, resumes, self._placing.next_s())
@@ -162,7 +162,7 @@ class Replay:
         return found
 
     def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
-        """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
+        """What a group does from its present state: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
         packs = [each.pack for each in running]
         return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs)
@@ -266,13 +266,13 @@ class Replay:
     # What follows
 
     def _react(self, come: Sequence[ReplayedJob], gone: Sequence[ReplayedJob]) -> None:
-        """Decide if somebody who sends came or went; find new rates for those whom that touches."""
+        """Decide if a job that sends came or went; find new rates for all jobs that this affects."""
         touched = {running.name: None for running in (*come, *self._packed) if running.name in self._running}
         self._packed.clear()
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
-            told = self._told_anew.by(self._decision, self._running, come)
+            told = self._changed_jobs.by(self._decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
         for running in gone:
             self._users.remove(running.name)

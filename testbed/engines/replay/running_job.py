@@ -1,4 +1,4 @@
-"""A job of a trace while it is on GPUs: what it asked for, what it sends, how far it has come."""
+"""A job of a trace on its GPUs: its request, its traffic, its progress."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ReplayedJob:
 
 
 def contention_of(running: Sequence[ReplayedJob]) -> Contention:
-    """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
+    """A group as arrays: those that its first job keeps, unless the fluid of a job has changed since."""
     fluids = tuple(each.fluid for each in running)
     kept = running[0].contention
     if kept is None or kept.jobs != fluids:

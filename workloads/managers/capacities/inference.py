@@ -1,4 +1,4 @@
-"""Servers that inference can do without for a while: a load that rises and falls with the day (Lyra section 2)."""
+"""Servers that inference can lend: its load rises and falls with the day (Lyra section 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InferenceLoad(Capacity):
     """The ``hosts`` serve inference; those that its load leaves free may be lent, looked at ``every_s`` seconds.
 
     The load is ``mean`` plus ``swing`` times a sine over the day, of all hosts; ``spare`` of them are always kept back.
-    Hosts are away until a policy takes loans (``lyra``). The hosts go on for ever as they do in a day.
+    Hosts are absent until a policy borrows them (``lyra``). Every day is like the first.
     """
 
     name: ClassVar[str] = "inference"

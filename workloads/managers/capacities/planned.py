@@ -1,4 +1,4 @@
-"""Capacities: which hosts are there."""
+"""Capacities that need no model: all hosts, or hosts that join and leave at given times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Steady(Capacity):
 
 
 class Planned(Capacity):
-    """Hosts come and go at times written down beforehand."""
+    """Hosts join and leave at given times."""
 
     name: ClassVar[str] = "planned"
     summary: ClassVar[str] = "hosts come and go at given times"

@@ -1,8 +1,8 @@
 """Lyra (Li et al., EuroSys 2023): elastic jobs share what is left, and servers on loan come and go.
 
-Two phases at each event. First every job, the shortest first, gets its least number of GPUs, all or nothing. What is
-left goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
-job, its speed being in proportion to its GPUs.
+Two phases at each event. First every job, the shortest first, gets its minimum number of GPUs, all or nothing. The
+rest goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
+job, whose speed is proportional to its GPUs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESTART_S = 63.0
 
 
 class Lyra(Policy):
-    """The allocation, and the loans. ``loan_hosts``: hosts that belong to inference and may be lent, in order."""
+    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order."""
 
     name: ClassVar[str] = "lyra"
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
@@ -38,7 +38,7 @@ class Lyra(Policy):
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Carry out loans and returns; then allocate."""
+        """Borrow or return hosts; then allocate."""
         waiting = [entry.job for entry in queued]
         if isinstance(event, CapacityChanged) and event.lendable is not None:
             for action in self._lent(state, event.lendable):
@@ -73,7 +73,7 @@ class Lyra(Policy):
         yield from self._carried_out(running, started, extra)
 
     def _longest_s(self, job: Waiting, now_s: float) -> float:
-        """Seconds that are left of it with its least number of GPUs."""
+        """Seconds left on its minimum number of GPUs."""
         return remaining_s(job, now_s) * job.gpus / self._least(job)
 
     def _values(self, jobs: Sequence[Candidate], now_s: float) -> dict[str, list[float]]:
@@ -90,7 +90,7 @@ class Lyra(Policy):
     def _carried_out(
         self, running: Sequence[Running], started: Sequence[Waiting], extra: Mapping[str, int]
     ) -> Iterator[PolicyAction]:
-        """Jobs that shrink give room, then new ones start, then those that grow take it."""
+        """First jobs shrink, then waiting ones start, then jobs grow."""
         wanted = {each.name: self._least(each.job) + extra.get(each.name, 0) for each in running}
         for each in running:
             if wanted[each.name] < len(each.gpus):
@@ -148,7 +148,7 @@ def server_values(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Iterable[st
 def order_of_return(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Sequence[str], count: int) -> list[str]:
     """Return ``count`` of ``hosts``, the least valuable first; its jobs are gone before the next is chosen.
 
-    The first of ``hosts`` goes on a tie.
+    The first of ``hosts`` wins a tie.
     """
     left, jobs = list(hosts), {name: tuple(used) for name, used in hosts_of_jobs.items()}
     chosen: list[str] = []

@@ -1,7 +1,7 @@
-"""Tiresias (Gu et al., NSDI 2019): least attained service in two dimensions, without knowing how long jobs take.
+"""Tiresias (Gu et al., NSDI 2019): least attained service in two dimensions, without knowing durations.
 
 Priority queues by attained service, GPUs times time; strict between queues. Inside one, 2D-LAS serves jobs in the
-order in which they first started, so that a running job is not preempted for nothing; 2D-Gittins by the Gittins index.
+order of their first start, so that no running job is preempted needlessly; 2D-Gittins by the Gittins index.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Tiresias(Policy):
 
     ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job that has waited so many times
     as long as it ran is promoted; 0 for never. ``services``: the known distribution of total service, which makes it
-    2D-Gittins. ``slice_s``: with it, jobs of a queue go by attained service and are looked at anew after each slice:
-    the continuous form. ``restart_s``: what a preempted job needs to go on.
+    2D-Gittins. ``slice_s``: the continuous form: jobs of a queue are ordered by attained service after each slice.
+    ``restart_s``: what resuming costs a preempted job.
     """
 
     name: ClassVar[str] = "tiresias"
@@ -81,7 +81,7 @@ class Tiresias(Policy):
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Promote those that starve; let the first that fit run."""
+        """Promote starving jobs; run the first that fit."""
         starving = [entry.job for entry in queued if self._starves(entry.job, state.time_s)]
         for job in starving:
             yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")

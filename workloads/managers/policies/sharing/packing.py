@@ -1,8 +1,8 @@
-"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while more are asked for than there are.
+"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while jobs ask for more GPUs than exist.
 
-Which of them is left to chance, as in the stand-in for Gandiva in Gavel's repository (Narayanan et al., OSDI 2020):
-pairs of equal size at random. A pair is tried if its stages promise a gain, measured, and taken apart if both together
-make less progress than one of them alone.
+Pairs of equal size are drawn at random, as in the implementation of Gandiva in Gavel's repository (Narayanan et al.,
+OSDI 2020). A pair is tried if its stages promise a gain, measured, and separated if both together make less progress
+than one alone.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ _ROUNDING: Final = 1e-6
 class Packing(Policy):
     """Gangs; a job that does not fit joins a running one of its size, chosen by ``seed``, if that gains anything.
 
-    ``overhead``: how many times as long the iterations of packed jobs take beside what their stages say. After
-    ``trial_s`` a pair that makes less progress than one job alone is taken apart: whoever came last waits again, and
-    does not share with the other any more. When nobody waits and GPUs are free, one of a pair moves there in
-    ``migrate_s``.
+    ``overhead``: factor on the iteration time that the stages of packed jobs predict. After ``trial_s`` a pair that
+    makes less progress than one job alone is separated: the last to join waits, and never shares with the other again.
+    When no job waits and GPUs are free, one of a pair migrates there in ``migrate_s``.
     """
 
     name: ClassVar[str] = "packing"
@@ -53,14 +52,14 @@ class Packing(Policy):
         return min((end for job in state.running.values() if (end := self._tried_s(job)) > state.time_s), default=inf)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Part pairs if nobody waits, or if they do not gain; start what fits, pack what does not."""
+        """Separate pairs if no job waits, or if they do not gain; start what fits, pack what does not."""
         parted = [] if queued else list(self._apart(state))
         yield from parted
-        yield from self._undo(state, {name for want in parted for name in _pack_of(state, want.job.name)})
-        free, partners, standing = state.free_gpus, _alone(state), set[str]()
+        yield from self._undo(state, {name for request in parted for name in _pack_of(state, request.job.name)})
+        free, partners, blocked = state.free_gpus, _alone(state), set[str]()
         for entry in queued:
             job = entry.job
-            if entry.line in standing:
+            if entry.line in blocked:
                 continue
             if job.gpus <= free:
                 free -= job.gpus
@@ -71,7 +70,7 @@ class Packing(Policy):
                 partners.remove(partner)
                 yield Pack((partner.job, job), partner.gpus, state.time_s, "overload")
             elif entry.line is not None:
-                standing.add(entry.line)
+                blocked.add(entry.line)
 
     def _partner(self, job: Waiting, running: Sequence[Running]) -> Running | None:
         fitting = [
@@ -86,7 +85,7 @@ class Packing(Policy):
         return all(map(any, stages)) and worth_sharing(stages, (1.0, self._overhead))
 
     def _tried_s(self, job: Running) -> float:
-        """When a packed job has been measured for long enough."""
+        """When the trial of a packed job ends."""
         return -inf if not job.packed_with or job.packed_s is None else job.packed_s + self._trial_s
 
     def _undo(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
@@ -113,10 +112,10 @@ class Packing(Policy):
 
 
 def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
-    """A running job and those that it shares GPUs with."""
+    """A running job and those it shares GPUs with."""
     return (name, *state.running[name].packed_with)
 
 
 def _alone(state: ClusterState) -> list[Running]:
-    """Running jobs that share with nobody."""
+    """Running jobs that share no GPUs."""
     return [each for each in state.running.values() if not each.packed_with]
