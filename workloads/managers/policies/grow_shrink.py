@@ -1,6 +1,6 @@
 """Gandiva's grow and shrink (Xiao et al., OSDI 2018): jobs use idle GPUs of their hosts until others need them.
 
-Which jobs take part is up to them (``most_gpus``). The paper does not say which job shrinks first: here the last to grow.
+Jobs take part by their ``most_gpus``. The paper does not say which job shrinks first: here the last that grew.
 """
 
 from __future__ import annotations
