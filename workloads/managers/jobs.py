@@ -14,8 +14,8 @@ class Waiting:
 
     ``duration_s`` and ``remaining_s`` are estimates, None where there is none. ``attained_service_s``
     counts GPU-seconds of earlier stretches. ``compute_s`` and ``communication_s`` are those of one
-    iteration of its ``model`` alone; both are 0 where they are unknown. ``attempts`` counts how often
-    it backed off, ``least_gpus`` and ``most_gpus`` bound an elastic job.
+    iteration of its ``model`` alone; 0 for both says that nothing is known. ``attempts`` counts how often
+    it was sent back, ``least_gpus`` and ``most_gpus`` bound an elastic job.
 
     An ``opportunistic`` job uses idle GPUs, and may be preempted by any other.
 

@@ -89,7 +89,7 @@ class Replay:
         self._users = LinkSharing()
         self._next = next(self._coming, None)
         self._decision = Decision()
-        self._changed_jobs = ChangedJobs()
+        self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
         self._series = Series(BIN_S, COLUMNS)
@@ -272,7 +272,7 @@ class Replay:
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
-            told = self._changed_jobs.by(self._decision, self._running, come)
+            told = self._told_anew.by(self._decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
         for running in gone:
             self._users.remove(running.name)

@@ -26,6 +26,65 @@ RESTART_S = 63.0
 """What a preempted job loses (from memory of the paper: about 63 s)."""
 
 
+def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, int]:
+    """Solve the multiple-choice knapsack (section 5): return group -> units, so that the values add up to most.
+
+    ``groups``: group -> value of 1, 2, .. units. A group of which nothing is taken gets 0. Of equal sums that one is
+    taken in which earlier groups get less. Time grows with capacity times the number of items.
+    """
+    room = max(0, capacity)
+    best = np.zeros(room + 1)
+    taken: list[npt.NDArray[np.intp]] = []
+    for values in groups.values():
+        after, chosen = best.copy(), np.zeros(room + 1, np.intp)
+        for units, value in enumerate(values[:room], start=1):
+            tried = best[:-units] + value  # with room for 0, 1, .. beside these units
+            better = tried > after[units:]
+            after[units:][better] = tried[better]
+            chosen[units:][better] = units
+        best = after
+        taken.append(chosen)
+    found: dict[str, int] = {}
+    for name, chosen in zip(reversed(list(groups)), reversed(taken), strict=True):
+        found[name] = int(chosen[room])
+        room -= found[name]
+    return {name: found[name] for name in groups}
+
+
+def server_values(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Iterable[str]) -> dict[str, Fraction]:
+    """Return what giving back each of ``hosts`` costs (section 4): the sum over its jobs of 1 / (hosts of the job)."""
+    values = dict.fromkeys(hosts, Fraction(0))
+    for used in hosts_of_jobs.values():
+        of_job = list(dict.fromkeys(used))
+        for host in of_job:
+            if host in values:
+                values[host] += Fraction(1, len(of_job))
+    return values
+
+
+def order_of_return(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Sequence[str], count: int) -> list[str]:
+    """Return ``count`` of ``hosts``, the least valuable first; its jobs are gone before the next is chosen.
+
+    The first of ``hosts`` wins a tie.
+    """
+    left, jobs = list(hosts), {name: tuple(used) for name, used in hosts_of_jobs.items()}
+    chosen: list[str] = []
+    while left and len(chosen) < count:
+        values = server_values(jobs, left)
+        host = min(left, key=lambda each: values[each])
+        chosen.append(host)
+        left.remove(host)
+        jobs = {name: used for name, used in jobs.items() if host not in used}
+    return chosen
+
+
+def hosts_to_return(state: ClusterState, hosts: Sequence[str], count: int) -> list[str]:
+    """Return ``count`` of ``hosts`` as :func:`order_of_return` does for the jobs that run."""
+    of_gpu = state.fabric.host_of_gpu
+    running = {name: [of_gpu[gpu] for gpu in each.gpus] for name, each in state.running.items()}
+    return order_of_return(running, hosts, max(0, count))
+
+
 class Lyra(Policy):
     """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order."""
 
@@ -107,62 +166,3 @@ class Lyra(Policy):
 
     def _most(self, job: Waiting) -> int:
         return job.gpus if job.most_gpus is None or not self._elastic else job.most_gpus
-
-
-def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, int]:
-    """Solve the multiple-choice knapsack (section 5): return group -> units, so that the values add up to most.
-
-    ``groups``: group -> value of 1, 2, .. units. A group of which nothing is taken gets 0. Of equal sums that one is
-    taken in which earlier groups get less. Time grows with capacity times the number of items.
-    """
-    room = max(0, capacity)
-    best = np.zeros(room + 1)
-    taken: list[npt.NDArray[np.intp]] = []
-    for values in groups.values():
-        after, chosen = best.copy(), np.zeros(room + 1, np.intp)
-        for units, value in enumerate(values[:room], start=1):
-            tried = best[:-units] + value  # with room for 0, 1, .. beside these units
-            better = tried > after[units:]
-            after[units:][better] = tried[better]
-            chosen[units:][better] = units
-        best = after
-        taken.append(chosen)
-    found: dict[str, int] = {}
-    for name, chosen in zip(reversed(list(groups)), reversed(taken), strict=True):
-        found[name] = int(chosen[room])
-        room -= found[name]
-    return {name: found[name] for name in groups}
-
-
-def server_values(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Iterable[str]) -> dict[str, Fraction]:
-    """Return what giving back each of ``hosts`` costs (section 4): the sum over its jobs of 1 / (hosts of the job)."""
-    values = dict.fromkeys(hosts, Fraction(0))
-    for used in hosts_of_jobs.values():
-        of_job = list(dict.fromkeys(used))
-        for host in of_job:
-            if host in values:
-                values[host] += Fraction(1, len(of_job))
-    return values
-
-
-def order_of_return(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Sequence[str], count: int) -> list[str]:
-    """Return ``count`` of ``hosts``, the least valuable first; its jobs are gone before the next is chosen.
-
-    The first of ``hosts`` wins a tie.
-    """
-    left, jobs = list(hosts), {name: tuple(used) for name, used in hosts_of_jobs.items()}
-    chosen: list[str] = []
-    while left and len(chosen) < count:
-        values = server_values(jobs, left)
-        host = min(left, key=lambda each: values[each])
-        chosen.append(host)
-        left.remove(host)
-        jobs = {name: used for name, used in jobs.items() if host not in used}
-    return chosen
-
-
-def hosts_to_return(state: ClusterState, hosts: Sequence[str], count: int) -> list[str]:
-    """Return ``count`` of ``hosts`` as :func:`order_of_return` does for the jobs that run."""
-    of_gpu = state.fabric.host_of_gpu
-    running = {name: [of_gpu[gpu] for gpu in each.gpus] for name, each in state.running.items()}
-    return order_of_return(running, hosts, max(0, count))

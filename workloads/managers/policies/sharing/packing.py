@@ -85,7 +85,7 @@ class Packing(Policy):
         return all(map(any, stages)) and worth_sharing(stages, (1.0, self._overhead))
 
     def _tried_s(self, job: Running) -> float:
-        """When the trial of a packed job ends."""
+        """When a packed job has been measured for long enough."""
         return -inf if not job.packed_with or job.packed_s is None else job.packed_s + self._trial_s
 
     def _undo(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
@@ -112,10 +112,10 @@ class Packing(Policy):
 
 
 def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
-    """A running job and those it shares GPUs with."""
+    """A running job and those that it shares GPUs with."""
     return (name, *state.running[name].packed_with)
 
 
 def _alone(state: ClusterState) -> list[Running]:
-    """Running jobs that share no GPUs."""
+    """Running jobs that share with nobody."""
     return [each for each in state.running.values() if not each.packed_with]
