@@ -49,7 +49,7 @@ def _line(cell: Cell, found: Result) -> Line:
         "ended": found["finished"],
         "GPU utilisation": f"{found['gpu_utilization']:.2%}",
         "preempted": f"{manager['preemptions']:.0f}",
-        "moved": f"{manager['moves']:.0f}",
+        "moved": f"{manager['migrations']:.0f}",
         "mean JCT": f"{manager['jct_mean_s'] / 3600:.1f} h",
         "mean queueing": f"{manager['queue_mean_s'] / 3600:.1f} h",
         "CPU s": round(cpu_s, 1),

@@ -29,8 +29,7 @@ from testbed.engines.replay.inputs import (
     stage_times,
 )
 from testbed.engines.replay.manager_adapter import ManagedPlacing
-from testbed.engines.replay.metrics import manager_metrics
-from testbed.engines.replay.outcome import Replayed
+from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
 from testbed.progress import Progress
 from testbed.reproduce.documents import package_version

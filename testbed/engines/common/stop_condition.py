@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from testbed.engines.common.iterations import HostIteration, late_shares, undisturbed_iterations
-from testbed.engines.common.managed_jobs import ManagedJobs
-from testbed.engines.common.managed_record import progress_of
+from testbed.engines.common.managed_jobs import ManagedJobs, progress_of
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
-from testbed.engines.common.managed_record import record_of
+from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell

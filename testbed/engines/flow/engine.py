@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.engines.common.iterations import iteration_rows, windows
-from testbed.engines.common.managed_record import record_of
+from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.flow.cluster import FluidCluster
 from testbed.experiment.experiment import UNSCALED, Experiment

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,10 +17,10 @@ from typing import Any, Final
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from testbed.results.job_outcome import JobOutcome
 from topologies.clos import clos
 from topologies.fabric import Fabric
-from workloads.managers.durations import Play, Played
+from workloads.managers.account import JobOutcome
+from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
 from workloads.managers.registry import manager
@@ -97,9 +96,7 @@ def play(trace: Trace, variant: Variant, seed: int) -> tuple[JobOutcome, ...]:
     """Return the outcome of every job under ``variant``."""
     fabric = cluster()
     jobs = jobs_of(trace, variant.elastic_share, seed)
-    played = Play(manager_of(variant, fabric), fabric, jobs).run()
-    asked = {job.name: job for job in jobs}
-    return tuple(_outcome(each, asked[each.name]) for each in played)
+    return Play(manager_of(variant, fabric), fabric, jobs).run()
 
 
 def cluster() -> Fabric:
@@ -142,19 +139,3 @@ def jobs_of(trace: Trace, elastic_share: float, seed: int) -> tuple[Waiting, ...
             jobs[number] = replace(job, min_gpus=max(1, job.gpus // 2), max_gpus=min(most, 2 * job.gpus))
             wanted -= job.gpus * (job.duration_s or 0.0)
     return tuple(jobs)
-
-
-def _outcome(played: Played, job: Waiting) -> JobOutcome:
-    start = None if played.start_s == inf else played.start_s
-    end = None if played.end_s == inf else played.end_s
-    return JobOutcome(
-        job.name,
-        job.gpus,
-        job.submit_s,
-        start,
-        end,
-        job.duration_s or 0.0,
-        held_s=played.held_s,
-        preemptions=played.preemptions,
-        moves=played.moves,
-    )

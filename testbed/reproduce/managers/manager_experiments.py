@@ -93,7 +93,7 @@ EXPERIMENTS: Final = (
             Column("makespan_s_flow", "flow", tenths),
             Column("allocated", "held %", percent),
             Column("preemptions", "stops", whole),
-            Column("moves", "moves", whole),
+            Column("migrations", "migrations", whole),
             Column("hosts_per_job", "hosts", tenths),
             Column("unfinished", "open", whole),
         ),

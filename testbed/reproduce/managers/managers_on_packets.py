@@ -37,7 +37,7 @@ SHOWN: Final = (
     "makespan_s",
     "allocated",
     "preemptions",
-    "moves",
+    "migrations",
     "hosts_per_job",
 )
 

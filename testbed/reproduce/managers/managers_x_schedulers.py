@@ -28,7 +28,7 @@ _SHOWN = (
     "queue_p95_s",
     "makespan_s",
     "preemptions",
-    "moves",
+    "migrations",
     "preempted_share",
     "unfairness",
     "allocated",

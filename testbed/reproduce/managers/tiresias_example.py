@@ -30,7 +30,7 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     for label, (policy, options, paper) in POLICIES.items():
         jobs = [Waiting(name, gpus, 0.0, s, remaining_s=s) for name, (gpus, s) in JOBS.items()]
         played = Play(manager(policy=policy, options={"policy": options}), fabric, jobs).run()
-        here = {each.name: each.end_s for each in played}
+        here = {each.name: each.end_s or 0.0 for each in played}
         printed = dict(zip(JOBS, paper, strict=True))
         rows.append(
             PaperRow(label, {**printed, "mean": fmean(printed.values())}, {**here, "mean": fmean(here.values())}, "")

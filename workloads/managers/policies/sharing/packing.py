@@ -1,8 +1,8 @@
-"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while more are asked for than there are.
+"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while jobs ask for more GPUs than exist.
 
-Which of them is left to chance, as in the stand-in for Gandiva in Gavel's repository (Narayanan et al., OSDI 2020):
-pairs of equal size at random. A pair is tried if its stages promise a gain, measured, and taken apart if both together
-make less progress than one of them alone.
+Pairs of equal size are drawn at random, as in the implementation of Gandiva in Gavel's repository (Narayanan et al.,
+OSDI 2020). A pair is tried if its stages promise a gain, measured, and separated if both together make less progress
+than one alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.sharing.interleaving import worth_sharing
@@ -26,13 +26,12 @@ TRIAL_S: Final = 60.0
 _ROUNDING: Final = 1e-6
 
 
-class Packing:
+class Packing(Policy):
     """Gangs; a job that does not fit joins a running one of its size, chosen by ``seed``, if that gains anything.
 
-    ``overhead``: how many times as long the iterations of packed jobs take beside what their stages say. After
-    ``trial_s`` a pair that makes less progress than one job alone is taken apart: whoever came last waits again, and
-    does not share with the other any more. When nobody waits and GPUs are free, one of a pair moves there in
-    ``migrate_s``.
+    ``overhead``: factor on the iteration time that the stages of packed jobs predict. After ``trial_s`` a pair that
+    makes less progress than one job alone is separated: the last to join waits, and never shares with the other again.
+    When no job waits and GPUs are free, one of a pair migrates there in ``migrate_s``.
     """
 
     name: ClassVar[str] = "packing"
@@ -53,14 +52,14 @@ class Packing:
         return min((end for job in state.running.values() if (end := self._tried_s(job)) > state.time_s), default=inf)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Part pairs if nobody waits, or if they do not gain; start what fits, pack what does not."""
+        """Separate pairs if no job waits, or if they do not gain; start what fits, pack what does not."""
         parted = [] if queued else list(self._apart(state))
         yield from parted
-        yield from self._undo(state, {name for want in parted for name in _pack_of(state, want.job.name)})
-        free, partners, standing = state.free_gpus, _alone(state), set[str]()
+        yield from self._undo(state, {name for request in parted for name in _pack_of(state, request.job.name)})
+        free, partners, blocked = state.free_gpus, _alone(state), set[str]()
         for entry in queued:
             job = entry.job
-            if entry.line in standing:
+            if entry.line in blocked:
                 continue
             if job.gpus <= free:
                 free -= job.gpus
@@ -71,7 +70,7 @@ class Packing:
                 partners.remove(partner)
                 yield Pack((partner.job, job), partner.gpus, state.time_s, "overload")
             elif entry.line is not None:
-                standing.add(entry.line)
+                blocked.add(entry.line)
 
     def _partner(self, job: Waiting, running: Sequence[Running]) -> Running | None:
         fitting = [

@@ -14,8 +14,7 @@ from workloads.managers.cluster_state import empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.interfaces import CapacityChanged, Submitted
 from workloads.managers.jobs import Waiting
-from workloads.managers.policies.knapsack import choose
-from workloads.managers.policies.reclaiming import order_of_return, server_values
+from workloads.managers.policies.lyra import choose, order_of_return, server_values
 from workloads.managers.registry import manager
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=1, tors=2, aggregations=1, port_rate=1e9, fabric_rate=1e9)
