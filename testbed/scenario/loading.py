@@ -148,7 +148,7 @@ def _try_schedulers(scenario: Scenario, document: Document) -> None:
         except (ValueError, TypeError) as error:
             problems.append(Problem(("schedulers", index), str(error)))
             continue
-        if scenario.manager is not None and getattr(scheduler, "alone", False):
+        if scenario.manager is not None and scheduler.alone:
             why = f"{entry.name} runs each job by itself, expected another scheduler where a manager places jobs"
             problems.append(Problem(("schedulers", index), why))
     if problems:

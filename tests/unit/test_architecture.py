@@ -6,8 +6,9 @@ import ast
 import re
 import tomllib
 from configparser import ConfigParser
-from importlib import import_module
 from pathlib import Path
+
+from controller.schedulers import registry as schedulers
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("topologies", "workloads", "controller", "testbed")
@@ -91,13 +92,13 @@ def metadata() -> ConfigParser:
     return parser
 
 
-def test_every_scheduler_that_is_announced_exists_and_has_its_name() -> None:
-    entries = metadata()["options.entry_points"]["testbed.schedulers"].strip().splitlines()
-    for entry in entries:
-        name, _, target = (part.strip() for part in entry.partition("="))
-        module, _, factory = target.partition(":")
-        assert getattr(import_module(module), factory).name == name
-    assert len(entries) >= 3
+def test_every_built_in_scheduler_is_registered_once_by_its_own_name() -> None:
+    assert len({scheduler.name for scheduler in schedulers.BUILT_IN}) == len(schedulers.BUILT_IN) >= 16
+    assert [each for each in schedulers.BUILT_IN if type(schedulers.create(each.name)) is not each] == []
+
+
+def test_what_is_built_in_is_registered_in_code_only() -> None:
+    assert set(metadata()["options.entry_points"]) == {"console_scripts", "pytest11"}
 
 
 def test_every_room_says_that_it_is_typed() -> None:
