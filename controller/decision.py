@@ -200,9 +200,9 @@ class Scheduler(ABC):
     """Decides at each event.
 
     ``name`` is what scenario files and reports call it, ``summary`` what it does, in one line. ``events`` are the types
-    of events it wants to hear (of links that fail all schedulers hear); ``decides``, the columns of a :class:`Decision`
-    that it fills (``paths``, ``levels``, ``rates``, ``shifts``); ``source``, the publication it follows; ``alone``, True
-    to run each job by itself.
+    of events it wants to hear (of links that fail all schedulers hear). ``decides`` are the columns of a
+    :class:`Decision` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``. ``source`` is the publication it
+    follows. ``alone`` is True to run each job by itself.
     """
 
     name: ClassVar[str]

@@ -66,7 +66,8 @@ class Message:
 class Collective:
     """A collective: the ``messages`` of one of so many bytes on a layout, and how often these go round.
 
-    ``passes`` of n participants over S bytes put (n - 1)/n S each on a participant's wire; None where nothing goes round.
+    Each of the ``passes`` of n participants over S bytes puts (n - 1)/n S on a participant's wire; None where nothing
+    goes round.
     """
 
     messages: Callable[[Layout, float], Iterator[Message]]
