@@ -10,11 +10,12 @@ import numpy as np
 
 from controller.decision import Step
 from testbed.engines.replay.traffic import LINK_CLASSES, Traffic
-from testbed.fluid.fluids import Contention, Fluid
+from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats
 from testbed.fluid.steady_state import State
 from testbed.results.job_outcome import JobOutcome
 from workloads.job import Job
+from workloads.periodic_job import PeriodicJob
 
 COLUMNS: Final = (
     "jobs",
@@ -62,7 +63,7 @@ class ReplayedJob:
 
     request: ReplayRequest
     traffic: Traffic
-    fluid: Fluid
+    fluid: PeriodicJob[int]
     left: float
     start_s: float
     since_s: float
@@ -111,7 +112,7 @@ class ReplayedJob:
         self.held_s += seconds
         self.since_s = then_s
 
-    def moved_to(self, traffic: Traffic, fluid: Fluid, now_s: float, pause_s: float) -> ReplayedJob:
+    def moved_to(self, traffic: Traffic, fluid: PeriodicJob[int], now_s: float, pause_s: float) -> ReplayedJob:
         """Return the job on other GPUs, after ``pause_s``. What is left is divided over them: weak scaling."""
         gpus = len(traffic.job.gpus)
         return ReplayedJob(
@@ -131,7 +132,7 @@ class ReplayedJob:
 
     def columns(self, rate: float) -> Floats:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
-        gpus, traffic = self.fluid.weight, self.traffic
+        gpus, traffic = self.fluid.gpus, self.traffic
         shares = float(len(self.group) > 1)
         held = gpus / self.sharers
         loads = [rate * seconds for seconds in traffic.by_class]
