@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,20 +15,7 @@ from testbed.scenario.fabrics import FABRICS, model_of
 from topologies.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[4]
-MODULE = '''
-from typing import Annotated
-
-from testbed.plugins import Count, Fabric, Rate
-from topologies.clos import clos
-
-
-def star(*, hosts: Annotated[int, Count("number of hosts")], rate: Annotated[float, Rate("a cable")] = 1e9) -> Fabric:
-    """Hosts on one switch."""
-    if hosts > 64:
-        raise ValueError(f"hosts must be at most 64, not {hosts}")
-    rates = {"port_rate": rate, "fabric_rate": rate}
-    return clos(hosts=hosts, gpus_per_host=1, nics_per_host=1, tors=1, aggregations=1, **rates)
-'''
+EXAMPLE = ROOT / "docs" / "examples" / "star" / "star.py"
 SCENARIO = """
 name: own
 fabric: {fabric}
@@ -50,7 +38,7 @@ def test_a_model_is_called_like_its_kind() -> None:
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """What pip leaves behind: the module, and its metadata with the entry point."""
-    (tmp_path / "star.py").write_text(MODULE, "utf-8")
+    shutil.copy(EXAMPLE, tmp_path)
     metadata = tmp_path / "star-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: star\nVersion: 1.0\n", "utf-8")
@@ -67,15 +55,24 @@ def validated(folder: Path, fabric: str) -> tuple[int, str]:
 
 
 def test_a_fabric_of_another_package_is_a_kind_like_any(installed: Path) -> None:
-    assert validated(installed, "{kind: star, hosts: 4, rate: 10Gbps}") == (0, "")
+    assert validated(installed, "{kind: star, hosts: 4, port_rate: 10Gbps}") == (0, "")
+
+
+def test_the_page_shows_the_file_which_is_short() -> None:
+    text = EXAMPLE.read_text("utf-8")
+    assert text in (ROOT / "docs" / "scenario.md").read_text("utf-8")
+    assert len(text.splitlines()) < 40
 
 
 @pytest.mark.parametrize(
     ("fabric", "line"),
     [
-        ("{kind: star, hosts: 4, rate: 10}", "fabric.rate is 10, expected a rate with its unit, such as 200Gbps"),
+        (
+            "{kind: star, hosts: 4, port_rate: 10}",
+            "fabric.port_rate is 10, expected a rate with its unit, such as 200Gbps",
+        ),
         ("{kind: star}", "missing key 'hosts' in fabric, expected number of hosts"),
-        ("{kind: star, hosts: 65}", "impossible fabric: hosts must be at most 64, not 65"),
+        ("{kind: star, hosts: 65537}", "impossible fabric: hosts must be at most 65536, not 65537"),
         ("{kind: ring}", "unknown kind of fabric 'ring', expected one of clos, clos3, double-sided, star"),
     ],
 )
