@@ -28,16 +28,21 @@ _JSON_NAMES: Mapping[type, str] = {
     type(None): "null",
 }
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+"""Nearly every value is one of these, so that is asked first."""
+
 
 def encode(value: object) -> Any:
     """Return ``value`` (dataclass, mapping, tuple or scalar) as what ``json`` can write."""
+    if type(value) in _SCALARS:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in _given_fields(type(value))}
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, tuple | list | frozenset | set):
         return [encode(item) for item in value]
-    if value is None or isinstance(value, str | int | float):
+    if isinstance(value, str | int | float):
         return value
     raise ValueError(f"a {type(value).__name__} has no JSON form")
 
