@@ -87,7 +87,11 @@ class WorkerPool:
     async def _read(self, host: str, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
-            event = decode_event(line)
+            try:
+                event = decode_event(line)
+            except ValueError as error:
+                await self._fail(f"what the worker of host {host} said is not understood: {error}")
+                continue
             if isinstance(event, Failed):
                 await self._fail(f"flow {event.flow} of job {event.job}: {event.why}")
             elif isinstance(event, Answer):

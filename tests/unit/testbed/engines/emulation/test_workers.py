@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,18 +24,20 @@ from workloads.iteration.protocol import (
 
 
 class Process:
-    """What a pool sees of a worker process that tells ``events`` and ends."""
+    """What a pool sees of a worker process that tells ``events``; bytes are fed as they are."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[Event | bytes]) -> None:
         self.stdout = asyncio.StreamReader()
         for event in events:
-            self.stdout.feed_data(encode_event(event))
+            self.stdout.feed_data(event if isinstance(event, bytes) else encode_event(event))
 
     async def wait(self) -> int:
         return 1
 
 
-def heard(told: dict[str, list[Event]], wait: Callable[[WorkerPool], Awaitable[None]]) -> list[tuple[str, Event]]:
+def heard(
+    told: Mapping[str, Sequence[Event | bytes]], wait: Callable[[WorkerPool], Awaitable[None]]
+) -> list[tuple[str, Event]]:
     """What the engine gets when the workers of the hosts tell ``told`` while it does ``wait``."""
     events: list[tuple[str, Event]] = []
 
@@ -82,3 +84,8 @@ def test_notices_are_passed_on_in_their_order() -> None:
 def test_a_flow_that_breaks_ends_every_wait_in_its_own_words() -> None:
     with pytest.raises(RunFailedError, match="flow f of job a: Connection refused"):
         heard({"h0": [Failed("a", "f", "Connection refused")]}, lambda pool: pool.expect(Connected, "a", ["h0"]))
+
+
+def test_an_event_that_nobody_knows_ends_the_run_by_its_name() -> None:
+    with pytest.raises(RunFailedError, match="host h0 said is not understood: unknown event 'dance', expected one of"):
+        heard({"h0": [b'{"event":"dance"}\n']}, lambda pool: pool.expect(Connected, "a", ["h0"]))
