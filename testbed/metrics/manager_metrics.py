@@ -2,44 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from testbed.metrics.manager_catalogue import OUTCOMES
+from testbed.metrics.metric import entry_of
 from testbed.results.job_outcome import JobOutcome
-from workloads.managers.ledger import CAUSES
 
-PERCENTILES: Final = (50, 95, 99)
+
+@dataclass(frozen=True)
+class Spread:
+    """Values over jobs; each number of them is 0 where there are none."""
+
+    values: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return float(np.mean(self.values)) if self.values else 0.0
+
+    def percentile(self, share: int) -> float:
+        """Their ``share``th percentile."""
+        return float(np.percentile(self.values, share)) if self.values else 0.0
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the jobs of one manager; times in seconds, of the jobs that ended."""
+
+    jobs: Sequence[JobOutcome]
+
+    @cached_property
+    def ended(self) -> list[JobOutcome]:
+        """Jobs that ended, however they did."""
+        return [job for job in self.jobs if job.end_s is not None]
+
+    @property
+    def unsuccessful(self) -> list[JobOutcome]:
+        """Jobs that ended otherwise than passed."""
+        return [job for job in self.ended if job.status != "passed"]
+
+    @cached_property
+    def jct_s(self) -> Spread:
+        """From submission to end."""
+        return Spread([job.jct_s or 0.0 for job in self.ended])
+
+    @cached_property
+    def queue_s(self) -> Spread:
+        """Time in which the job held no GPUs."""
+        return Spread([queued_s(job) for job in self.ended])
+
+    @cached_property
+    def slowdown(self) -> Spread:
+        """JCT over the time that the job takes alone."""
+        return Spread([(job.jct_s or 0.0) / job.alone_s for job in self.ended if job.alone_s > 0])
+
+    def wait_s(self, cause: str) -> Spread:
+        """Time without GPUs for a ``cause`` of :data:`workloads.managers.ledger.CAUSES`."""
+        return Spread([job.waits.get(cause, 0.0) for job in self.ended])
+
+    @property
+    def makespan_s(self) -> float:
+        """From the first submission to the last end."""
+        last = max((job.end_s or 0.0 for job in self.ended), default=0.0)
+        return last - min((job.submit_s for job in self.jobs), default=0.0) if self.ended else 0.0
+
+    @property
+    def preemptions(self) -> int:
+        """Times that jobs were stopped."""
+        return sum(job.preemptions for job in self.jobs)
+
+    @property
+    def preempted_share(self) -> float:
+        """Preemptions over jobs that started."""
+        started = sum(job.start_s is not None for job in self.jobs)
+        return self.preemptions / started if started else 0.0
+
+    @property
+    def unsuccessful_gpu_share(self) -> float:
+        """Share of the GPU time of all jobs that ended which the unsuccessful ones used."""
+        whole = sum(job.allocated_gpu_s for job in self.ended)
+        return sum(job.allocated_gpu_s for job in self.unsuccessful) / whole if whole > 0 else 0.0
 
 
 def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
-    """Return the metrics by name. Times in seconds, of the jobs that ended; 0 where there are none.
-
-    ``jct``: from submission to end. ``queue``: time in which the job held no GPUs, and by cause its mean
-    (``queue_share_s``: a quota or a line; ``queue_capacity_s``: too few GPUs free; ``queue_fragmentation_s``: enough
-    free, but not where they are wanted). ``makespan_s``: from the first submission to the last
-    end. ``preempted_share``: preemptions over jobs that started. ``unfairness``: 95th percentile of JCT over the time
-    that the job takes alone. ``unsuccessful``: jobs that ended otherwise than passed, and their share of the GPU time
-    of all that ended.
-    """
-    ended = [job for job in jobs if job.end_s is not None]
-    started = [job for job in jobs if job.start_s is not None]
-    last = max((job.end_s or 0.0 for job in ended), default=0.0)
-    preemptions = sum(job.preemptions for job in jobs)
-    return {
-        **_spread("jct", [job.jct_s or 0.0 for job in ended]),
-        **_spread("queue", [queued_s(job) for job in ended]),
-        **{f"queue_{cause}_s": _mean([job.waits.get(cause, 0.0) for job in ended]) for cause in CAUSES},
-        "makespan_s": last - min((job.submit_s for job in jobs), default=0.0) if ended else 0.0,
-        "preemptions": float(preemptions),
-        "moves": float(sum(job.moves for job in jobs)),
-        "preempted_share": preemptions / len(started) if started else 0.0,
-        "failed_attempts": float(sum(job.attempts - 1 for job in jobs)),
-        "unsuccessful": float(sum(job.status != "passed" for job in ended)),
-        "unsuccessful_gpu_share": _share([(job.allocated_gpu_s, job.status != "passed") for job in ended]),
-        "unfairness": _percentile([(job.jct_s or 0.0) / job.alone_s for job in ended if job.alone_s > 0], 95),
-    }
+    """Return the metrics of :data:`testbed.metrics.manager_catalogue.OUTCOMES` by name."""
+    metrics: dict[str, Any] = entry_of(OUTCOMES, Outcomes(jobs))
+    return metrics
 
 
 def queued_s(job: JobOutcome) -> float:
@@ -47,21 +100,3 @@ def queued_s(job: JobOutcome) -> float:
     if job.end_s is None:
         raise ValueError(f"job '{job.name}' has not ended")
     return max(0.0, job.end_s - job.submit_s - job.held_s)
-
-
-def _spread(name: str, values: Sequence[float]) -> Mapping[str, float]:
-    return {f"{name}_mean_s": _mean(values), **{f"{name}_p{q}_s": _percentile(values, q) for q in PERCENTILES}}
-
-
-def _share(parts: Sequence[tuple[float, bool]]) -> float:
-    """Of the sum of the first, what is with those that are true."""
-    whole = sum(value for value, _ in parts)
-    return sum(value for value, counts in parts if counts) / whole if whole > 0 else 0.0
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else 0.0
-
-
-def _percentile(values: Sequence[float], share: int) -> float:
-    return float(np.percentile(values, share)) if len(values) else 0.0

@@ -245,7 +245,7 @@ def _job_names(summary: Summary) -> list[str]:
 def _job_cells(run: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
     times = job["iteration_s"]
     disturbed = f" (+{job['disturbed']})" if job.get("disturbed") else ""
-    jct = "*" if job["jct_is"] == "measured" else ""
+    jct = "*" if job["jct_source"] == "measured" else ""
     return [
         marked_run(run),
         str(job["gpus"]),

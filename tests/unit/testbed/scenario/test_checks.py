@@ -15,7 +15,7 @@ from testbed.metrics.checks import CheckError, parse_check, unknown_names
 
 def run_of(scheduler: str, utilization: float, gpt_s: float, jct_s: float) -> dict[str, Any]:
     """A run as ``summary.json`` has it, with one job."""
-    job = {"name": "gpt", "iteration_s": {"mean": gpt_s}, "jct_s": jct_s, "level": None, "jct_is": "projected"}
+    job = {"name": "gpt", "iteration_s": {"mean": gpt_s}, "jct_s": jct_s, "level": None, "jct_source": "projected"}
     bert = {"name": "bert-0", "iteration_s": {"mean": 2 * gpt_s}, "jct_s": jct_s}
     fidelity = {"verdict": "ok", "min_idle_cpu": 0.4, "reasons": []}
     return {"scheduler": scheduler, "gpu_utilization": utilization, "jobs": [job, bert], "fidelity": fidelity}

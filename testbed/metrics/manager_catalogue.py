@@ -1,0 +1,118 @@
+"""Every metric of a cluster manager, once: key, unit, meaning, value and column. Replays have :data:`OUTCOMES` too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from testbed.metrics import formats
+from testbed.metrics.metric import Column, Metric
+
+if TYPE_CHECKING:
+    from testbed.metrics.managed_run import ManagedRun
+    from testbed.metrics.manager_metrics import Outcomes
+
+OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
+    Metric(
+        "jct_mean_s",
+        "s",
+        "mean time from submission to end, of jobs that ended, as all times here",
+        lambda jobs: jobs.jct_s.mean,
+        column=Column("mean s", formats.tenths),
+    ),
+    Metric(
+        "jct_p50_s", "s", "its median", lambda jobs: jobs.jct_s.percentile(50), column=Column("p50", formats.tenths)
+    ),
+    Metric(
+        "jct_p95_s",
+        "s",
+        "its 95th percentile",
+        lambda jobs: jobs.jct_s.percentile(95),
+        column=Column("p95", formats.tenths),
+    ),
+    Metric(
+        "jct_p99_s",
+        "s",
+        "its 99th percentile",
+        lambda jobs: jobs.jct_s.percentile(99),
+        column=Column("p99", formats.tenths),
+    ),
+    Metric(
+        "queue_mean_s",
+        "s",
+        "mean time without GPUs, before the start and while preempted",
+        lambda jobs: jobs.queue_s.mean,
+        column=Column("queue s", formats.tenths),
+    ),
+    Metric("queue_p50_s", "s", "its median", lambda jobs: jobs.queue_s.percentile(50)),
+    Metric("queue_p95_s", "s", "its 95th percentile", lambda jobs: jobs.queue_s.percentile(95)),
+    Metric("queue_p99_s", "s", "its 99th percentile", lambda jobs: jobs.queue_s.percentile(99)),
+    Metric("queue_share_s", "s", "its mean because of a quota or a queue", lambda jobs: jobs.wait_s("share").mean),
+    Metric(
+        "queue_capacity_s", "s", "its mean because too few GPUs are free", lambda jobs: jobs.wait_s("capacity").mean
+    ),
+    Metric(
+        "queue_fragmentation_s",
+        "s",
+        "its mean because enough GPUs are free, but not where they are wanted",
+        lambda jobs: jobs.wait_s("fragmentation").mean,
+    ),
+    Metric(
+        "makespan_s",
+        "s",
+        "from the first submission to the last end",
+        lambda jobs: jobs.makespan_s,
+        column=Column("all s", formats.tenths),
+    ),
+    Metric(
+        "preemptions",
+        "",
+        "times that jobs were stopped",
+        lambda jobs: float(jobs.preemptions),
+        column=Column("stops", formats.whole, place=1),
+    ),
+    Metric(
+        "moves",
+        "",
+        "times that jobs moved to other GPUs",
+        lambda jobs: float(sum(job.moves for job in jobs.jobs)),
+        column=Column("moves", formats.whole, place=1),
+    ),
+    Metric("preempted_share", "", "preemptions / jobs that started", lambda jobs: jobs.preempted_share),
+    Metric(
+        "failed_attempts", "", "attempts that failed", lambda jobs: float(sum(job.attempts - 1 for job in jobs.jobs))
+    ),
+    Metric("unsuccessful", "", "jobs that ended, but not `passed`", lambda jobs: float(len(jobs.unsuccessful))),
+    Metric("unsuccessful_gpu_share", "0 to 1", "their share of the GPU time", lambda jobs: jobs.unsuccessful_gpu_share),
+    Metric(
+        "unfairness",
+        "",
+        "95th percentile of JCT / time that the job takes alone",
+        lambda jobs: jobs.slowdown.percentile(95),
+    ),
+)
+
+MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
+    Metric(
+        "allocated",
+        "0 to 1",
+        "GPU time that jobs held / that of all GPUs",
+        lambda run: run.allocated,
+        column=Column("held %", formats.percent),
+    ),
+    Metric(
+        "hosts_per_job",
+        "",
+        "hosts of a stint, on average",
+        lambda run: run.hosts_per_job,
+        column=Column("hosts", formats.tenths, place=1),
+    ),
+    Metric("cross_tor_bytes", "bytes", "bytes that ToRs sent up", lambda run: run.cross_tor_bytes),
+    Metric(
+        "unfinished",
+        "",
+        "jobs that have not ended",
+        lambda run: run.unfinished,
+        column=Column("open", lambda names: str(len(names)), place=1),
+    ),
+    Metric("refused", "", "jobs that could never start, and why", lambda run: run.managed.refused),
+)
