@@ -33,10 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
-    from testbed.report import across_tables
-    from testbed.report.tables import show
+    from testbed.report.tables import comparison_tables, show
 
-    show(across_tables.tables(document))
+    show(comparison_tables(document))
     first = directories[0].path.resolve()
     out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"
     print(_draw(summaries, out))

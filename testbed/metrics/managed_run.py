@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from testbed.engines.common.managed_record import with_stints
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import (
     CAUSES,
@@ -69,7 +68,7 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
 
     A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so starting and migrating is idle time.
     """
-    levels = with_stints(experiment, managed).levels
+    levels = replace(experiment, jobs=managed.stints).levels
     stints = {job.name: job for job in managed.stints}
     started = [each for each in managed.outcomes if managed.stints_of[each.name]]
     jobs = [

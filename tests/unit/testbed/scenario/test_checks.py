@@ -57,6 +57,15 @@ def test_a_bare_name_must_hold_for_every_scheduler_and_shows_the_one_that_fails(
     assert result.detail == "ecmp: 1.7 <= 1.5 does not hold; crux: 1.4 <= 1.5 holds"
 
 
+def test_an_old_name_is_read_as_todays_and_the_result_says_so() -> None:
+    check = parse_check("crux.gpt.jct_is == 'projected'")
+    assert unknown_names(check, ["crux"], ["gpt"]) == []
+    result = check.evaluate(SUMMARY)
+    assert result.passed
+    assert result.detail == ("'projected' == 'projected' holds; 'crux.gpt.jct_is' is now called 'crux.gpt.jct_source'")
+    assert parse_check("crux.gpt.jct_source == 'projected'").evaluate(SUMMARY).detail.endswith("holds")
+
+
 def test_repeated_runs_of_a_scheduler_are_averaged() -> None:
     summary = {"runs": [run_of("crux", 0.7, 1.0, 1.0), run_of("crux", 0.8, 1.0, 1.0)]}
     assert parse_check("crux.gpu_utilization > 0").evaluate(summary).left == pytest.approx(0.75)
