@@ -138,7 +138,12 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "analytic iteration time alone: `ideal` on no shared link, `decided_paths` on its paths; null where unknown",
         lambda job: job.alone and {"ideal": job.alone.ideal_s, "decided_paths": job.alone.decided_s},
     ),
-    Metric("loss", "s, points", "what contention costs: `own_` flows' and `others_`' (below)", lambda job: job.loss),
+    Metric(
+        "loss",
+        "s, points",
+        "what contention costs: `own_s`, `others_s`, `own_points`, `others_points` (below)",
+        lambda job: job.loss,
+    ),
     Metric("preemptions", "", "times it was stopped", lambda job: job.placed.preemptions, managed=True),
     Metric("moves", "", "times it moved to other GPUs", lambda job: job.placed.moves, managed=True),
     Metric("status", "", "`passed`, `killed` or `unsuccessful`", lambda job: job.placed.status, managed=True),
@@ -174,11 +179,17 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         check=True,
     ),
     Metric("fidelity.reasons", "", "why it is not `ok`", lambda run: run.record.fidelity.reasons),
-    Metric("fidelity.min_idle_cpu", _SHARE, "least idle CPU", lambda run: run.record.fidelity.min_idle_cpu, check=True),
+    Metric(
+        "fidelity.min_idle_cpu",
+        _SHARE,
+        "idle share of the CPU in the busiest second",
+        lambda run: run.record.fidelity.min_idle_cpu,
+        check=True,
+    ),
     Metric(
         "fidelity.max_timer_lateness_s",
         "s",
-        "latest end of a compute pause",
+        "how late the latest compute pause ended",
         lambda run: run.record.fidelity.max_timer_lateness_s,
         check=True,
     ),
@@ -192,7 +203,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric(
         "fidelity.unintended_drops",
         "",
-        "packets dropped",
+        "packets dropped, in queues and elsewhere",
         lambda run: run.record.fidelity.unintended_drops,
         check=True,
     ),
@@ -206,28 +217,32 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric(
         "fidelity.lower_level_share",
         _SHARE,
-        "largest share that a lower level got of a link while a higher one waited",
+        "largest share of a link that lower levels got while a higher one waited",
         lambda run: run.record.fidelity.lower_level_share,
     ),
     Metric(
         "fidelity.machine_caused",
         "",
-        "whether the machine, not the run, is to blame",
+        "whether the machine, not the run's own load, caused the verdict",
         lambda run: run.record.fidelity.machine_caused,
     ),
     Metric(
         "fidelity.max_run_delay",
         _SHARE,
-        "largest share of a second that a process waited for a CPU",
+        "largest share of its time that a process waited for a CPU",
         lambda run: run.record.fidelity.max_run_delay,
     ),
     Metric(
-        "fidelity.retransmits", "", "TCP segments sent again", lambda run: run.record.fidelity.retransmits, check=True
+        "fidelity.retransmits",
+        "",
+        "TCP segments that were retransmitted",
+        lambda run: run.record.fidelity.retransmits,
+        check=True,
     ),
     Metric(
         "fidelity.stolen_cpu",
         _SHARE,
-        "CPU that other guests took",
+        "mean share of the CPU that other guests took",
         lambda run: run.record.fidelity.stolen_cpu,
         check=True,
     ),
@@ -256,7 +271,9 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         column=Column("start %", formats.percent, place=2, share_of="allocated_gpu_s"),
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda run: run.allocated_s),
-    Metric("loss", "points", "`own_points` and `others_points` of all jobs, by GPU time", lambda run: run.loss),
+    Metric(
+        "loss", "points", "`own_points` and `others_points` of all jobs, weighted by GPU time", lambda run: run.loss
+    ),
     Metric("manager", "", "metrics of the manager, below", lambda run: run.manager, managed=True),
 )
 
