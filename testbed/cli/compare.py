@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import EXIT_OK, RunFailedError
-from testbed.metrics.aggregate import side_by_side
+from testbed.metrics.comparison import side_by_side
 from testbed.results.run_directory import RunDirectory, open_all
 
 NAME = "compare"

@@ -177,7 +177,7 @@ def tables(summary: Summary) -> list[Table]:
 
 
 def comparison_tables(document: Mapping[str, Any]) -> list[Table]:
-    """Several runs side by side, from :func:`testbed.metrics.aggregate.side_by_side`.
+    """Several runs side by side, from :func:`testbed.metrics.comparison.side_by_side`.
 
     A row per run and scheduler, the JCT of every job, and the means over runs of one scenario.
     """
