@@ -1,7 +1,7 @@
 """Every metric of a run, its jobs and its comparison, once: key, unit, meaning, value, check, column. Pure.
 
 The order here is the order in ``summary.json``. A metric that is added here appears there, may be named in checks, is a
-column of the tables and of the report where it has one, and stands in docs/results.md after
+column of the tables and of the report where it has one, and is in docs/results.md after
 ``python -m testbed.metrics.documentation --write docs/results.md docs/checks.md``. Those of cluster managers are in
 :mod:`testbed.metrics.manager_catalogue`.
 """
@@ -25,7 +25,7 @@ IDLE_CAUSES: Final = {
     "straggler": "idle: a peer is late",
     "start": "idle: not begun, shifted, or a shared GPU computes for another job",
 }
-"""Why an allocated GPU does not compute -> in words."""
+"""Why an allocated GPU is idle -> its meaning."""
 
 
 def change(old: float | None, new: float | None) -> float | None:
@@ -210,7 +210,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric(
         "fidelity.findings",
         "",
-        "everything that was not as it should be: `kind`, `from_s` and `to_s` (seconds of the run), `what`, the "
+        "every anomaly: `kind`, `from_s` and `to_s` (seconds of the run), `what`, the "
         "`links` concerned; `discarded` if it only cost the iterations that it touched",
         lambda run: run.record.fidelity.findings,
     ),

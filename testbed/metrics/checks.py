@@ -1,7 +1,7 @@
 """Checks: statements about a run's ``summary.json`` that a scenario makes and a run must satisfy.
 
 A check compares two sums: ``crux.gpu_utilization - ecmp.gpu_utilization >= 5 points``. A name is
-``[scheduler.][job.]metric`` in the words of ``summary.json``; one that names no scheduler must
+``[scheduler.][job.]metric`` with the keys of ``summary.json``; one that names no scheduler must
 hold for every scheduler's run. Numbers may carry a unit: times (``1.75s``, ``200ms``), ``points``
 and ``%`` (both hundredths). A minus sign between names needs spaces, since names may hold hyphens.
 A metric's name of an older version is read as today's, and the result says so.
@@ -38,7 +38,7 @@ VERDICTS: Final = ("ok", "degraded", "invalid")
 JOB_METRICS: Final = check_names(JOB)
 RUN_METRICS: Final = check_names(RUN)
 OLD_NAMES: Final = {old: new for old, new in JOB_KEYS.items() if new in JOB_METRICS}
-"""Last word of a name that checks may still have -> today's."""
+"""Former metric that checks may still name -> its key of today."""
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z]+)?"
@@ -54,7 +54,7 @@ class CheckError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What came of a check: both sides as evaluated (None if they could not be), and one line of detail."""
+    """The result of a check: both sides as evaluated (None if they could not be), and one line of detail."""
 
     text: str
     passed: bool
@@ -76,7 +76,7 @@ class _Literal:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A dotted name in today's words; ``written`` is how the check has it."""
+    """A dotted name with today's key; ``written`` is the name in the check."""
 
     path: str
     written: str
@@ -132,7 +132,7 @@ class Check:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The dotted names in it, in order and in today's words."""
+        """The dotted names in it, in order and with today's keys."""
         return tuple(name.path for name in self._names())
 
     def evaluate(self, summary: Mapping[str, object]) -> CheckResult:

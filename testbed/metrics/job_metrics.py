@@ -140,7 +140,7 @@ def level_of(job: Job, decision: Decision, levels: int) -> int | None:
 
 
 def intensity_of(job: Job, decision: Decision) -> float | None:
-    """What the scheduler put on record as the job's intensity, FLOP/s; None if it did not."""
+    """The job's intensity as the scheduler noted it, FLOP/s; None if it did not."""
     for key in ("intensity", "intensities"):
         noted = decision.notes.get(key)
         value = noted.get(job.name) if isinstance(noted, Mapping) else None
@@ -150,7 +150,7 @@ def intensity_of(job: Job, decision: Decision) -> float | None:
 
 
 def profile_of(job: Job, decision: Decision) -> str | None:
-    """Whether the scheduler went by the ``declared`` or the ``measured`` profile of the job; None if by neither."""
+    """The profile of the job that the scheduler used, ``declared`` or ``measured``; None if neither."""
     noted = decision.notes.get("profile")
     value = noted.get(job.name) if isinstance(noted, Mapping) else None
     return value if isinstance(value, str) else None

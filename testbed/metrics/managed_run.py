@@ -1,4 +1,4 @@
-"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are one job again. Pure."""
+"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are merged into one. Pure."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ManagedRun:
 
 
 def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> dict[str, Any]:
-    """Return the entry of the run: that of any run, with what became of each job and what that says of the manager.
+    """Return the entry of the run: that of any run, with the outcome of each job and the metrics of the manager.
 
     A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so starting and migrating is idle time.
     """

@@ -102,7 +102,7 @@ MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
     Metric(
         "hosts_per_job",
         "",
-        "hosts of a stint, on average",
+        "mean number of hosts per stint",
         lambda run: run.hosts_per_job,
         column=Column("hosts", formats.tenths, place=1),
     ),

@@ -1,4 +1,4 @@
-"""What managed jobs say about their manager: completion times, queueing, makespan, preemptions, fairness. Pure."""
+"""Metrics of a cluster manager from the outcomes of its jobs: JCT, queueing, makespan, preemptions, fairness. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the jobs of one manager; times in seconds, of the jobs that ended."""
+    """The outcomes of the jobs of one manager; times in seconds, of the jobs that ended."""
 
     jobs: Sequence[JobOutcome]
 
@@ -43,7 +43,7 @@ class Outcomes:
 
     @property
     def unsuccessful(self) -> list[JobOutcome]:
-        """Jobs that ended otherwise than passed."""
+        """Jobs that ended, but did not pass."""
         return [job for job in self.ended if job.status != "passed"]
 
     @cached_property

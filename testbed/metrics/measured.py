@@ -1,4 +1,4 @@
-"""A run and its jobs with all that the metrics of the catalogue are computed from, and the run's entry. Pure."""
+"""What the metrics of the catalogue are computed from: a run and its jobs as measured. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MeasuredJob:
     """A job of a run: its ``metrics``, and the ``decision`` that was last about it.
 
     ``alone``: its analytic times; None under a manager, and where the switches chose its paths. ``outcome`` and
-    ``stints``: what became of it under a manager, and the jobs that its spans on fixed GPUs are in the files.
+    ``stints``: its outcome under a manager, and the names of its stints in the files.
     """
 
     metrics: JobMetrics
@@ -70,7 +70,7 @@ class MeasuredJob:
 
     @property
     def placed(self) -> JobOutcome:
-        """What became of it under its manager; ``ValueError`` without one."""
+        """Its outcome under its manager; ``ValueError`` without one."""
         if self.outcome is None:
             raise ValueError(f"no manager placed job '{self.name}'")
         return self.outcome

@@ -19,7 +19,7 @@ class Column:
     """A column of a table: its ``title``, and how the metric's value is shown.
 
     ``share_of``: key of the entry to divide the value by. ``mark``: what an entry appends to its cell. Columns with a
-    smaller ``place`` stand further left; those of one place stand in the order of the catalogue.
+    smaller ``place`` are further left; those of the same place are in the order of the catalogue.
     """
 
     title: str

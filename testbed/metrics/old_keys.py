@@ -1,4 +1,4 @@
-"""Keys of ``summary.json`` as older versions wrote them, in today's words. Pure."""
+"""Keys of ``summary.json`` as older versions wrote them -> keys of today. Pure."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, Any]:
     """The document ``summary.json``, schema version 1; the first record is the baseline.
 
-    A function of what a run directory holds, so that it can be computed again from the files.
+    A function of what a run directory holds, so that it can be recomputed from the files.
     """
     runs = [_entry(record, experiment) for record in records]
     document: dict[str, Any] = {

@@ -23,7 +23,7 @@ WORDS: Final = {"compute": "compute", "straggler": "waiting for a peer", "expose
 
 
 def draw_gpus(record: RunRecord, jobs: Sequence[Job]) -> Figure:
-    """The figure; rows are ordered by job, then by GPU."""
+    """Return the figure: rows ordered by job, then by GPU."""
     gpus = [(job, gpu) for job in jobs for gpu in sorted(job.gpus, key=natural)]
     place = {(job.name, gpu): row for row, (job, gpu) in enumerate(gpus)}
     start, end = shown(record)
@@ -43,7 +43,7 @@ def draw_gpus(record: RunRecord, jobs: Sequence[Job]) -> Figure:
 
 
 def draw_occupancy(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> Figure:
-    """From the first to the last iteration of each stint."""
+    """Return the figure: a bar from the first to the last iteration of each stint."""
     import matplotlib
 
     gpus = experiment.fabric.gpus
@@ -63,12 +63,12 @@ def draw_occupancy(record: RunRecord, managed: ManagedRecord, experiment: Experi
     axes.set_ylim(len(gpus) - 0.5, -0.5)
     axes.set_xlabel("s")
     name = marked(record.scheduler, record.fidelity.verdict)
-    axes.set_title(f"{name}: who has which GPU", fontsize=10, loc="left")
+    axes.set_title(f"{name}: which job holds which GPU", fontsize=10, loc="left")
     return plot
 
 
 def shown(record: RunRecord) -> tuple[float, float]:
-    """The stretch of time that is drawn: some iterations of the slowest job, from where measuring began."""
+    """The time span that is drawn: some iterations of the slowest job, from the start of the measured window."""
     start = max((window.start_s for window in record.windows.values()), default=0.0)
     end = max((window.end_s for window in record.windows.values()), default=record.duration_s)
     longest = max((row.end_s - row.start_s for row in record.iterations if not row.disturbed), default=1.0)

@@ -76,11 +76,11 @@ def marked_run(run: Mapping[str, Any]) -> str:
 
 
 def finding_table(summary: Summary) -> Table | None:
-    """A row for everything that was not as it should be in a run, with its seconds; None if there was nothing."""
+    """A row per finding of a verdict, with its time in seconds; None if there are none."""
     rows = [(run, finding) for run in summary["runs"] for finding in run["fidelity"].get("findings", ())]
     if not rows:
         return None
-    table = new_table("not as it should be", left=("scheduler", "kind"), right=("from s", "to s"), last="what")
+    table = new_table("findings", left=("scheduler", "kind"), right=("from s", "to s"), last="what")
     for run, finding in rows:
         note = " (iterations left out)" if finding["discarded"] else ""
         table.add_row(
@@ -143,7 +143,7 @@ def split_table(summary: Summary) -> Table | None:
     if not runs:
         return None
     right = [f"{marked_run(run)}: {part}" for run in runs for part in ("own", "others")]
-    table = new_table("points of GPU utilisation lost to flows that meet", left=("job",), right=right)
+    table = new_table("points of GPU utilisation lost to contention", left=("job",), right=right)
     for name in _job_names(summary):
         table.add_row(name, *(cell for run in runs for cell in _loss_cells(_loss(run, name))))
     table.add_section()
@@ -157,7 +157,7 @@ def manager_table(summary: Summary) -> Table | None:
     if not runs:
         return None
     shown = columns([*OUTCOMES, *MANAGER])
-    title = "JCT, time without GPUs (queue), time until all have ended, GPUs held, preemptions, moves, hosts of a job"
+    title = "JCT, time without GPUs (queue), makespan (all), GPUs held, preemptions (stops), moves, hosts per job"
     table = new_table(title, left=("scheduler",), right=_titles(shown))
     for run in runs:
         table.add_row(marked_run(run), *_cells(run["manager"], shown))
