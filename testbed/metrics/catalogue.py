@@ -3,20 +3,18 @@
 The order here is the order in ``summary.json``. A metric that is added here appears there, may be named in checks, is a
 column of the tables and of the report where it has one, and is in docs/results.md after
 ``python -m testbed.metrics.documentation --write docs/results.md docs/checks.md``. Those of cluster managers are in
-:mod:`testbed.metrics.manager_catalogue`.
+:mod:`testbed.metrics.manager_metrics`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from testbed.metrics import formats
+from testbed.metrics.measured import MeasuredJob, MeasuredRun
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
 from topologies.units import format_work
-
-if TYPE_CHECKING:
-    from testbed.metrics.measured import MeasuredJob, MeasuredRun
 
 _FLOPS: Final = "FLOP/s"
 _SHARE: Final = "0 to 1"

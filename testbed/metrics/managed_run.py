@@ -1,10 +1,9 @@
-"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are merged into one. Pure."""
+"""A run whose jobs a manager placed: the stints of a job are merged into one. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,7 @@ from testbed.metrics.job_metrics import (
     job_metrics,
     shared_gpu_s,
 )
-from testbed.metrics.manager_catalogue import MANAGER
-from testbed.metrics.manager_metrics import outcome_metrics
-from testbed.metrics.measured import MeasuredJob, measured_run
-from testbed.metrics.metric import entry_of
+from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run
 from testbed.results.job_outcome import JobOutcome
 from testbed.results.record import ManagedRecord, RunRecord
 from workloads.job import Job
@@ -29,12 +25,16 @@ from workloads.job import Job
 
 @dataclass(frozen=True, slots=True)
 class ManagedRun:
-    """A managed run, for metrics of its manager; ``shared_s`` of the jobs' GPU time is counted twice."""
+    """A run whose jobs a manager placed."""
 
     record: RunRecord
     managed: ManagedRecord
     experiment: Experiment
-    shared_s: float
+
+    @property
+    def shared_s(self) -> float:
+        """GPU time (s) that the sum over the stints counts more than once."""
+        return shared_gpu_s(self.managed.stints, self.record.windows)
 
     @property
     def allocated(self) -> float:
@@ -62,25 +62,22 @@ class ManagedRun:
         """Jobs that have not ended."""
         return [each.name for each in self.managed.outcomes if each.end_s is None]
 
+    @property
+    def measured(self) -> MeasuredRun:
+        """The run with its jobs, without metrics of the manager.
 
-def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> dict[str, Any]:
-    """Return the entry of the run: that of any run, with the outcome of each job and the metrics of the manager.
-
-    A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so starting and migrating is idle time.
-    """
-    levels = replace(experiment, jobs=managed.stints).levels
-    stints = {job.name: job for job in managed.stints}
-    started = [each for each in managed.outcomes if managed.stints_of[each.name]]
-    jobs = [
-        _measured(record, each, [stints[name] for name in managed.stints_of[each.name]], levels) for each in started
-    ]
-    run = ManagedRun(record, managed, experiment, shared_gpu_s(managed.stints, record.windows))
-    measured = replace(
-        measured_run(record, jobs, run.shared_s),
-        manager={**outcome_metrics(managed.outcomes), **entry_of(MANAGER, run)},
-    )
-    held_s = sum(each.allocated_gpu_s for each in managed.outcomes if each not in started)
-    return measured.with_idle_holders(held_s).entry()
+        A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so starting and migrating is idle
+        time, and so are GPUs of jobs that wait for more and have not begun.
+        """
+        levels = replace(self.experiment, jobs=self.managed.stints).levels
+        stints = {job.name: job for job in self.managed.stints}
+        started = [each for each in self.managed.outcomes if self.managed.stints_of[each.name]]
+        jobs = [
+            _measured(self.record, each, [stints[name] for name in self.managed.stints_of[each.name]], levels)
+            for each in started
+        ]
+        held_s = sum(each.allocated_gpu_s for each in self.managed.outcomes if each not in started)
+        return measured_run(self.record, jobs, self.shared_s).with_idle_holders(held_s)
 
 
 def _measured(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], levels: int) -> MeasuredJob:

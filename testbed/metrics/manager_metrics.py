@@ -1,102 +1,124 @@
-"""Metrics of a cluster manager from the outcomes of its jobs: JCT, queueing, makespan, preemptions, fairness. Pure."""
+"""Every metric of a cluster manager, once: key, unit, meaning, value and column. Replays have :data:`OUTCOMES` too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
-
-from testbed.metrics.manager_catalogue import OUTCOMES
-from testbed.metrics.metric import entry_of
+from testbed.metrics import formats
+from testbed.metrics.managed_run import ManagedRun
+from testbed.metrics.metric import Column, Metric, entry_of
+from testbed.metrics.outcomes import Outcomes
 from testbed.results.job_outcome import JobOutcome
 
+OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
+    Metric(
+        "jct_mean_s",
+        "s",
+        "mean time from submission to end, of jobs that ended, as all times here",
+        lambda jobs: jobs.jct_s.mean,
+        column=Column("mean s", formats.tenths),
+    ),
+    Metric(
+        "jct_p50_s", "s", "its median", lambda jobs: jobs.jct_s.percentile(50), column=Column("p50", formats.tenths)
+    ),
+    Metric(
+        "jct_p95_s",
+        "s",
+        "its 95th percentile",
+        lambda jobs: jobs.jct_s.percentile(95),
+        column=Column("p95", formats.tenths),
+    ),
+    Metric(
+        "jct_p99_s",
+        "s",
+        "its 99th percentile",
+        lambda jobs: jobs.jct_s.percentile(99),
+        column=Column("p99", formats.tenths),
+    ),
+    Metric(
+        "queue_mean_s",
+        "s",
+        "mean time without GPUs, before the start and while preempted",
+        lambda jobs: jobs.queue_s.mean,
+        column=Column("queue s", formats.tenths),
+    ),
+    Metric("queue_p50_s", "s", "its median", lambda jobs: jobs.queue_s.percentile(50)),
+    Metric("queue_p95_s", "s", "its 95th percentile", lambda jobs: jobs.queue_s.percentile(95)),
+    Metric("queue_p99_s", "s", "its 99th percentile", lambda jobs: jobs.queue_s.percentile(99)),
+    Metric("queue_share_s", "s", "its mean because of a quota or a queue", lambda jobs: jobs.wait_s("share").mean),
+    Metric(
+        "queue_capacity_s", "s", "its mean because too few GPUs are free", lambda jobs: jobs.wait_s("capacity").mean
+    ),
+    Metric(
+        "queue_fragmentation_s",
+        "s",
+        "its mean because enough GPUs are free, but not where they are wanted",
+        lambda jobs: jobs.wait_s("fragmentation").mean,
+    ),
+    Metric(
+        "makespan_s",
+        "s",
+        "from the first submission to the last end",
+        lambda jobs: jobs.makespan_s,
+        column=Column("all s", formats.tenths),
+    ),
+    Metric(
+        "preemptions",
+        "",
+        "times that jobs were stopped",
+        lambda jobs: float(jobs.preemptions),
+        column=Column("stops", formats.whole, place=1),
+    ),
+    Metric(
+        "moves",
+        "",
+        "times that jobs moved to other GPUs",
+        lambda jobs: float(sum(job.moves for job in jobs.jobs)),
+        column=Column("moves", formats.whole, place=1),
+    ),
+    Metric("preempted_share", "", "preemptions / jobs that started", lambda jobs: jobs.preempted_share),
+    Metric(
+        "failed_attempts", "", "attempts that failed", lambda jobs: float(sum(job.attempts - 1 for job in jobs.jobs))
+    ),
+    Metric("unsuccessful", "", "jobs that ended, but not `passed`", lambda jobs: float(len(jobs.unsuccessful))),
+    Metric("unsuccessful_gpu_share", "0 to 1", "their share of the GPU time", lambda jobs: jobs.unsuccessful_gpu_share),
+    Metric(
+        "unfairness",
+        "",
+        "95th percentile of JCT / time that the job takes alone",
+        lambda jobs: jobs.slowdown.percentile(95),
+    ),
+)
 
-@dataclass(frozen=True)
-class Spread:
-    """Values over jobs; each number of them is 0 where there are none."""
-
-    values: Sequence[float]
-
-    @property
-    def mean(self) -> float:
-        """Their mean."""
-        return float(np.mean(self.values)) if self.values else 0.0
-
-    def percentile(self, share: int) -> float:
-        """Their ``share``th percentile."""
-        return float(np.percentile(self.values, share)) if self.values else 0.0
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """The outcomes of the jobs of one manager; times in seconds, of the jobs that ended."""
-
-    jobs: Sequence[JobOutcome]
-
-    @cached_property
-    def ended(self) -> list[JobOutcome]:
-        """Jobs that ended, however they did."""
-        return [job for job in self.jobs if job.end_s is not None]
-
-    @property
-    def unsuccessful(self) -> list[JobOutcome]:
-        """Jobs that ended, but did not pass."""
-        return [job for job in self.ended if job.status != "passed"]
-
-    @cached_property
-    def jct_s(self) -> Spread:
-        """From submission to end."""
-        return Spread([job.jct_s or 0.0 for job in self.ended])
-
-    @cached_property
-    def queue_s(self) -> Spread:
-        """Time in which the job held no GPUs."""
-        return Spread([queued_s(job) for job in self.ended])
-
-    @cached_property
-    def slowdown(self) -> Spread:
-        """JCT over the time that the job takes alone."""
-        return Spread([(job.jct_s or 0.0) / job.alone_s for job in self.ended if job.alone_s > 0])
-
-    def wait_s(self, cause: str) -> Spread:
-        """Time without GPUs for a ``cause`` of :data:`workloads.managers.ledger.CAUSES`."""
-        return Spread([job.waits.get(cause, 0.0) for job in self.ended])
-
-    @property
-    def makespan_s(self) -> float:
-        """From the first submission to the last end."""
-        last = max((job.end_s or 0.0 for job in self.ended), default=0.0)
-        return last - min((job.submit_s for job in self.jobs), default=0.0) if self.ended else 0.0
-
-    @property
-    def preemptions(self) -> int:
-        """Times that jobs were stopped."""
-        return sum(job.preemptions for job in self.jobs)
-
-    @property
-    def preempted_share(self) -> float:
-        """Preemptions over jobs that started."""
-        started = sum(job.start_s is not None for job in self.jobs)
-        return self.preemptions / started if started else 0.0
-
-    @property
-    def unsuccessful_gpu_share(self) -> float:
-        """Share of the GPU time of all jobs that ended which the unsuccessful ones used."""
-        whole = sum(job.allocated_gpu_s for job in self.ended)
-        return sum(job.allocated_gpu_s for job in self.unsuccessful) / whole if whole > 0 else 0.0
+MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
+    Metric(
+        "allocated",
+        "0 to 1",
+        "GPU time that jobs held / that of all GPUs",
+        lambda run: run.allocated,
+        column=Column("held %", formats.percent),
+    ),
+    Metric(
+        "hosts_per_job",
+        "",
+        "mean number of hosts per stint",
+        lambda run: run.hosts_per_job,
+        column=Column("hosts", formats.tenths, place=1),
+    ),
+    Metric("cross_tor_bytes", "bytes", "bytes that ToRs sent up", lambda run: run.cross_tor_bytes),
+    Metric(
+        "unfinished",
+        "",
+        "jobs that have not ended",
+        lambda run: run.unfinished,
+        column=Column("open", lambda names: str(len(names)), place=1),
+    ),
+    Metric("refused", "", "jobs that could never start, and why", lambda run: run.managed.refused),
+)
 
 
 def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
-    """Return the metrics of :data:`testbed.metrics.manager_catalogue.OUTCOMES` by name."""
+    """Return the metrics of :data:`OUTCOMES` by name."""
     metrics: dict[str, Any] = entry_of(OUTCOMES, Outcomes(jobs))
     return metrics
-
-
-def queued_s(job: JobOutcome) -> float:
-    """Seconds of waiting of a job that has ended: before it started, and while it was preempted."""
-    if job.end_s is None:
-        raise ValueError(f"job '{job.name}' has not ended")
-    return max(0.0, job.end_s - job.submit_s - job.held_s)

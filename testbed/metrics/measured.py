@@ -8,21 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from controller.decision import Decision
-from testbed.experiment.experiment import Experiment
-from testbed.metrics.catalogue import RUN
 from testbed.metrics.job_metrics import (
     CAUSES,
     JobMetrics,
-    decision_for,
     intensity_of,
-    job_metrics,
     level_of,
     profile_of,
-    shared_gpu_s,
 )
-from testbed.metrics.losses import Alone, Loss, alone_of, loss_of, total_loss
-from testbed.metrics.manager_metrics import queued_s
-from testbed.metrics.metric import entry_of
+from testbed.metrics.losses import Alone, Loss, loss_of, total_loss
+from testbed.metrics.outcomes import queued_s
 from testbed.results.job_outcome import JobOutcome
 from testbed.results.record import RunRecord
 
@@ -117,10 +111,6 @@ class MeasuredRun:
             idle_s={**self.idle_s, "start": self.idle_s["start"] + held_s},
         )
 
-    def entry(self) -> dict[str, Any]:
-        """The entry of ``runs`` in ``summary.json``."""
-        return entry_of(RUN, self, managed=self.managed)
-
 
 def measured_run(record: RunRecord, jobs: Iterable[MeasuredJob], shared_s: float = 0.0) -> MeasuredRun:
     """Sum up a run; ``shared_s`` of the jobs' GPU time is in it twice."""
@@ -135,17 +125,3 @@ def measured_run(record: RunRecord, jobs: Iterable[MeasuredJob], shared_s: float
         allocated_s=allocated,
         idle_s={cause: sum(each.idle_s[cause] for each in metrics) for cause in CAUSES},
     )
-
-
-def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
-    """The entry of a run whose jobs stay on the GPUs that the scenario says."""
-    jobs = [
-        MeasuredJob(
-            job_metrics(record, job),
-            decision_for(record, job),
-            experiment.levels,
-            alone_of(job, record, experiment),
-        )
-        for job in experiment.jobs
-    ]
-    return measured_run(record, jobs, shared_gpu_s(experiment.jobs, record.windows)).entry()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from testbed.experiment.experiment import Experiment
+from testbed.metrics.catalogue import RUN
 from testbed.metrics.comparison import comparison
-from testbed.metrics.managed_run import managed_entry
-from testbed.metrics.measured import run_entry
-from testbed.results.record import RunRecord
+from testbed.metrics.job_metrics import decision_for, job_metrics, shared_gpu_s
+from testbed.metrics.losses import alone_of
+from testbed.metrics.managed_run import ManagedRun
+from testbed.metrics.manager_metrics import MANAGER, outcome_metrics
+from testbed.metrics.measured import MeasuredJob, measured_run
+from testbed.metrics.metric import entry_of
+from testbed.results.record import ManagedRecord, RunRecord
 
 SCHEMA_VERSION = 1
 
@@ -30,6 +36,27 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
         "comparison": comparison(runs),
     }
     return document
+
+
+def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
+    """The entry of a run whose jobs stay on the GPUs that the scenario says."""
+    jobs = [
+        MeasuredJob(
+            job_metrics(record, job),
+            decision_for(record, job),
+            experiment.levels,
+            alone_of(job, record, experiment),
+        )
+        for job in experiment.jobs
+    ]
+    return entry_of(RUN, measured_run(record, jobs, shared_gpu_s(experiment.jobs, record.windows)))
+
+
+def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> dict[str, Any]:
+    """The entry of a run whose jobs a manager placed."""
+    run = ManagedRun(record, managed, experiment)
+    manager = {**outcome_metrics(managed.outcomes), **entry_of(MANAGER, run)}
+    return entry_of(RUN, replace(run.measured, manager=manager), managed=True)
 
 
 def _entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from testbed.metrics.formats import MISSING as MISSING
 from testbed.metrics.formats import change, points
 from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
-from testbed.metrics.manager_catalogue import MANAGER, OUTCOMES
+from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
 
 Summary = Mapping[str, Any]

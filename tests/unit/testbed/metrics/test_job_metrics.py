@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.decision import Decision
 from testbed.metrics.job_metrics import decision_for, intensity_of, job_metrics, level_of, profile_of
-from testbed.metrics.measured import run_entry
+from testbed.metrics.summary import run_entry
 from testbed.results.record import DecisionRow, IterationRow, RunRecord, Window
 from workloads.job import Job
 
