@@ -143,7 +143,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         lambda job: job.loss,
     ),
     Metric("preemptions", "", "times it was stopped", lambda job: job.placed.preemptions, managed=True),
-    Metric("moves", "", "times it moved to other GPUs", lambda job: job.placed.moves, managed=True),
+    Metric("migrations", "", "times it moved to other GPUs", lambda job: job.placed.migrations, managed=True),
     Metric("status", "", "`passed`, `killed` or `unsuccessful`", lambda job: job.placed.status, managed=True),
     Metric("attempts", "", "attempts, failed ones included", lambda job: job.placed.attempts, managed=True),
     Metric("queue_s", "s", "time without GPUs; null if it has not ended", lambda job: job.queue_s, managed=True),

@@ -18,9 +18,9 @@ from testbed.metrics.job_metrics import (
     shared_gpu_s,
 )
 from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run
-from testbed.results.job_outcome import JobOutcome
 from testbed.results.record import ManagedRecord, RunRecord
 from workloads.job import Job
+from workloads.managers.account import JobOutcome
 
 
 @dataclass(frozen=True, slots=True)

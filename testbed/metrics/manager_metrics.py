@@ -9,7 +9,7 @@ from testbed.metrics import formats
 from testbed.metrics.managed_run import ManagedRun
 from testbed.metrics.metric import Column, Metric, entry_of
 from testbed.metrics.outcomes import Outcomes
-from testbed.results.job_outcome import JobOutcome
+from workloads.managers.account import JobOutcome
 
 OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
     Metric(
@@ -71,11 +71,11 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
         column=Column("stops", formats.whole, place=1),
     ),
     Metric(
-        "moves",
+        "migrations",
         "",
         "times that jobs moved to other GPUs",
-        lambda jobs: float(sum(job.moves for job in jobs.jobs)),
-        column=Column("moves", formats.whole, place=1),
+        lambda jobs: float(sum(job.migrations for job in jobs.jobs)),
+        column=Column("migrations", formats.whole, place=1),
     ),
     Metric("preempted_share", "", "preemptions / jobs that started", lambda jobs: jobs.preempted_share),
     Metric(

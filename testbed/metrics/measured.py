@@ -17,8 +17,8 @@ from testbed.metrics.job_metrics import (
 )
 from testbed.metrics.losses import Alone, Loss, loss_of, total_loss
 from testbed.metrics.outcomes import queued_s
-from testbed.results.job_outcome import JobOutcome
 from testbed.results.record import RunRecord
+from workloads.managers.account import JobOutcome
 
 
 @dataclass(frozen=True, slots=True)

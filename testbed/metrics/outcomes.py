@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from testbed.results.job_outcome import JobOutcome
+from workloads.managers.account import JobOutcome
 
 
 @dataclass(frozen=True)

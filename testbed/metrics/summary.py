@@ -16,12 +16,11 @@ from testbed.metrics.manager_metrics import MANAGER, outcome_metrics
 from testbed.metrics.measured import MeasuredJob, measured_run
 from testbed.metrics.metric import entry_of
 from testbed.results.record import ManagedRecord, RunRecord
-
-SCHEMA_VERSION = 1
+from testbed.results.schema import SCHEMA_VERSION
 
 
 def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, Any]:
-    """The document ``summary.json``, schema version 1; the first record is the baseline.
+    """The document ``summary.json``; the first record is the baseline.
 
     A function of what a run directory holds, so that it can be recomputed from the files.
     """
