@@ -19,7 +19,7 @@ from topologies.units import format_work
 _FLOPS: Final = "FLOP/s"
 _SHARE: Final = "0 to 1"
 IDLE_CAUSES: Final = {
-    "exposed": "idle: communication that compute does not hide",
+    "exposed": "idle: communication not hidden by compute",
     "straggler": "idle: a peer is late",
     "start": "idle: not begun, shifted, or a shared GPU computes for another job",
 }
@@ -51,12 +51,16 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         column=Column("level"),
     ),
     Metric(
-        "intensity", _FLOPS, "what the scheduler noted; null where it uses none", lambda job: job.intensity, check=True
+        "intensity",
+        _FLOPS,
+        "as recorded by the scheduler; null where it uses none",
+        lambda job: job.intensity,
+        check=True,
     ),
     Metric(
         "iterations",
         "",
-        "whole iterations in the window, disturbed ones left out",
+        "whole iterations in the window, disturbed ones excluded",
         lambda job: job.metrics.iterations,
         check=True,
         column=Column("iter", mark=lambda job: f" (+{job['disturbed']})" if job.get("disturbed") else ""),
@@ -120,7 +124,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric(
         "disturbed",
         "",
-        "iterations left out, on all GPUs of the job and with their time, because something outside the run took the "
+        "iterations excluded, on all GPUs of the job and with their time, because something outside the run took the "
         "CPU, or with `--discard-disturbed` because of any fault limited in time",
         lambda job: job.metrics.disturbed,
     ),
@@ -208,7 +212,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric(
         "fidelity.findings",
         "",
-        "every anomaly: `kind`, `from_s` and `to_s` (seconds of the run), `what`, the "
+        "every violation: `kind`, `from_s` and `to_s` (seconds of the run), `what`, the "
         "`links` concerned; `discarded` if it only cost the iterations that it touched",
         lambda run: run.record.fidelity.findings,
     ),
