@@ -32,8 +32,8 @@ from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_ru
 from testbed.machine import manifest
 from testbed.machine.budget import Budget
 from testbed.machine.budget_cache import current_budget
-from testbed.metrics.aggregate import side_by_side as runs_side_by_side
 from testbed.metrics.checks import CheckResult, parse_check
+from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
 from testbed.progress import Progress
 from testbed.report import html

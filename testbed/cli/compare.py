@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import EXIT_OK, RunFailedError
-from testbed.metrics.aggregate import side_by_side
+from testbed.metrics.comparison import side_by_side
 from testbed.results.finished_run import summaries_of
 
 NAME = "compare"
@@ -31,10 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
-    from testbed.report import across_tables
-    from testbed.report.tables import show
+    from testbed.report.tables import comparison_tables, show
 
-    show(across_tables.tables(document))
+    show(comparison_tables(document))
     first = arguments.directory[0].resolve()
     out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"
     print(_draw(summaries, out))

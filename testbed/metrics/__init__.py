@@ -1,1 +1,1 @@
-"""What runs are judged by: metrics of jobs and managers, the summary, and checks on it."""
+"""Metrics of runs, jobs and cluster managers; the summary that holds them, and checks on it."""

@@ -1,9 +1,10 @@
 """Checks: statements about a run's ``summary.json`` that a scenario makes and a run must satisfy.
 
 A check compares two sums: ``crux.gpu_utilization - ecmp.gpu_utilization >= 5 points``. A name is
-``[scheduler.][job.]metric`` in the words of ``summary.json``; one that names no scheduler must
+``[scheduler.][job.]metric`` with the keys of ``summary.json``; one that names no scheduler must
 hold for every scheduler's run. Numbers may carry a unit: times (``1.75s``, ``200ms``), ``points``
 and ``%`` (both hundredths). A minus sign between names needs spaces, since names may hold hyphens.
+A metric's name of an older version is read as today's, and the result says so.
 The grammar is parsed here and never handed to ``eval``.
 """
 
@@ -16,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from testbed.metrics.catalogue import JOB, RUN, check_names
+from testbed.metrics.old_keys import JOB_KEYS
 from topologies.units import TIME_UNITS
 
 Value = float | str
@@ -32,38 +35,10 @@ UNITS: Final[Mapping[str, float]] = {**TIME_UNITS, "point": 0.01, "points": 0.01
 MAX_TOKENS: Final = 200
 VERDICTS: Final = ("ok", "degraded", "invalid")
 
-_IDLE: Final = ("gpu_idle_s.exposed", "gpu_idle_s.straggler", "gpu_idle_s.start")
-JOB_METRICS: Final = (
-    "gpus",
-    "level",
-    "intensity",
-    "iterations",
-    "iteration_s.mean",
-    "iteration_s.p50",
-    "iteration_s.p99",
-    "gpu_utilization",
-    *_IDLE,
-    "jct_s",
-    "jct_is",
-)
-RUN_METRICS: Final = (
-    "gpu_utilization",
-    "work_flop",
-    "duration_s",
-    *_IDLE,
-    *(
-        f"fidelity.{name}"
-        for name in (
-            "verdict",
-            "min_idle_cpu",
-            "max_timer_lateness_s",
-            "link_rate_error",
-            "unintended_drops",
-            "retransmits",
-            "stolen_cpu",
-        )
-    ),
-)
+JOB_METRICS: Final = check_names(JOB)
+RUN_METRICS: Final = check_names(RUN)
+OLD_NAMES: Final = {old: new for old, new in JOB_KEYS.items() if new in JOB_METRICS}
+"""Former metric that checks may still name -> its key of today."""
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z]+)?"
@@ -79,7 +54,7 @@ class CheckError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What came of a check: both sides as evaluated (None if they could not be), and one line of detail."""
+    """The result of a check: both sides as evaluated (None if they could not be), and one line of detail."""
 
     text: str
     passed: bool
@@ -92,7 +67,7 @@ class CheckResult:
 class _Literal:
     value: Value
 
-    def names(self) -> Iterator[str]:
+    def names(self) -> Iterator[_Name]:
         yield from ()
 
     def evaluate(self, look_up: Callable[[str], Value]) -> Value:
@@ -101,10 +76,18 @@ class _Literal:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    path: str
+    """A dotted name with today's key; ``written`` is the name in the check."""
 
-    def names(self) -> Iterator[str]:
-        yield self.path
+    path: str
+    written: str
+
+    @classmethod
+    def read(cls, written: str) -> _Name:
+        owner, dot, metric = written.rpartition(".")
+        return cls(f"{owner}{dot}{OLD_NAMES.get(metric, metric)}" if owner else written, written)
+
+    def names(self) -> Iterator[_Name]:
+        yield self
 
     def evaluate(self, look_up: Callable[[str], Value]) -> Value:
         return look_up(self.path)
@@ -116,7 +99,7 @@ class _Operation:
     left: _Expression
     right: _Expression
 
-    def names(self) -> Iterator[str]:
+    def names(self) -> Iterator[_Name]:
         yield from self.left.names()
         yield from self.right.names()
 
@@ -149,8 +132,8 @@ class Check:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The dotted names in it, in order."""
-        return (*self.left.names(), *self.right.names())
+        """The dotted names in it, in order and with today's keys."""
+        return tuple(name.path for name in self._names())
 
     def evaluate(self, summary: Mapping[str, object]) -> CheckResult:
         """Evaluate on a ``summary.json`` document; a name it does not hold makes the check fail, not raise."""
@@ -160,8 +143,15 @@ class Check:
         if not results:
             return CheckResult(self.text, False, None, None, "the summary holds no runs")
         shown = next((result for result in results if not result.passed), results[0])
-        detail = "; ".join(result.detail for result in results)
+        detail = "; ".join([*(result.detail for result in results), *self._renamed()])
         return CheckResult(self.text, shown.passed, shown.left, shown.right, detail)
+
+    def _names(self) -> tuple[_Name, ...]:
+        return (*self.left.names(), *self.right.names())
+
+    def _renamed(self) -> list[str]:
+        old = {name.written: name.path for name in self._names() if name.path != name.written}
+        return [f"'{written}' is now called '{path}'" for written, path in old.items()]
 
     def _evaluate_for(self, summary: Mapping[str, object], scheduler: str) -> CheckResult:
         prefix = f"{scheduler}: " if scheduler else ""
@@ -313,7 +303,7 @@ class _Parser:
         return self.tokens[self.position - 1]
 
     def _error(self, token: _Literal | _Name | str, expected: str) -> CheckError:
-        shown = token if isinstance(token, str) else token.path if isinstance(token, _Name) else _show(token.value)
+        shown = token if isinstance(token, str) else token.written if isinstance(token, _Name) else _show(token.value)
         return CheckError(f"'{shown}' is out of place in check '{self.text}', expected {expected}")
 
 
@@ -328,7 +318,7 @@ def _tokens(text: str) -> Iterator[_Literal | _Name | str]:
         if match["number"]:
             yield _number(match["number"], match["unit"], text)
         elif match["name"]:
-            yield _Literal(match["name"]) if match["name"] in VERDICTS else _Name(match["name"])
+            yield _Literal(match["name"]) if match["name"] in VERDICTS else _Name.read(match["name"])
         else:
             yield _Literal(match["text"][1:-1]) if match["text"] else match["sign"]
 

@@ -13,14 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.decision import Decision
-from controller.service.json_codec import encode
-from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow, RunRecord, Window
 from workloads.job import Job
 
@@ -50,7 +48,7 @@ class JobMetrics:
     idle_s: Mapping[str, float]
     work_flop: float
     jct_s: float | None
-    jct_is: Literal["measured", "projected"]
+    jct_source: Literal["measured", "projected"]
 
     @property
     def utilization(self) -> float:
@@ -87,7 +85,7 @@ def job_metrics(record: RunRecord, job: Job) -> JobMetrics:
     good = ~table.disturbed
     idle = _idle(table, (window.end_s - window.start_s) * len(job.gpus))
     busy = float(np.sum((table.compute * table.fraction)[good]))
-    jct_s, jct_is = _jct(table, job, times)
+    jct_s, jct_source = _jct(table, job, times)
     return JobMetrics(
         job=job,
         iterations=len(durations),
@@ -98,7 +96,7 @@ def job_metrics(record: RunRecord, job: Job) -> JobMetrics:
         idle_s=idle,
         work_flop=job.flops * float(np.sum(table.fraction[good])) / len(job.gpus),
         jct_s=jct_s,
-        jct_is=jct_is,
+        jct_source=jct_source,
     )
 
 
@@ -107,12 +105,6 @@ def durations_of(record: RunRecord, job: Job) -> list[float]:
     rows = [row for row in record.iterations if row.job == job.name]
     window = record.windows.get(job.name)
     return _iteration_durations(_columns(rows, window), len(job.gpus), window)[0] if window and rows else []
-
-
-def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
-    """The entry of ``runs`` in ``summary.json``: DESIGN's keys first, in its order."""
-    metrics = [job_metrics(record, job) for job in experiment.jobs]
-    return entry_of(metrics, record, experiment.levels, shared_gpu_s(experiment.jobs, record.windows))
 
 
 def shared_gpu_s(jobs: Iterable[Job], windows: Mapping[str, Window]) -> float:
@@ -133,22 +125,6 @@ def _counted_twice_s(windows: Sequence[Window]) -> float:
     return twice_s
 
 
-def entry_of(metrics: Sequence[JobMetrics], record: RunRecord, levels: int, shared_s: float = 0.0) -> dict[str, Any]:
-    """The entry of a run whose jobs' numbers are ``metrics``; ``shared_s`` of their GPU time is in them twice."""
-    allocated = sum(item.allocated_s for item in metrics) - shared_s
-    busy = sum(item.busy_s for item in metrics)
-    return {
-        "scheduler": record.scheduler,
-        "gpu_utilization": min(1.0, busy / allocated) if allocated > 0 else 0.0,
-        "work_flop": sum(item.work_flop for item in metrics),
-        "duration_s": record.duration_s,
-        "jobs": [_job_entry(item, record, levels) for item in metrics],
-        "fidelity": _fidelity(record),
-        "gpu_idle_s": {cause: sum(item.idle_s[cause] for item in metrics) for cause in CAUSES},
-        "allocated_gpu_s": allocated,
-    }
-
-
 def decision_for(record: RunRecord, job: Job) -> Decision:
     """The last decision that says anything about ``job``; the default one if none does."""
     for row in reversed(record.decisions):
@@ -164,7 +140,7 @@ def level_of(job: Job, decision: Decision, levels: int) -> int | None:
 
 
 def intensity_of(job: Job, decision: Decision) -> float | None:
-    """What the scheduler put on record as the job's intensity, FLOP/s; None if it did not."""
+    """The job's intensity as the scheduler noted it, FLOP/s; None if it did not."""
     for key in ("intensity", "intensities"):
         noted = decision.notes.get(key)
         value = noted.get(job.name) if isinstance(noted, Mapping) else None
@@ -174,37 +150,10 @@ def intensity_of(job: Job, decision: Decision) -> float | None:
 
 
 def profile_of(job: Job, decision: Decision) -> str | None:
-    """Whether the scheduler went by the ``declared`` or the ``measured`` profile of the job; None if by neither."""
+    """The profile of the job that the scheduler used, ``declared`` or ``measured``; None if neither."""
     noted = decision.notes.get("profile")
     value = noted.get(job.name) if isinstance(noted, Mapping) else None
     return value if isinstance(value, str) else None
-
-
-def _job_entry(item: JobMetrics, record: RunRecord, levels: int) -> dict[str, Any]:
-    decision = decision_for(record, item.job)
-    return {
-        "name": item.job.name,
-        "model": item.job.model,
-        "gpus": len(item.job.gpus),
-        "level": level_of(item.job, decision, levels),
-        "intensity": intensity_of(item.job, decision),
-        "iterations": item.iterations,
-        "iteration_s": encode(item.times) if item.times else {"mean": None, "p50": None, "p99": None},
-        "gpu_utilization": item.utilization,
-        "gpu_idle_s": {cause: item.idle_s[cause] for cause in CAUSES},
-        "jct_s": item.jct_s,
-        "jct_is": item.jct_is,
-        "disturbed": item.disturbed,
-        "allocated_gpu_s": item.allocated_s,
-        "work_flop": item.work_flop,
-        "profile": profile_of(item.job, decision),
-    }
-
-
-def _fidelity(record: RunRecord) -> dict[str, Any]:
-    first = ("verdict", "reasons", "min_idle_cpu", "max_timer_lateness_s", "link_rate_error", "unintended_drops")
-    evidence: dict[str, Any] = encode(record.fidelity)
-    return {key: evidence[key] for key in (*first, *sorted(set(evidence) - set(first)))}
 
 
 def _columns(rows: Sequence[IterationRow], window: Window) -> _Columns:

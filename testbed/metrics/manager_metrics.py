@@ -1,67 +1,124 @@
-"""Metrics of a cluster manager from its jobs: completion times, queueing, makespan, preemptions, fairness. Pure."""
+"""Every metric of a cluster manager, once: key, unit, meaning, value and column. Replays have :data:`OUTCOMES` too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-import numpy as np
-
+from testbed.metrics import formats
+from testbed.metrics.managed_run import ManagedRun
+from testbed.metrics.metric import Column, Metric, entry_of
+from testbed.metrics.outcomes import Outcomes
 from workloads.managers.account import JobOutcome
-from workloads.managers.ledger import CAUSES
 
-PERCENTILES: Final = (50, 95, 99)
+OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
+    Metric(
+        "jct_mean_s",
+        "s",
+        "mean time from submission to end, of jobs that ended, as all times here",
+        lambda jobs: jobs.jct_s.mean,
+        column=Column("mean s", formats.tenths),
+    ),
+    Metric(
+        "jct_p50_s", "s", "its median", lambda jobs: jobs.jct_s.percentile(50), column=Column("p50", formats.tenths)
+    ),
+    Metric(
+        "jct_p95_s",
+        "s",
+        "its 95th percentile",
+        lambda jobs: jobs.jct_s.percentile(95),
+        column=Column("p95", formats.tenths),
+    ),
+    Metric(
+        "jct_p99_s",
+        "s",
+        "its 99th percentile",
+        lambda jobs: jobs.jct_s.percentile(99),
+        column=Column("p99", formats.tenths),
+    ),
+    Metric(
+        "queue_mean_s",
+        "s",
+        "mean time without GPUs, before the start and while preempted",
+        lambda jobs: jobs.queue_s.mean,
+        column=Column("queue s", formats.tenths),
+    ),
+    Metric("queue_p50_s", "s", "its median", lambda jobs: jobs.queue_s.percentile(50)),
+    Metric("queue_p95_s", "s", "its 95th percentile", lambda jobs: jobs.queue_s.percentile(95)),
+    Metric("queue_p99_s", "s", "its 99th percentile", lambda jobs: jobs.queue_s.percentile(99)),
+    Metric("queue_share_s", "s", "its mean because of a quota or a queue", lambda jobs: jobs.wait_s("share").mean),
+    Metric(
+        "queue_capacity_s", "s", "its mean because too few GPUs are free", lambda jobs: jobs.wait_s("capacity").mean
+    ),
+    Metric(
+        "queue_fragmentation_s",
+        "s",
+        "its mean because enough GPUs are free, but not where they are wanted",
+        lambda jobs: jobs.wait_s("fragmentation").mean,
+    ),
+    Metric(
+        "makespan_s",
+        "s",
+        "from the first submission to the last end",
+        lambda jobs: jobs.makespan_s,
+        column=Column("all s", formats.tenths),
+    ),
+    Metric(
+        "preemptions",
+        "",
+        "times that jobs were stopped",
+        lambda jobs: float(jobs.preemptions),
+        column=Column("stops", formats.whole, place=1),
+    ),
+    Metric(
+        "migrations",
+        "",
+        "times that jobs moved to other GPUs",
+        lambda jobs: float(sum(job.migrations for job in jobs.jobs)),
+        column=Column("migrations", formats.whole, place=1),
+    ),
+    Metric("preempted_share", "", "preemptions / jobs that started", lambda jobs: jobs.preempted_share),
+    Metric(
+        "failed_attempts", "", "attempts that failed", lambda jobs: float(sum(job.attempts - 1 for job in jobs.jobs))
+    ),
+    Metric("unsuccessful", "", "jobs that ended, but not `passed`", lambda jobs: float(len(jobs.unsuccessful))),
+    Metric("unsuccessful_gpu_share", "0 to 1", "their share of the GPU time", lambda jobs: jobs.unsuccessful_gpu_share),
+    Metric(
+        "unfairness",
+        "",
+        "95th percentile of JCT / time that the job takes alone",
+        lambda jobs: jobs.slowdown.percentile(95),
+    ),
+)
+
+MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
+    Metric(
+        "allocated",
+        "0 to 1",
+        "GPU time that jobs held / that of all GPUs",
+        lambda run: run.allocated,
+        column=Column("held %", formats.percent),
+    ),
+    Metric(
+        "hosts_per_job",
+        "",
+        "mean number of hosts per stint",
+        lambda run: run.hosts_per_job,
+        column=Column("hosts", formats.tenths, place=1),
+    ),
+    Metric("cross_tor_bytes", "bytes", "bytes that ToRs sent up", lambda run: run.cross_tor_bytes),
+    Metric(
+        "unfinished",
+        "",
+        "jobs that have not ended",
+        lambda run: run.unfinished,
+        column=Column("open", lambda names: str(len(names)), place=1),
+    ),
+    Metric("refused", "", "jobs that could never start, and why", lambda run: run.managed.refused),
+)
 
 
 def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
-    """Return the metrics by name. Times in seconds, of the jobs that ended; 0 where there are none.
-
-    ``jct``: from submission to end. ``queue``: time in which the job held no GPUs, and by cause its mean
-    (``queue_share_s``: a quota or a line; ``queue_capacity_s``: too few GPUs free; ``queue_fragmentation_s``: enough
-    free, but not where they are wanted). ``makespan_s``: from the first submission to the last
-    end. ``preempted_share``: preemptions over jobs that started. ``unfairness``: 95th percentile of JCT over the time
-    that the job takes alone. ``unsuccessful``: jobs that ended otherwise than passed, and their share of the GPU time
-    of all that ended.
-    """
-    ended = [job for job in jobs if job.end_s is not None]
-    started = [job for job in jobs if job.start_s is not None]
-    last = max((job.end_s or 0.0 for job in ended), default=0.0)
-    preemptions = sum(job.preemptions for job in jobs)
-    return {
-        **_spread("jct", [job.jct_s or 0.0 for job in ended]),
-        **_spread("queue", [queued_s(job) for job in ended]),
-        **{f"queue_{cause}_s": _mean([job.waits.get(cause, 0.0) for job in ended]) for cause in CAUSES},
-        "makespan_s": last - min((job.submit_s for job in jobs), default=0.0) if ended else 0.0,
-        "preemptions": float(preemptions),
-        "migrations": float(sum(job.migrations for job in jobs)),
-        "preempted_share": preemptions / len(started) if started else 0.0,
-        "failed_attempts": float(sum(job.attempts - 1 for job in jobs)),
-        "unsuccessful": float(sum(job.status != "passed" for job in ended)),
-        "unsuccessful_gpu_share": _share([(job.allocated_gpu_s, job.status != "passed") for job in ended]),
-        "unfairness": _percentile([(job.jct_s or 0.0) / job.alone_s for job in ended if job.alone_s > 0], 95),
-    }
-
-
-def queued_s(job: JobOutcome) -> float:
-    """Seconds of waiting of a job that has ended: before it started, and while it was preempted."""
-    if job.end_s is None:
-        raise ValueError(f"job '{job.name}' has not ended")
-    return max(0.0, job.end_s - job.submit_s - job.held_s)
-
-
-def _spread(name: str, values: Sequence[float]) -> Mapping[str, float]:
-    return {f"{name}_mean_s": _mean(values), **{f"{name}_p{q}_s": _percentile(values, q) for q in PERCENTILES}}
-
-
-def _share(parts: Sequence[tuple[float, bool]]) -> float:
-    """Of the sum of the first, what is with those that are true."""
-    whole = sum(value for value, _ in parts)
-    return sum(value for value, counts in parts if counts) / whole if whole > 0 else 0.0
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else 0.0
-
-
-def _percentile(values: Sequence[float], share: int) -> float:
-    return float(np.percentile(values, share)) if len(values) else 0.0
+    """Return the metrics of :data:`OUTCOMES` by name."""
+    metrics: dict[str, Any] = entry_of(OUTCOMES, Outcomes(jobs))
+    return metrics

@@ -1,1 +1,1 @@
-"""What shows a run: tables, plots, the timeline and the HTML report."""
+"""How a run is shown: tables, plots and the HTML report."""

@@ -46,7 +46,7 @@ def draw_evidence(record: RunRecord, dilation: float) -> Figure:
             axes.legend(ncols=5, loc="upper right", fontsize=7, framealpha=0.8)
     all_axes[-1].set_xlabel("time, s")
     name = marked(record.scheduler, record.fidelity.verdict)
-    plot.suptitle(f"{name}: evidence; dotted: threshold, shaded: not as it should be", x=0.01, ha="left", fontsize=10)
+    plot.suptitle(f"{name}: evidence; dotted: threshold, shaded: finding", x=0.01, ha="left", fontsize=10)
     return plot
 
 

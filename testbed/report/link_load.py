@@ -49,7 +49,7 @@ def draw_links(record: RunRecord, fabric: Fabric) -> Figure:
 
 
 def busiest(rows: Sequence[LinkRow], fabric: Fabric, count: int = LINKS_SHOWN) -> list[str]:
-    """Names of the links with the largest load, links between switches first: there jobs meet."""
+    """Names of the links with the largest load, links between switches first, where jobs contend."""
     sent: dict[str, float] = defaultdict(float)
     for row in rows:
         sent[row.link] += row.bytes

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from testbed.experiment.experiment import Experiment
 from testbed.report.evidence import draw_evidence, has_evidence
-from testbed.report.gpu_rows import draw_gpus
+from testbed.report.gpu_timeline import draw_gpus, draw_occupancy
 from testbed.report.link_load import draw_links
-from testbed.report.occupancy import draw_occupancy
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import idle_shares, marked_run, percent
 from testbed.results.record import RunRecord

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
 CAUSE_COLORS: Final = {"compute": "#0072b2", "exposed": "#d55e00", "straggler": "#f0e442", "start": "#999999"}
 LEVEL_COLORS: Final = (
     "#1b1b6b",

@@ -1,4 +1,4 @@
-"""The numbers of a run as tables that line up; made from the document ``summary.json`` alone."""
+"""Runs as tables that line up, made from the document ``summary.json`` alone; columns are those of the catalogue."""
 
 from __future__ import annotations
 
@@ -11,33 +11,19 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from topologies.units import format_work
+from testbed.metrics.catalogue import COMPARISON, JOB, RUN
+from testbed.metrics.formats import MISSING as MISSING
+from testbed.metrics.formats import change, points
+from testbed.metrics.formats import percent as percent
+from testbed.metrics.formats import seconds as seconds
+from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
 
 Summary = Mapping[str, Any]
-MISSING = "-"
+Shown = Sequence[tuple[Metric[Any], Column]]
 MIN_WIDTH = 100
 _WIDEST = 1000
 SPANS_SHOWN = 3
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """``0.655`` -> ``65.5``; the column's head says %."""
-    return MISSING if value is None else f"{100 * value:.{digits}f}"
-
-
-def points(value: float | None) -> str:
-    """``13`` -> ``+13.0``."""
-    return MISSING if value is None else f"{value:+.1f}"
-
-
-def seconds(value: float | None, digits: int = 3) -> str:
-    """``1.7`` -> ``1.700``; the column's head says s."""
-    return MISSING if value is None else f"{value:.{digits}f}"
-
-
-def change(value: float | None) -> str:
-    """``-0.18`` -> ``-18.0``; the column's head says %."""
-    return MISSING if value is None else f"{100 * value:+.1f}"
 
 
 def idle_shares(entry: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -65,22 +51,12 @@ def new_table(title: str, *, left: Sequence[str], right: Sequence[str] = (), las
 
 
 def run_table(summary: Summary) -> Table:
-    """A row per scheduler: utilisation, points against the baseline, idle time by cause, verdict."""
+    """A row per scheduler: the columns of runs and of their comparison with the baseline, and the verdict."""
+    shown = columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)])
     title = f"{summary['scenario']}, {summary['engine']}, seed {summary['seed']}"
-    right = ("GPU util %", "points", "exposed %", "straggler %", "start %", "work")
-    table = new_table(title, left=("scheduler",), right=right, last="verdict")
+    table = new_table(title, left=("scheduler",), right=_titles(shown), last="verdict")
     for run in summary["runs"]:
-        against = summary["comparison"].get(run["scheduler"])
-        gain = against["gpu_utilization_points"] if isinstance(against, Mapping) else None
-        shares = (percent(share) for share in idle_shares(run))
-        table.add_row(
-            run["scheduler"],
-            percent(run["gpu_utilization"]),
-            points(gain),
-            *shares,
-            format_work(run["work_flop"]),
-            verdict(run),
-        )
+        table.add_row(run["scheduler"], *_cells({**run, **_against(summary, run)}, shown), verdict(run))
     return table
 
 
@@ -100,11 +76,11 @@ def marked_run(run: Mapping[str, Any]) -> str:
 
 
 def finding_table(summary: Summary) -> Table | None:
-    """A row for everything that was not as it should be in a run, with its seconds; None if there was nothing."""
+    """A row per finding of a verdict, with its time in seconds; None if there are none."""
     rows = [(run, finding) for run in summary["runs"] for finding in run["fidelity"].get("findings", ())]
     if not rows:
         return None
-    table = new_table("not as it should be", left=("scheduler", "kind"), right=("from s", "to s"), last="what")
+    table = new_table("findings", left=("scheduler", "kind"), right=("from s", "to s"), last="what")
     for run, finding in rows:
         note = " (iterations left out)" if finding["discarded"] else ""
         table.add_row(
@@ -141,16 +117,19 @@ def doubts(summary: Summary) -> list[str]:
 
 
 def job_table(summary: Summary) -> Table:
-    """A row per job and scheduler: level, iteration time, utilisation, JCT and its change."""
-    right = ("GPUs", "level", "iter", "mean s", "p50 s", "p99 s", "util %", "JCT s", "+- %")
-    table = new_table("jobs (JCT projected; with * measured)", left=("job", "scheduler"), right=right)
+    """A row per job and scheduler: the columns of jobs and of their comparison with the baseline's."""
+    compared = [metric for metric in COMPARISON if metric.by_job]
+    shown = columns([*JOB, *compared])
+    table = new_table("jobs (JCT projected; with * measured)", left=("job", "scheduler"), right=_titles(shown))
     for name in _job_names(summary):
         for place, run in enumerate(summary["runs"]):
             job = next((job for job in run["jobs"] if job["name"] == name), None)
             if job is not None:
-                against = summary["comparison"].get(run["scheduler"])
-                shift = against["jct_change"].get(name) if isinstance(against, Mapping) else None
-                table.add_row(name if place == 0 else "", *_job_cells(run, job), change(shift))
+                entry = dict(job)
+                for metric in compared:
+                    by_job = value_at(_against(summary, run), metric.key) or {}
+                    put(entry, metric.key, by_job.get(name))
+                table.add_row(name if place == 0 else "", marked_run(run), *_cells(entry, shown))
         table.add_section()
     return table
 
@@ -164,7 +143,7 @@ def split_table(summary: Summary) -> Table | None:
     if not runs:
         return None
     right = [f"{marked_run(run)}: {part}" for run in runs for part in ("own", "others")]
-    table = new_table("points of GPU utilisation lost to flows that meet", left=("job",), right=right)
+    table = new_table("points of GPU utilisation lost to contention", left=("job",), right=right)
     for name in _job_names(summary):
         table.add_row(name, *(cell for run in runs for cell in _loss_cells(_loss(run, name))))
     table.add_section()
@@ -177,21 +156,11 @@ def manager_table(summary: Summary) -> Table | None:
     runs = [run for run in summary["runs"] if run.get("manager")]
     if not runs:
         return None
-    right = ("mean s", "p50", "p95", "p99", "queue s", "all s", "held %", "stops", "migrations", "hosts", "open")
-    title = "JCT, time without GPUs (queue), time until all ended, GPUs held, preemptions, migrations, hosts of a job"
-    table = new_table(title, left=("scheduler",), right=right)
+    shown = columns([*OUTCOMES, *MANAGER])
+    title = "JCT, time without GPUs (queue), makespan (all), GPUs held, preemptions (stops), migrations, hosts per job"
+    table = new_table(title, left=("scheduler",), right=_titles(shown))
     for run in runs:
-        found = run["manager"]
-        times = (found[f"{name}_s"] for name in ("jct_mean", "jct_p50", "jct_p95", "jct_p99", "queue_mean", "makespan"))
-        table.add_row(
-            marked_run(run),
-            *(seconds(value, 1) for value in times),
-            percent(found["allocated"]),
-            f"{found['preemptions']:.0f}",
-            f"{found['migrations']:.0f}",
-            f"{found['hosts_per_job']:.1f}",
-            str(len(found["unfinished"])),
-        )
+        table.add_row(marked_run(run), *_cells(run["manager"], shown))
     return table
 
 
@@ -205,6 +174,15 @@ def tables(summary: Summary) -> list[Table]:
     """All tables of a run, in the order they are shown."""
     others = (manager_table(summary), split_table(summary))
     return [run_table(summary), job_table(summary), *(table for table in others if table)]
+
+
+def comparison_tables(document: Mapping[str, Any]) -> list[Table]:
+    """Several runs side by side, from :func:`testbed.metrics.comparison.side_by_side`.
+
+    A row per run and scheduler, the JCT of every job, and the means over runs of one scenario.
+    """
+    runs, means = document["runs"], document["means"]
+    return [_compared_runs(runs), _compared_jobs(runs), *([_compared_means(means)] if means else [])]
 
 
 def show(tables_to_show: Iterable[Table], console: Console | None = None) -> None:
@@ -242,19 +220,18 @@ def _job_names(summary: Summary) -> list[str]:
     return list(dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"]))
 
 
-def _job_cells(run: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
-    times = job["iteration_s"]
-    disturbed = f" (+{job['disturbed']})" if job.get("disturbed") else ""
-    jct = "*" if job["jct_is"] == "measured" else ""
-    return [
-        marked_run(run),
-        str(job["gpus"]),
-        MISSING if job["level"] is None else str(job["level"]),
-        f"{job['iterations']}{disturbed}",
-        *(seconds(times[key]) for key in ("mean", "p50", "p99")),
-        percent(job["gpu_utilization"]),
-        seconds(job["jct_s"], 1) + jct,  # a star: the job ended, nothing is projected
-    ]
+def _against(summary: Summary, run: Entry) -> Entry:
+    """What the comparison says about ``run``; nothing about the baseline itself."""
+    against = summary["comparison"].get(run["scheduler"])
+    return against if isinstance(against, Mapping) else {}
+
+
+def _titles(shown: Shown) -> list[str]:
+    return [column.title for _, column in shown]
+
+
+def _cells(entry: Entry, shown: Shown) -> list[str]:
+    return [column.cell(entry, metric.key) for metric, column in shown]
 
 
 def _loss(run: Mapping[str, Any], name: str) -> Mapping[str, float] | None:
@@ -265,3 +242,52 @@ def _loss_cells(loss: Mapping[str, float] | None) -> tuple[str, str]:
     if loss is None:
         return MISSING, MISSING
     return f"{loss['own_points']:.1f}", f"{loss['others_points']:.1f}"
+
+
+def _compared_runs(rows: Sequence[Mapping[str, Any]]) -> Table:
+    right = ("seed", "GPU util %", "points")
+    table = new_table("runs", left=("run", "engine", "scheduler"), right=right, last="verdict")
+    for row in rows:
+        table.add_row(
+            row["label"],
+            row["engine"],
+            row["scheduler"],
+            str(row["seed"]),
+            percent(row["gpu_utilization"]),
+            points(row["gpu_utilization_points"]),
+            row["verdict"],
+        )
+    return table
+
+
+def _compared_jobs(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = new_table("JCT", left=("job", "run", "scheduler"), right=("JCT s", "+- %"))
+    for name in dict.fromkeys(name for row in rows for name in row["jct_s"]):
+        head = name
+        for row in rows:
+            if name in row["jct_s"]:
+                shift = row["jct_change"].get(name)
+                name_of_run = marked(row["scheduler"], row["verdict"])
+                table.add_row(head, row["label"], name_of_run, seconds(row["jct_s"][name], 1), change(shift))
+                head = ""
+        table.add_section()
+    return table
+
+
+def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
+    right = ("runs", "GPU util %", "spread", "points")
+    table = new_table("means", left=("scenario", "engine", "scheduler"), right=right, last="JCT +- %")
+    for row in rows:
+        jobs = ", ".join(f"{name} {change(value)}" for name, value in row["jct_change"].items())
+        believable = "" if row["believable"] == row["runs"] else f" ({row['believable']} ok)"
+        table.add_row(
+            row["scenario"],
+            row["engine"],
+            row["scheduler"],
+            f"{row['runs']}{believable}",
+            percent(row["gpu_utilization"]),
+            percent(row["spread"]),
+            points(row["gpu_utilization_points"]),
+            jobs,
+        )
+    return table

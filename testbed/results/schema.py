@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from testbed.metrics.old_keys import upgrade_summary
+
 SCHEMA_VERSION: Final = 2
 """Of ``summary.json``, ``experiment.json`` and ``run.json``."""
 
@@ -26,7 +28,7 @@ EXPERIMENT_KEYS: Final[Mapping[tuple[str, ...], str]] = {
 
 def summary_today(document: dict[str, Any]) -> dict[str, Any]:
     """``summary.json`` of any version in the keys of today; ``ValueError`` for a version from the future."""
-    return document if _is_of_today(document) else {**document, "schema_version": SCHEMA_VERSION}
+    return document if _is_of_today(document) else {**upgrade_summary(document), "schema_version": SCHEMA_VERSION}
 
 
 def experiment_today(document: dict[str, Any]) -> dict[str, Any]:

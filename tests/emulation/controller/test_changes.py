@@ -71,8 +71,8 @@ def test_no_packet_of_theirs_was_lost_and_only_those_in_flight_were_overtaken(ch
 
 
 def test_the_job_that_ended_has_a_measured_completion_time_and_the_others_a_projected_one(changing: Finished) -> None:
-    assert changing.job("crux", "short")["jct_is"] == "measured"
-    assert changing.job("crux", "long")["jct_is"] == "projected"
+    assert changing.job("crux", "short")["jct_source"] == "measured"
+    assert changing.job("crux", "long")["jct_source"] == "projected"
 
 
 def test_rules_were_confirmed_on_all_switches_at_every_change(changing: Finished) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from testbed.cli import compare, report
 from testbed.errors import BadInputError
-from testbed.metrics.aggregate import means, side_by_side
+from testbed.metrics.comparison import means, side_by_side
 from testbed.metrics.summary import summary
 
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from testbed.metrics.summary import Alone, alone_of, change, loss_of, summary
+from testbed.metrics.catalogue import change
+from testbed.metrics.losses import Alone, alone_of, loss_of
+from testbed.metrics.summary import summary
 
 
 @pytest.fixture(scope="module")
@@ -62,5 +64,4 @@ def test_the_split_of_the_run_weighs_jobs_by_their_gpu_time(document):
 
 
 def test_a_loss_needs_a_measured_iteration():
-    entry = {"iteration_s": {"mean": None}, "gpu_utilization": 0.0}
-    assert loss_of(entry, Alone(1.0, 0.9, 1.1, 0.8)) is None
+    assert loss_of(None, 0.0, Alone(1.0, 0.9, 1.1, 0.8)) is None

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.decision import Decision
-from testbed.metrics.job_metrics import decision_for, intensity_of, job_metrics, level_of, profile_of, run_entry
+from testbed.metrics.job_metrics import decision_for, intensity_of, job_metrics, level_of, profile_of
+from testbed.metrics.summary import run_entry
 from testbed.results.record import DecisionRow, IterationRow, RunRecord, Window
 from workloads.job import Job
 
@@ -117,13 +118,13 @@ def test_an_iteration_that_one_gpu_did_not_end_is_none():
 def test_jct_is_measured_when_the_job_ended():
     rows = [_row("h0g0", i, 1.5 + 2.0 * i, 1.0, 1.0, 0.0) for i in range(3)]
     metrics = job_metrics(_record(rows, Window(1.5, 7.5)), _job(gpus=1, iterations=3, start_s=1.0))
-    assert (metrics.jct_s, metrics.jct_is) == (pytest.approx(6.5), "measured")
+    assert (metrics.jct_s, metrics.jct_source) == (pytest.approx(6.5), "measured")
 
 
 def test_jct_is_projected_when_it_did_not():
     rows = [_row("h0g0", i, 1.5 + 2.0 * i, 1.0, 1.0, 0.0) for i in range(3)]
     metrics = job_metrics(_record(rows, Window(1.5, 7.5)), _job(gpus=1, iterations=100, start_s=1.0))
-    assert (metrics.jct_s, metrics.jct_is) == (pytest.approx(200.5), "projected")
+    assert (metrics.jct_s, metrics.jct_source) == (pytest.approx(200.5), "projected")
 
 
 def test_a_job_without_iterations_has_no_times():
@@ -149,7 +150,7 @@ def test_the_run_covers_the_gpus_of_all_jobs(experiment, records):
         "gpu_utilization",
         "gpu_idle_s",
         "jct_s",
-        "jct_is",
+        "jct_source",
     ]
 
 

@@ -15,7 +15,7 @@ from testbed.metrics.checks import CheckError, parse_check, unknown_names
 
 def run_of(scheduler: str, utilization: float, gpt_s: float, jct_s: float) -> dict[str, Any]:
     """A run as ``summary.json`` has it, with one job."""
-    job = {"name": "gpt", "iteration_s": {"mean": gpt_s}, "jct_s": jct_s, "level": None, "jct_is": "projected"}
+    job = {"name": "gpt", "iteration_s": {"mean": gpt_s}, "jct_s": jct_s, "level": None, "jct_source": "projected"}
     bert = {"name": "bert-0", "iteration_s": {"mean": 2 * gpt_s}, "jct_s": jct_s}
     fidelity = {"verdict": "ok", "min_idle_cpu": 0.4, "reasons": []}
     return {"scheduler": scheduler, "gpu_utilization": utilization, "jobs": [job, bert], "fidelity": fidelity}
@@ -55,6 +55,15 @@ def test_a_bare_name_must_hold_for_every_scheduler_and_shows_the_one_that_fails(
     result = parse_check("gpt.iteration_s.mean <= 1.5s").evaluate(SUMMARY)
     assert (result.passed, result.left, result.right) == (False, 1.7, 1.5)
     assert result.detail == "ecmp: 1.7 <= 1.5 does not hold; crux: 1.4 <= 1.5 holds"
+
+
+def test_an_old_name_is_read_as_todays_and_the_result_says_so() -> None:
+    check = parse_check("crux.gpt.jct_is == 'projected'")
+    assert unknown_names(check, ["crux"], ["gpt"]) == []
+    result = check.evaluate(SUMMARY)
+    assert result.passed
+    assert result.detail == ("'projected' == 'projected' holds; 'crux.gpt.jct_is' is now called 'crux.gpt.jct_source'")
+    assert parse_check("crux.gpt.jct_source == 'projected'").evaluate(SUMMARY).detail.endswith("holds")
 
 
 def test_repeated_runs_of_a_scheduler_are_averaged() -> None:

@@ -50,7 +50,7 @@ def test_stints_of_a_job_are_one_job_with_all_its_iterations(tmp_path: Path) -> 
         assert (long["stints"], long["iterations"], long["preemptions"]) == (["long", "long@2"], 10, 1)
         assert (short["stints"], short["iterations"], short["queue_s"]) == (["short"], 4, 0.0)
         assert long["queue_s"] == pytest.approx(short["jct_s"])
-        assert long["jct_is"] == "measured" and long["jct_s"] > short["jct_s"]
+        assert long["jct_source"] == "measured" and long["jct_s"] > short["jct_s"]
         assert run["manager"]["preemptions"] == 1 and run["manager"]["unfinished"] == []
 
 

@@ -1,4 +1,4 @@
-"""The GPU timeline: a row per GPU, its jobs' GPUs together, a few iterations of the measured window."""
+"""GPUs over time, a row each: what they do in a few iterations, and which job holds them under a manager."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from testbed.experiment.experiment import Experiment
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import marked
 from testbed.results.chrome_trace import natural, slices
-from testbed.results.record import RunRecord
+from testbed.results.record import ManagedRecord, RunRecord
 from workloads.job import Job
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ WORDS: Final = {"compute": "compute", "straggler": "waiting for a peer", "expose
 
 
 def draw_gpus(record: RunRecord, jobs: Sequence[Job]) -> Figure:
-    """The figure; rows are ordered by job, then by GPU."""
+    """Return the figure: rows ordered by job, then by GPU."""
     gpus = [(job, gpu) for job in jobs for gpu in sorted(job.gpus, key=natural)]
     place = {(job.name, gpu): row for row, (job, gpu) in enumerate(gpus)}
     start, end = shown(record)
@@ -41,8 +42,33 @@ def draw_gpus(record: RunRecord, jobs: Sequence[Job]) -> Figure:
     return plot
 
 
+def draw_occupancy(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> Figure:
+    """Return the figure: a bar from the first to the last iteration of each stint."""
+    import matplotlib
+
+    gpus = experiment.fabric.gpus
+    row = {gpu: number for number, gpu in enumerate(gpus)}
+    plot = figure(9.0, 1.2 + 0.09 * len(gpus))
+    axes = plot.add_subplot()
+    colors = matplotlib.colormaps["tab20"]
+    spans = _spans(record)
+    for number, (name, stints) in enumerate(managed.stints_of.items()):
+        for job in (job for job in managed.stints if job.name in stints and job.name in spans):
+            begin, end = spans[job.name]
+            for gpu in job.gpus:
+                axes.barh(row[gpu], end - begin, 0.9, left=begin, color=colors(number % 20), linewidth=0)
+            axes.text(begin, row[job.gpus[0]], f" {name}", va="center", fontsize=6, clip_on=True)
+    per_host = max(1, len(gpus) // len(experiment.fabric.hosts))
+    axes.set_yticks(range(0, len(gpus), per_host), [gpus[place] for place in range(0, len(gpus), per_host)], fontsize=7)
+    axes.set_ylim(len(gpus) - 0.5, -0.5)
+    axes.set_xlabel("s")
+    name = marked(record.scheduler, record.fidelity.verdict)
+    axes.set_title(f"{name}: which job holds which GPU", fontsize=10, loc="left")
+    return plot
+
+
 def shown(record: RunRecord) -> tuple[float, float]:
-    """The stretch of time that is drawn: some iterations of the slowest job, from where measuring began."""
+    """The time span that is drawn: some iterations of the slowest job, from the start of the measured window."""
     start = max((window.start_s for window in record.windows.values()), default=0.0)
     end = max((window.end_s for window in record.windows.values()), default=record.duration_s)
     longest = max((row.end_s - row.start_s for row in record.iterations if not row.disturbed), default=1.0)
@@ -84,3 +110,12 @@ def _job_labels(axes: Axes, jobs: Sequence[Job]) -> None:
         top = bottom
     axes.set_yticks([place for place, _ in ticks], [name for _, name in ticks], fontsize=9)
     axes.tick_params(axis="y", length=0)
+
+
+def _spans(record: RunRecord) -> dict[str, tuple[float, float]]:
+    """Stint -> seconds of the run from its first iteration's begin to its last one's end."""
+    found: dict[str, tuple[float, float]] = {}
+    for row in record.iterations:
+        begin, end = found.get(row.job, (row.start_s, row.end_s))
+        found[row.job] = (min(begin, row.start_s), max(end, row.end_s))
+    return found

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.metrics.summary import summary
 from testbed.report import html, plots
-from testbed.report.gpu_rows import shown
+from testbed.report.gpu_timeline import shown
 from testbed.report.link_load import busiest, load
 from testbed.report.tables import doubts, finding_table, left_out, render, tables
 from testbed.results.chrome_trace import host_and_index, natural, trace_events

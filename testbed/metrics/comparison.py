@@ -1,4 +1,4 @@
-"""Several runs side by side: a row per scheduler of each, and means over the runs of one scenario."""
+"""Runs compared: schedulers with the baseline of their run, and runs side by side with means over their seeds. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from testbed.metrics.catalogue import COMPARISON
+from testbed.metrics.metric import Entry, put
+
 Summary = Mapping[str, Any]
+
+
+def comparison(runs: Sequence[Entry]) -> dict[str, Any]:
+    """The baseline's name, then for every other scheduler its change against the baseline."""
+    if not runs:
+        return {}
+    baseline = runs[0]
+    return {"baseline": baseline["scheduler"]} | {run["scheduler"]: _against(baseline, run) for run in runs[1:]}
 
 
 def side_by_side(summaries: Mapping[str, Summary]) -> dict[str, Any]:
@@ -43,6 +54,16 @@ def means(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
         for (scenario, engine, scheduler), rows in groups.items()
         if len(rows) > 1
     ]
+
+
+def _against(baseline: Entry, run: Entry) -> dict[str, Any]:
+    before = {entry["name"]: entry for entry in baseline["jobs"]}
+    pairs = {entry["name"]: (before[entry["name"]], entry) for entry in run["jobs"] if entry["name"] in before}
+    found: dict[str, Any] = {}
+    for metric in COMPARISON:
+        by_job = {name: metric.value(pair) for name, pair in pairs.items()} if metric.by_job else None
+        put(found, metric.key, by_job if metric.by_job else metric.value((baseline, run)))
+    return found
 
 
 def _rows(summary: Summary) -> list[dict[str, Any]]:

@@ -1,0 +1,310 @@
+"""Every metric of a run, its jobs and its comparison, once: key, unit, meaning, value, check, column. Pure.
+
+The order here is the order in ``summary.json``. A metric that is added here appears there, may be named in checks, is a
+column of the tables and of the report where it has one, and is in docs/results.md after
+``python -m testbed.metrics.documentation --write docs/results.md docs/checks.md``. Those of cluster managers are in
+:mod:`testbed.metrics.manager_metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from testbed.metrics import formats
+from testbed.metrics.measured import MeasuredJob, MeasuredRun
+from testbed.metrics.metric import Column, Entry, Metric, entry_of
+from topologies.units import format_work
+
+_FLOPS: Final = "FLOP/s"
+_SHARE: Final = "0 to 1"
+IDLE_CAUSES: Final = {
+    "exposed": "idle: communication not hidden by compute",
+    "straggler": "idle: a peer is late",
+    "start": "idle: not begun, shifted, or a shared GPU computes for another job",
+}
+"""Why an allocated GPU is idle -> its meaning."""
+
+
+def change(old: float | None, new: float | None) -> float | None:
+    """Relative change, -0.1 for a tenth less; None where either is missing."""
+    return new / old - 1 if old and new is not None else None
+
+
+def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
+    """How much less is lost, key by key: positive is a gain."""
+    if before is None or after is None:
+        return None
+    return {key: before[key] - after[key] for key in before}
+
+
+JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
+    Metric("name", "", "the job", lambda job: job.name),
+    Metric("model", "", "what it trains", lambda job: job.metrics.job.model),
+    Metric("gpus", "", "GPUs it has", lambda job: len(job.metrics.job.gpus), check=True, column=Column("GPUs")),
+    Metric(
+        "level",
+        "",
+        "priority level, 0 is served first; the highest of its flows' where they differ",
+        lambda job: job.level,
+        check=True,
+        column=Column("level"),
+    ),
+    Metric(
+        "intensity",
+        _FLOPS,
+        "as recorded by the scheduler; null where it uses none",
+        lambda job: job.intensity,
+        check=True,
+    ),
+    Metric(
+        "iterations",
+        "",
+        "whole iterations in the window, disturbed ones excluded",
+        lambda job: job.metrics.iterations,
+        check=True,
+        column=Column("iter", mark=lambda job: f" (+{job['disturbed']})" if job.get("disturbed") else ""),
+    ),
+    Metric(
+        "iteration_s.mean",
+        "s",
+        "mean iteration time in the window; the time of an iteration is its mean over the job's GPUs",
+        lambda job: job.metrics.times and job.metrics.times.mean,
+        check=True,
+        column=Column("mean s", formats.seconds),
+    ),
+    Metric(
+        "iteration_s.p50",
+        "s",
+        "median iteration time",
+        lambda job: job.metrics.times and job.metrics.times.p50,
+        check=True,
+        column=Column("p50 s", formats.seconds),
+    ),
+    Metric(
+        "iteration_s.p99",
+        "s",
+        "99th percentile of the iteration time",
+        lambda job: job.metrics.times and job.metrics.times.p99,
+        check=True,
+        column=Column("p99 s", formats.seconds),
+    ),
+    Metric(
+        "gpu_utilization",
+        _SHARE,
+        "time its GPUs computed / time they were allocated, in the window",
+        lambda job: job.metrics.utilization,
+        check=True,
+        column=Column("util %", formats.percent),
+    ),
+    Metric("gpu_idle_s.exposed", "s", IDLE_CAUSES["exposed"], lambda job: job.metrics.idle_s["exposed"], check=True),
+    Metric(
+        "gpu_idle_s.straggler", "s", IDLE_CAUSES["straggler"], lambda job: job.metrics.idle_s["straggler"], check=True
+    ),
+    Metric("gpu_idle_s.start", "s", IDLE_CAUSES["start"], lambda job: job.metrics.idle_s["start"], check=True),
+    Metric(
+        "jct_s",
+        "s",
+        "from arrival to the end of the last declared iteration",
+        lambda job: job.metrics.jct_s,
+        check=True,
+        column=Column(
+            "JCT s",
+            lambda value: formats.seconds(value, 1),
+            mark=lambda job: "*" if job["jct_source"] == "measured" else "",  # the job ended, nothing is projected
+        ),
+    ),
+    Metric(
+        "jct_source",
+        "",
+        "`measured`, or `projected`: time it waited to begin + declared iterations x mean iteration time",
+        lambda job: job.metrics.jct_source,
+        check=True,
+    ),
+    Metric(
+        "disturbed",
+        "",
+        "iterations excluded, on all GPUs of the job and with their time, because something outside the run took the "
+        "CPU, or with `--discard-disturbed` because of any fault limited in time",
+        lambda job: job.metrics.disturbed,
+    ),
+    Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda job: job.metrics.allocated_s),
+    Metric("work_flop", "FLOP", "FLOPs done in the window", lambda job: job.metrics.work_flop),
+    Metric(
+        "profile", "", "`declared` or `measured`: the profile the scheduler used; else null", lambda job: job.profile
+    ),
+    Metric("stints", "", "spans on fixed GPUs, each in the files under its name", lambda job: job.stints, managed=True),
+    Metric(
+        "alone_s",
+        "s",
+        "analytic iteration time alone: `ideal` on no shared link, `decided_paths` on its paths; null where unknown",
+        lambda job: job.alone and {"ideal": job.alone.ideal_s, "decided_paths": job.alone.decided_s},
+    ),
+    Metric(
+        "loss",
+        "s, points",
+        "what contention costs: `own_s`, `others_s`, `own_points`, `others_points` (below)",
+        lambda job: job.loss,
+    ),
+    Metric("preemptions", "", "times it was stopped", lambda job: job.placed.preemptions, managed=True),
+    Metric("migrations", "", "times it moved to other GPUs", lambda job: job.placed.migrations, managed=True),
+    Metric("status", "", "`passed`, `killed` or `unsuccessful`", lambda job: job.placed.status, managed=True),
+    Metric("attempts", "", "attempts, failed ones included", lambda job: job.placed.attempts, managed=True),
+    Metric("queue_s", "s", "time without GPUs; null if it has not ended", lambda job: job.queue_s, managed=True),
+)
+
+RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
+    Metric("scheduler", "", "the scheduler", lambda run: run.record.scheduler),
+    Metric(
+        "gpu_utilization",
+        _SHARE,
+        "busy / allocated GPU time of all jobs; that of shared GPUs counts once",
+        lambda run: run.gpu_utilization,
+        check=True,
+        column=Column("GPU util %", formats.percent),
+    ),
+    Metric(
+        "work_flop",
+        "FLOP",
+        "FLOPs done in the window",
+        lambda run: run.work_flop,
+        check=True,
+        column=Column("work", format_work, place=3),
+    ),
+    Metric("duration_s", "s", "length of the run", lambda run: run.record.duration_s, check=True),
+    Metric("jobs", "", "an entry per job", lambda run: [entry_of(JOB, job, managed=run.managed) for job in run.jobs]),
+    Metric(
+        "fidelity.verdict",
+        "",
+        "`ok`, `degraded` or `invalid` ([how it is judged](emulation.md))",
+        lambda run: run.record.fidelity.verdict,
+        check=True,
+    ),
+    Metric("fidelity.reasons", "", "why it is not `ok`", lambda run: run.record.fidelity.reasons),
+    Metric(
+        "fidelity.min_idle_cpu",
+        _SHARE,
+        "idle share of the CPU in the busiest second",
+        lambda run: run.record.fidelity.min_idle_cpu,
+        check=True,
+    ),
+    Metric(
+        "fidelity.max_timer_lateness_s",
+        "s",
+        "how late the latest compute pause ended",
+        lambda run: run.record.fidelity.max_timer_lateness_s,
+        check=True,
+    ),
+    Metric(
+        "fidelity.link_rate_error",
+        _SHARE,
+        "largest error of a busy link's rate",
+        lambda run: run.record.fidelity.link_rate_error,
+        check=True,
+    ),
+    Metric(
+        "fidelity.unintended_drops",
+        "",
+        "packets dropped, in queues and elsewhere",
+        lambda run: run.record.fidelity.unintended_drops,
+        check=True,
+    ),
+    Metric(
+        "fidelity.findings",
+        "",
+        "every violation: `kind`, `from_s` and `to_s` (seconds of the run), `what`, the "
+        "`links` concerned; `discarded` if it only cost the iterations that it touched",
+        lambda run: run.record.fidelity.findings,
+    ),
+    Metric(
+        "fidelity.lower_level_share",
+        _SHARE,
+        "largest share of a link that lower levels got while a higher one waited",
+        lambda run: run.record.fidelity.lower_level_share,
+    ),
+    Metric(
+        "fidelity.machine_caused",
+        "",
+        "whether the machine, not the run's own load, caused the verdict",
+        lambda run: run.record.fidelity.machine_caused,
+    ),
+    Metric(
+        "fidelity.max_run_delay",
+        _SHARE,
+        "largest share of its time that a process waited for a CPU",
+        lambda run: run.record.fidelity.max_run_delay,
+    ),
+    Metric(
+        "fidelity.retransmits",
+        "",
+        "TCP segments that were retransmitted",
+        lambda run: run.record.fidelity.retransmits,
+        check=True,
+    ),
+    Metric(
+        "fidelity.stolen_cpu",
+        _SHARE,
+        "mean share of the CPU that other guests took",
+        lambda run: run.record.fidelity.stolen_cpu,
+        check=True,
+    ),
+    Metric(
+        "gpu_idle_s.exposed",
+        "s",
+        IDLE_CAUSES["exposed"],
+        lambda run: run.idle_s["exposed"],
+        check=True,
+        column=Column("exposed %", formats.percent, place=2, share_of="allocated_gpu_s"),
+    ),
+    Metric(
+        "gpu_idle_s.straggler",
+        "s",
+        IDLE_CAUSES["straggler"],
+        lambda run: run.idle_s["straggler"],
+        check=True,
+        column=Column("straggler %", formats.percent, place=2, share_of="allocated_gpu_s"),
+    ),
+    Metric(
+        "gpu_idle_s.start",
+        "s",
+        IDLE_CAUSES["start"],
+        lambda run: run.idle_s["start"],
+        check=True,
+        column=Column("start %", formats.percent, place=2, share_of="allocated_gpu_s"),
+    ),
+    Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda run: run.allocated_s),
+    Metric(
+        "loss", "points", "`own_points` and `others_points` of all jobs, weighted by GPU time", lambda run: run.loss
+    ),
+    Metric("manager", "", "metrics of the manager, below", lambda run: run.manager, managed=True),
+)
+
+COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (
+    Metric(
+        "gpu_utilization_points",
+        "points",
+        "difference in GPU utilisation, in percentage points",
+        lambda both: 100 * (both[1]["gpu_utilization"] - both[0]["gpu_utilization"]),
+        column=Column("points", formats.points, place=1),
+    ),
+    Metric(
+        "jct_change",
+        "",
+        "relative change of JCT by job (`-0.18`: 18 % shorter)",
+        lambda both: change(both[0]["jct_s"], both[1]["jct_s"]),
+        column=Column("+- %", formats.change),
+        by_job=True,
+    ),
+    Metric("gain_split.run", "points", "loss under the baseline minus this loss", lambda both: _gain(both)),
+    Metric("gain_split.jobs", "s, points", "the same by job", lambda both: _gain(both), by_job=True),
+)
+"""Of a scheduler's run and the baseline's: values of the two entries, the baseline's first."""
+
+
+def check_names(metrics: Iterable[Metric[Any]]) -> tuple[str, ...]:
+    """The keys that checks may name."""
+    return tuple(metric.key for metric in metrics if metric.check)
+
+
+def _gain(both: tuple[Entry, Entry]) -> dict[str, float] | None:
+    return gain(both[0]["loss"], both[1]["loss"])

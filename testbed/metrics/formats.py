@@ -1,0 +1,37 @@
+"""Numbers as the cells of tables; a missing one is a dash. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MISSING: Final = "-"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """``0.655`` -> ``65.5``; the column's title says %."""
+    return MISSING if value is None else f"{100 * value:.{digits}f}"
+
+
+def points(value: float | None) -> str:
+    """``13`` -> ``+13.0``."""
+    return MISSING if value is None else f"{value:+.1f}"
+
+
+def seconds(value: float | None, digits: int = 3) -> str:
+    """``1.7`` -> ``1.700``; the column's title says s."""
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def change(value: float | None) -> str:
+    """``-0.18`` -> ``-18.0``; the column's title says %."""
+    return MISSING if value is None else f"{100 * value:+.1f}"
+
+
+def tenths(value: float) -> str:
+    """``1.7`` -> ``1.7``, ``120`` -> ``120.0``."""
+    return f"{value:.1f}"
+
+
+def whole(value: float) -> str:
+    """``2.0`` -> ``2``."""
+    return f"{value:.0f}"

@@ -1,0 +1,115 @@
+"""A run whose jobs a manager placed: the stints of a job are merged into one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from testbed.experiment.experiment import Experiment
+from testbed.metrics.job_metrics import (
+    CAUSES,
+    IterationTimes,
+    JobMetrics,
+    decision_for,
+    durations_of,
+    job_metrics,
+    shared_gpu_s,
+)
+from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run
+from testbed.results.record import ManagedRecord, RunRecord
+from workloads.job import Job
+from workloads.managers.account import JobOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedRun:
+    """A run whose jobs a manager placed."""
+
+    record: RunRecord
+    managed: ManagedRecord
+    experiment: Experiment
+
+    @property
+    def shared_s(self) -> float:
+        """GPU time (s) that the sum over the stints counts more than once."""
+        return shared_gpu_s(self.managed.stints, self.record.windows)
+
+    @property
+    def allocated(self) -> float:
+        """GPU time that jobs held, that of shared GPUs once, as a share of that of all GPUs."""
+        whole = len(self.experiment.fabric.gpus) * self.record.duration_s
+        held = sum(each.allocated_gpu_s for each in self.managed.outcomes) - self.shared_s
+        return held / whole if whole > 0 else 0.0
+
+    @property
+    def hosts_per_job(self) -> float:
+        """Hosts of a stint, on average."""
+        stints, host_of = self.managed.stints, self.experiment.fabric.host_of_gpu
+        return float(np.mean([len({host_of[gpu] for gpu in job.gpus}) for job in stints])) if stints else 0.0
+
+    @property
+    def cross_tor_bytes(self) -> float:
+        """Bytes that ToRs sent up."""
+        fabric = self.experiment.fabric
+        tors = {fabric.uplink(port).target for port in fabric.ports}
+        up = {name for name, link in fabric.links.items() if link.kind == "tor-agg" and link.source in tors}
+        return sum(row.bytes for row in self.record.links if row.link in up)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Jobs that have not ended."""
+        return [each.name for each in self.managed.outcomes if each.end_s is None]
+
+    @property
+    def measured(self) -> MeasuredRun:
+        """The run with its jobs, without metrics of the manager.
+
+        A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so starting and migrating is idle
+        time, and so are GPUs of jobs that wait for more and have not begun.
+        """
+        levels = replace(self.experiment, jobs=self.managed.stints).levels
+        stints = {job.name: job for job in self.managed.stints}
+        started = [each for each in self.managed.outcomes if self.managed.stints_of[each.name]]
+        jobs = [
+            _measured(self.record, each, [stints[name] for name in self.managed.stints_of[each.name]], levels)
+            for each in started
+        ]
+        held_s = sum(each.allocated_gpu_s for each in self.managed.outcomes if each not in started)
+        return measured_run(self.record, jobs, self.shared_s).with_idle_holders(held_s)
+
+
+def _measured(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], levels: int) -> MeasuredJob:
+    """The job without an analysis of its paths: it was on other GPUs from time to time."""
+    decision = decision_for(record, stints[-1])
+    names = tuple(job.name for job in stints)
+    return MeasuredJob(_merged(record, outcome, stints), decision, levels, outcome=outcome, stints=names)
+
+
+def _merged(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job]) -> JobMetrics:
+    items = [job_metrics(record, job) for job in stints]
+    durations = [length for job in stints for length in durations_of(record, job)]
+    left_out = sum(_window_s(record, item.job) * len(item.job.gpus) - item.allocated_s for item in items)
+    allocated = max(0.0, outcome.allocated_gpu_s - left_out)
+    busy = sum(item.busy_s for item in items)
+    idle = {cause: sum(item.idle_s[cause] for item in items) for cause in CAUSES}
+    idle["start"] = max(0.0, allocated - busy - idle["exposed"] - idle["straggler"])
+    p50, p99 = np.percentile(durations, [50, 99]).tolist() if durations else (0.0, 0.0)
+    return JobMetrics(
+        job=stints[-1],
+        iterations=sum(item.iterations for item in items),
+        disturbed=sum(item.disturbed for item in items),
+        times=IterationTimes(float(np.mean(durations)), p50, p99) if durations else None,
+        allocated_s=allocated,
+        busy_s=busy,
+        idle_s=idle,
+        work_flop=sum(item.work_flop for item in items),
+        jct_s=outcome.jct_s,
+        jct_source="measured",
+    )
+
+
+def _window_s(record: RunRecord, job: Job) -> float:
+    window = record.windows.get(job.name)
+    return 0.0 if window is None else window.end_s - window.start_s
