@@ -28,7 +28,7 @@ def unmarked(*, hosts: int) -> Fabric:
 
 
 def test_every_built_in_fabric_says_what_its_parameters_mean() -> None:
-    assert set(BUILT_IN) == {"clos", "clos3", "double-sided"}
+    assert {"clos", "clos3", "double-sided"} <= set(BUILT_IN)
     for generator in BUILT_IN.values():
         assert all(parameter.marker.description for parameter in parameters_of(generator))
 

@@ -73,7 +73,7 @@ def test_the_page_shows_the_file_which_is_short() -> None:
         ),
         ("{kind: star}", "missing key 'hosts' in fabric, expected number of hosts"),
         ("{kind: star, hosts: 65537}", "impossible fabric: hosts must be at most 65536, not 65537"),
-        ("{kind: ring}", "unknown kind of fabric 'ring', expected one of clos, clos3, double-sided, star"),
+        ("{kind: ring}", f"unknown kind of fabric 'ring', expected one of {', '.join(BUILT_IN)}, star"),
     ],
 )
 def test_what_is_wrong_with_it_is_one_line(installed: Path, fabric: str, line: str) -> None:
