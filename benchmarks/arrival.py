@@ -22,7 +22,7 @@ def _run(scheduler: str, largest_last: bool) -> Run:
     scenario = bundled("clos96")
     jobs = list(reversed(scenario["jobs"])) if largest_last else scenario["jobs"]
     late = [{**job, "start": f"{GAP_S * position}s"} for position, job in enumerate(jobs)]
-    measure = {"iterations": 1, "warmup": 0, "limit": "60s"}
+    measure = {"iterations": 1, "warmup": 0, "time_limit": "60s"}
     return run({**scenario, "name": "arrivals", "jobs": late, "measure": measure}, scheduler)
 
 

@@ -109,7 +109,7 @@ class Contest:
             "fabric": dict(FABRIC),
             "jobs": jobs,
             "scale": "auto",
-            "measure": {"iterations": ceil(min(made)) + lead + SPARE_ITERATIONS, "warmup": 0, "limit": "120s"},
+            "measure": {"iterations": ceil(min(made)) + lead + SPARE_ITERATIONS, "warmup": 0, "time_limit": "120s"},
         }
 
     def scheduler(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def scenario(dilation: float, iterations: int = ITERATIONS) -> Scenario:
         "name": f"dilation-{dilation:g}",
         "fabric": fabric,
         "jobs": [one, two],
-        "measure": {"iterations": iterations, "warmup": 2, "limit": "60s"},
+        "measure": {"iterations": iterations, "warmup": 2, "time_limit": "60s"},
         "scale": {"bandwidth": BANDWIDTH, "time": dilation},
     }
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from benchmarks.common import Line, main
 from testbed.api import prepare
-from testbed.reproduce.figures.bars import FIGURES, Bar
-from testbed.reproduce.figures.prediction import overall, predict
-from testbed.reproduce.figures.rows import kind
-from testbed.reproduce.figures.runs import CRUX, ECMP, IDEAL, Treatment
+from testbed.reproduce.crux.figures_19_to_22 import kind
+from testbed.reproduce.crux.fluid_prediction import overall, predict
+from testbed.reproduce.crux.paper_bars import FIGURES, Bar
+from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Treatment
 from workloads.models.calibration import CALIBRATED
 from workloads.models.figure_calibration import HIDDEN_SHARE, calibrations
 

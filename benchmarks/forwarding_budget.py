@@ -35,7 +35,7 @@ def scenario(bandwidth: float) -> Scenario:
             "jitter": 0,
         }
     ]
-    made["measure"] = {"iterations": 3, "warmup": 1, "limit": "60s"}
+    made["measure"] = {"iterations": 3, "warmup": 1, "time_limit": "60s"}
     made["scale"] = {"bandwidth": bandwidth, "time": 1}
     made["checks"] = []
     return made

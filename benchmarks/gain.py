@@ -40,7 +40,7 @@ def measure(quick: bool) -> list[Line]:
     """Both schedulers under every seed; ``quick`` takes the first seed and few iterations."""
     scenario = bundled("clos96")
     if quick:
-        scenario["measure"] = {"iterations": 3, "warmup": 1, "limit": "60s"}
+        scenario["measure"] = {"iterations": 3, "warmup": 1, "time_limit": "60s"}
     lines: list[Line] = []
     documents: list[dict[str, Any]] = []
     all_runs: list[Run] = []

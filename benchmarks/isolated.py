@@ -92,7 +92,7 @@ class Case:
             "name": f"isolated-{self.fabric}-{self.collective}",
             "fabric": dict(FABRICS[self.fabric]),
             "jobs": [job],
-            "measure": {"iterations": iterations, "warmup": 2, "limit": "120s"},
+            "measure": {"iterations": iterations, "warmup": 2, "time_limit": "120s"},
             "scale": "auto",
         }
 

@@ -13,11 +13,12 @@ from multiprocessing import get_context
 from typing import Final
 
 from benchmarks.common import Line, main, say
-from testbed.reproduce.traces.cells import DAYS, Cell, Result, result_of
+from testbed.reproduce.kept_replays import Cell, Result, result_of
 from workloads.managers.catalogue import MANAGERS
 
 TITLE: Final = "Replays under every cluster manager"
 SCHEDULER: Final = "crux"
+DAYS: Final = 14.0
 MOST_CPU_S: Final = 120.0
 NEVER_ENDS: Final = ("kubernetes",)
 """Jobs that each hold what others need wait for ever: what is left to replay after that is nothing."""
@@ -48,7 +49,7 @@ def _line(cell: Cell, found: Result) -> Line:
         "ended": found["finished"],
         "GPU utilisation": f"{found['gpu_utilization']:.2%}",
         "preempted": f"{manager['preemptions']:.0f}",
-        "moved": f"{manager['moves']:.0f}",
+        "moved": f"{manager['migrations']:.0f}",
         "mean JCT": f"{manager['jct_mean_s'] / 3600:.1f} h",
         "mean queueing": f"{manager['queue_mean_s'] / 3600:.1f} h",
         "CPU s": round(cpu_s, 1),

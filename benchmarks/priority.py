@@ -74,7 +74,7 @@ def _pairs_scenario(name: str, rate: float, jobs: Sequence[dict[str, Any]], iter
         "name": name,
         "fabric": dict(_FLOWS),
         "jobs": list(jobs),
-        "measure": {"iterations": iterations, "warmup": 1, "limit": "60s"},
+        "measure": {"iterations": iterations, "warmup": 1, "time_limit": "60s"},
         "scale": {"bandwidth": PORT_RATE / rate, "time": 1},
         "levels": LEVELS,
     }
@@ -165,7 +165,7 @@ def prioritised_job(collective: str, iterations: int) -> Line:
     scenario = {
         "name": f"prioritised-{collective}",
         "fabric": fabric,
-        "measure": {"iterations": iterations, "warmup": 2, "limit": "60s"},
+        "measure": {"iterations": iterations, "warmup": 2, "time_limit": "60s"},
         "scale": {"bandwidth": PORT_RATE / 12.5e6, "time": 1},
         "levels": LEVELS,
     }

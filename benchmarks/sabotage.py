@@ -266,7 +266,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 def small(limit: str = "60s") -> Mapping[str, Any]:
     """The scenario that is disturbed: the two jobs of ``hello``, for longer; with what is lost until ``limit``."""
-    measure = {"iterations": 22, "warmup": 1, "limit": limit}
+    measure = {"iterations": 22, "warmup": 1, "time_limit": limit}
     return {**bundled("hello"), "name": "sabotage", "measure": measure}
 
 

@@ -29,7 +29,7 @@ def measure(quick: bool) -> list[Line]:
     scenario = bundled("clos96")
     chosen: Sequence[str] = [name for name in names() if name not in LEFT_OUT]
     if quick:
-        scenario["measure"] = {"iterations": 3, "warmup": 1, "limit": "60s"}
+        scenario["measure"] = {"iterations": 3, "warmup": 1, "time_limit": "60s"}
         chosen = ("crux", "sincronia", "cassini")
     lines = [_scheduler_line(name, run(scenario, name)) for name in chosen]
     return lines + [_rate_line(rate) for rate in (RATES[:1] if quick else RATES)]
@@ -67,7 +67,7 @@ def _rate_line(rate: int) -> Line:
     """A job alone whose flows are limited to ``rate`` Gbit/s."""
     scenario = bundled("hello")
     scenario["jobs"] = [{**scenario["jobs"][1], "communication": "2GB", "overlap": 0}]
-    scenario["measure"] = {"iterations": 8, "warmup": 1, "limit": "30s"}
+    scenario["measure"] = {"iterations": 8, "warmup": 1, "time_limit": "30s"}
     made = run(scenario, {"name": "fixed", "rates": {scenario["jobs"][0]["name"]: f"{rate}Gbps"}})
     (job,) = made.experiment.jobs
     expected = 8 * max(flow.bytes for flow in job.flows) / (rate * 1e9)

@@ -74,7 +74,7 @@ def take_down_s(log: str) -> float:
 
 def measure(quick: bool) -> list[Line]:
     """One start of each; ``quick`` leaves out the slowest, stock Mininet with the same queues."""
-    scenario = bundled("clos96") | {"name": "startup", "measure": {"iterations": 1, "warmup": 0, "limit": "60s"}}
+    scenario = bundled("clos96") | {"name": "startup", "measure": {"iterations": 1, "warmup": 0, "time_limit": "60s"}}
     made = run(scenario, "crux", attempts=1)
     timings: Any = made.record.environment["timings_s"]
     ours, down = float(timings["programmed"]), take_down_s(made.log)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from controller.decision import Scheduler
 from controller.schedulers import registry
+from controller.service.json_codec import fabric_from_json
+from topologies.fabric import Fabric
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_CANNOT = 1, 2, 3
 
@@ -50,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     try:
         scheduler = registry.create(given.scheduler, parse_options(given.option), given.seed)
-        fabric = None if given.fabric is None else json.loads(Path(given.fabric).read_text())
+        fabric = None if given.fabric is None else fabric_from_json(json.loads(Path(given.fabric).read_text()))
     except (ValueError, OSError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     return _serve(given, scheduler, fabric)
 
 
-def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: object) -> int:
+def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | None) -> int:
     try:
         from controller.dataplane.ryu_compat import hub
     except ImportError as error:

@@ -95,7 +95,7 @@ def prepare(
             scale=scale,
             levels=loaded.levels,
             seed=loaded.seed,
-            failures=tuple(failure.value() for failure in loaded.failures),
+            link_failures=tuple(failure.value() for failure in loaded.link_failures),
             managed=managed,
         )
         for entry in loaded.schedulers
@@ -123,9 +123,9 @@ def run_scenario(
     stays behind, marked unfinished.
     """
     prepared = prepare(scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed)
-    if engine == "emulation" and prepared.scenario.failures:
-        why = "cables fail in the flow engine only, expected --engine flow or no failures"
-        raise BadInputError(prepared.scenario.line_of(("failures", 0), why))
+    if engine == "emulation" and prepared.scenario.link_failures:
+        why = "cables fail in the flow engine only, expected --engine flow or no link_failures"
+        raise BadInputError(prepared.scenario.line_of(("link_failures", 0), why))
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine)

@@ -1,7 +1,7 @@
-"""What a run would do, computed without running it: decisions, scale, load, time. Pure.
+"""What a run would do, computed without running it: decisions, scale, load and time.
 
-Decisions come from the controller's own state, with the jobs arriving in the order in which the
-engine announces them, so they are those of the run.
+Decisions come from the controller's own code, with the jobs arriving in the order in which the
+engine announces them, so they equal those of the run.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from workloads.managers.registry import GROUPS
 SCHEMA_VERSION: Final = 1
 
 SET_UP_S: Final = 4.0
-"""Seconds to bring a fabric up and down, as measured for 26 nodes; it varies little with the fabric."""
+"""Seconds to bring a fabric up and down, as measured for 26 nodes; it depends little on the fabric."""
 
 
 @dataclass(frozen=True)
 class Collisions:
     """Which links inside the fabric carry more than one flow.
 
-    ``links_by_flows``: number of flows -> number of directed links that carry so many, from two on.
-    ``worst`` is the link with most bytes per bit/s among them, None if no flows meet.
+    ``links_by_flows``: number of flows (at least two) -> number of directed links that carry as many.
+    ``worst`` is the one of them with most bytes per bit/s, None if no flows share a link.
     """
 
     links_by_flows: Mapping[int, int]
@@ -49,8 +49,8 @@ class Collisions:
 def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[str, Any]:
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
-    ``budget`` is what the machine forwards.
-    Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or decides the impossible.
+    ``budget`` is the forwarding capacity of the machine.
+    Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
     if managed is None:
@@ -86,7 +86,7 @@ def final_decision(experiment: Experiment) -> Decision:
 
 
 def collisions(fabric: Fabric, jobs: Iterable[Job], paths: Mapping[str, Path]) -> Collisions:
-    """Find the links that flows share under ``paths``; host links are left out, and flows without a path."""
+    """Find the links that flows share under ``paths``, without host links and flows that have no path."""
     flows = Counter[str]()
     load: dict[str, float] = {}
     users: dict[str, dict[str, None]] = {}
@@ -104,11 +104,11 @@ def collisions(fabric: Fabric, jobs: Iterable[Job], paths: Mapping[str, Path]) -
 
 
 def estimate(experiment: Experiment, alone: Mapping[str, Isolated]) -> float:
-    """Seconds of wall clock until the last job has made its iterations, each job as if alone on its paths."""
+    """Seconds of wall clock until the last job has completed its iterations, each job as if alone on its paths."""
     measure, dilation = experiment.measure, experiment.scale.time
     wanted = measure.warmup + measure.iterations
     ends = [job.start_s + min(wanted, job.iterations) * alone[job.name].iteration_s for job in experiment.jobs]
-    return min(max(ends, default=0.0), measure.limit_s) * dilation + SET_UP_S
+    return min(max(ends, default=0.0), measure.time_limit_s) * dilation + SET_UP_S
 
 
 def _fabric(fabric: Fabric) -> dict[str, Any]:
@@ -186,10 +186,12 @@ def _scheduler(experiment: Experiment) -> dict[str, Any]:
 
 
 def _undecided(experiment: Experiment) -> dict[str, Any]:
-    """Under a manager nothing is decided before jobs come: only the time is estimated, with the GPUs never idle."""
+    """Under a manager nothing is decided before jobs arrive: only the time is estimated, with GPUs never idle."""
     alone = {job.name: isolated(job, experiment.fabric) for job in experiment.jobs}
     held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in experiment.jobs)
-    packed_s = min(held / len(experiment.fabric.gpus), experiment.measure.limit_s) * experiment.scale.time + SET_UP_S
+    packed_s = (
+        min(held / len(experiment.fabric.gpus), experiment.measure.time_limit_s) * experiment.scale.time + SET_UP_S
+    )
     return {
         "scheduler": experiment.scheduler,
         "options": dict(experiment.scheduler_options),
@@ -202,6 +204,6 @@ def _undecided(experiment: Experiment) -> dict[str, Any]:
 
 
 def _alone(job: Job, fabric: Fabric, decision: Decision) -> Isolated:
-    """Alone on the decided paths; where the switches choose one, as if no two of its flows met."""
+    """Alone on the decided paths; if the switches choose a path, as if no two flows of the job shared a link."""
     paths = decision.paths
     return isolated(job, fabric, paths if all(flow.id in paths for flow in job.flows) else None)

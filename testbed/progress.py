@@ -1,6 +1,6 @@
-"""Progress of a command on standard error: the phase, how long it has taken and how long it still takes.
+"""Progress of a command on standard error: the phase, the elapsed and the remaining time.
 
-A bar on a terminal, plain lines where standard error is none, nothing when asked to be quiet.
+A bar on a terminal, plain lines elsewhere, nothing if quiet.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def clock(seconds: float) -> str:
 
 
 def remaining(elapsed_s: float, value: float, total: float | None) -> float | None:
-    """Seconds left if it goes on at this pace; None while nothing can be said."""
+    """Seconds left at the present pace; None while it is unknown."""
     if total is None or value <= 0 or total <= 0:
         return None
     return max(0.0, elapsed_s * (total - value) / value)
 
 
 class Progress:
-    """``with Progress(quiet=False) as progress``: a phase at a time; a new phase ends the one before."""
+    """``with Progress(quiet=False) as progress``: one phase at a time; a new phase ends the previous one."""
 
     def __init__(self, quiet: bool, *, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -71,7 +71,7 @@ class Progress:
             self._say(f"{name} ...")
 
     def advance_to(self, value: float, note: str = "") -> None:
-        """The phase has come to ``value`` of its total; ``note`` says what is going on."""
+        """Set the progress to ``value`` of the total; ``note`` describes the current activity."""
         if not self._name:
             return
         self._value = value
@@ -82,7 +82,7 @@ class Progress:
             self._say(f"{self._name}: {self._state()}{f', {note}' if note else ''}")
 
     def done(self, note: str = "") -> None:
-        """The phase has ended; ``note`` is what is worth knowing about it."""
+        """End the phase; ``note`` is a remark about it."""
         if not self._name:
             return
         elapsed = clock(self._now() - self._started)

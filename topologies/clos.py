@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topologies.fabric import Fabric, Inside, IntraHost
+from topologies.fabric import Fabric, IntraHost, PcieQueues
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -36,7 +36,7 @@ def clos(
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
     intra_host: IntraHost = "instant",
-    inside: Inside = "ideal",
+    pcie_queues: PcieQueues = "ideal",
 ) -> Fabric:
     """Return a two-layer Clos: ``parallel_links`` cables of ``fabric_rate`` between each ToR and aggregation switch.
 
@@ -46,7 +46,7 @@ def clos(
     require_counts(tors=tors, aggregations=aggregations, parallel_links=parallel_links)
     require_rates(fabric_rate=fabric_rate)
     rates = (port_rate, pcie_rate, nvlink_rate)
-    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, inside)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, pcie_queues)
     shape = _shape(given, bonded)
     require_multiple("hosts", hosts, tors, "ToRs")
     builder = FabricBuilder()
@@ -77,7 +77,7 @@ def clos3(
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
     intra_host: IntraHost = "instant",
-    inside: Inside = "ideal",
+    pcie_queues: PcieQueues = "ideal",
 ) -> Fabric:
     """Return a three-layer Clos of ``pods`` pods; ``hosts`` counts all pods together.
 
@@ -90,7 +90,7 @@ def clos3(
     above = fabric_rate if core_rate is None else core_rate
     require_rates(fabric_rate=fabric_rate, core_rate=above)
     rates = (port_rate, pcie_rate, nvlink_rate)
-    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, inside)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, pcie_queues)
     shape = _shape(given, bonded)
     require_multiple("hosts", hosts, pods * tors_per_pod, "ToRs of all pods")
     builder = FabricBuilder()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topologies.fabric import Fabric, Inside, IntraHost
+from topologies.fabric import Fabric, IntraHost, PcieQueues
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -39,7 +39,7 @@ def double_sided(
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
     intra_host: IntraHost = "instant",
-    inside: Inside = "ideal",
+    pcie_queues: PcieQueues = "ideal",
 ) -> Fabric:
     """Return a double-sided fabric; hosts go to ToR pairs in order.
 
@@ -50,7 +50,7 @@ def double_sided(
     above = fabric_rate if core_rate is None else core_rate
     require_rates(fabric_rate=fabric_rate, core_rate=above)
     rates = (port_rate, pcie_rate, nvlink_rate)
-    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, inside)
+    given = HostShape(hosts, gpus_per_host, nics_per_host, ports_per_nic, *rates, intra_host, pcie_queues)
     require_multiple("ports_per_nic", ports_per_nic, 2, "ToRs of a pair")
     require_multiple("tors", tors, 2, "sides of a pair")
     require_multiple("hosts", hosts, tors // 2, "ToR pairs")

@@ -28,7 +28,7 @@ LinkKind = Literal["nvlink", "pcie", "host-tor", "tor-agg", "agg-core"]
 Tier = Literal["tor", "agg", "core"]
 IntraHost = Literal["instant", "nvlink", "pcie"]
 """What carries the traffic between GPUs of a host; ``instant`` takes no time."""
-Inside = Literal["ideal", "emulated"]
+PcieQueues = Literal["ideal", "emulated"]
 """Whether PCIe between a GPU and its NIC holds network traffic up; ``ideal`` links only say who shares what."""
 
 NETWORK_KINDS: frozenset[LinkKind] = frozenset({"host-tor", "tor-agg", "agg-core"})
@@ -102,7 +102,7 @@ class Fabric:
     links: Mapping[str, Link]
     description: str = ""
     intra_host: IntraHost = "instant"
-    inside: Inside = "ideal"
+    pcie_queues: PcieQueues = "ideal"
     _paths: dict[tuple[str, str], tuple[Path, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False, hash=False
     )
@@ -114,7 +114,7 @@ class Fabric:
     def __reduce__(self) -> tuple[type[Fabric], tuple[object, ...]]:
         """Pickle what it is made of: read-only views cannot be pickled, and what is derived is derived again."""
         parts = (dict(part) for part in (self.hosts, self.nics, self.ports, self.switches, self.links))
-        return Fabric, (self.name, *parts, self.description, self.intra_host, self.inside)
+        return Fabric, (self.name, *parts, self.description, self.intra_host, self.pcie_queues)
 
     @cached_property
     def gpus(self) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class Fabric:
 
         Nothing ever waits at a link that is as fast as all ports of its NIC.
         """
-        if self.inside == "ideal":
+        if self.pcie_queues == "ideal":
             return ()
         ports = {nic.name: sum(self.uplink(port).capacity for port in nic.ports) for nic in self.nics.values()}
         return tuple(nic for nic, (out, _) in self.nic_links.items() if out.capacity < ports[nic])

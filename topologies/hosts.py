@@ -8,11 +8,11 @@ GPUs of a host talk over PCIe, its PCIe switches are joined by a root complex.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from topologies.fabric import Fabric, Host, Inside, IntraHost, Link, LinkKind, Nic, Port, Switch, Tier
+from topologies.fabric import Fabric, Host, IntraHost, Link, LinkKind, Nic, PcieQueues, Port, Switch, Tier
 
 PCIE_RATE: Final = 256e9
 """bit/s of PCIe 4.0 x16, one direction."""
@@ -39,7 +39,7 @@ class HostShape:
     pcie_rate: float = PCIE_RATE
     nvlink_rate: float = NVLINK_RATE
     intra_host: IntraHost = "instant"
-    inside: Inside = "ideal"
+    pcie_queues: PcieQueues = "ideal"
 
     def __post_init__(self) -> None:
         require_counts(
@@ -48,7 +48,7 @@ class HostShape:
         require_rates(port_rate=self.port_rate, pcie_rate=self.pcie_rate, nvlink_rate=self.nvlink_rate)
         require_multiple("gpus_per_host", self.gpus, self.nics, "NICs of a host")
         require_choice("intra_host", self.intra_host, get_args(IntraHost))
-        require_choice("inside", self.inside, get_args(Inside))
+        require_choice("pcie_queues", self.pcie_queues, get_args(PcieQueues))
         if self.hosts > MAX_HOSTS:
             raise ValueError(f"hosts must be at most {MAX_HOSTS}, not {self.hosts}")
         if self.nics * self.ports_per_nic > MAX_PORTS_PER_HOST:
@@ -152,12 +152,4 @@ class FabricBuilder:
     def build(self, name: str, description: str, shape: HostShape) -> Fabric:
         """Return the immutable fabric; ``shape`` is that of its hosts."""
         parts = (self._hosts, self._nics, self._ports, self._switches, self._links)
-        return Fabric(name, *parts, description, shape.intra_host, shape.inside)
-
-
-def count_links(fabric: Fabric) -> Mapping[LinkKind, int]:
-    """Number of one-directional links of each kind; a cable counts twice."""
-    counts: dict[LinkKind, int] = {}
-    for link in fabric.links.values():
-        counts[link.kind] = counts.get(link.kind, 0) + 1
-    return counts
+        return Fabric(name, *parts, description, shape.intra_host, shape.pcie_queues)

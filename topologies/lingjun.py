@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from topologies.fabric import Fabric, Inside, IntraHost
+from topologies.fabric import Fabric, IntraHost, PcieQueues
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -86,7 +86,7 @@ def lingjun(
     pcie_rate: float = PCIE_RATE,
     nvlink_rate: float = NVLINK_RATE,
     intra_host: IntraHost = "instant",
-    inside: Inside = "ideal",
+    pcie_queues: PcieQueues = "ideal",
 ) -> Fabric:
     """Return the fabric of ``hosts``, as :func:`read_topology` gives them; ToRs, groups and cores in their order.
 
@@ -102,7 +102,7 @@ def lingjun(
     require_rates(fabric_rate=fabric_rate, core_rate=above)
     ports, rate = (1, port_rate * ports_per_nic) if bonded else (ports_per_nic, port_rate)
     rates = (rate, pcie_rate, nvlink_rate)
-    shape = HostShape(len(hosts), gpus_per_host, nics_per_host, ports, *rates, intra_host, inside)
+    shape = HostShape(len(hosts), gpus_per_host, nics_per_host, ports, *rates, intra_host, pcie_queues)
     tors = list(dict.fromkeys(host.tor for host in hosts))
     groups = list(dict.fromkeys(tor[:2] for tor in tors))
     tops = list(dict.fromkeys(group[0] for group in groups))

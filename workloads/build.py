@@ -38,7 +38,7 @@ class JobSpec:
     up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
     iteration of the job. ``experts``: how those of a mixture lie and what is asked of them; None for all alike.
-    A job that is ``packed_with`` another has that one's GPUs.
+    A job that is ``share_gpus_with`` another has that one's GPUs.
     """
 
     name: str
@@ -56,7 +56,7 @@ class JobSpec:
     stragglers: tuple[Straggler, ...] = ()
     gradients: Gradients = AS_IN_THE_CATALOGUE
     experts: Experts | None = None
-    packed_with: str | None = None
+    share_gpus_with: str | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -69,7 +69,7 @@ def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-fr
         if counts[spec.name] > 1:
             raise JobError(spec.name, "two jobs have this name")
         check_job(spec)
-    gpus = place([_request(spec) for spec in specs if spec.packed_with is None], fabric, policy)
+    gpus = place([_request(spec) for spec in specs if spec.share_gpus_with is None], fabric, policy)
     ports = PortBook(seed)
     return tuple(_build(spec, _gpus_of(spec, gpus), fabric, ports) for spec in specs)
 
@@ -144,11 +144,11 @@ def _suggestion(model: str) -> str:
 
 def _gpus_of(spec: JobSpec, placed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Its own GPUs, or those that it shares."""
-    if spec.packed_with is None:
+    if spec.share_gpus_with is None:
         return placed[spec.name]
-    if spec.packed_with not in placed:
-        raise JobError(spec.name, f"no job '{spec.packed_with}' with GPUs of its own to be packed with")
-    return placed[spec.packed_with]
+    if spec.share_gpus_with not in placed:
+        raise JobError(spec.name, f"no job '{spec.share_gpus_with}' with GPUs of its own to be packed with")
+    return placed[spec.share_gpus_with]
 
 
 def _request(spec: JobSpec) -> GpuRequest:

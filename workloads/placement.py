@@ -141,4 +141,4 @@ def _turns(fabric: Fabric, hosts: Sequence[Host], free: frozenset[str]) -> Itera
 
 
 POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({"first-free": first_free, "spread": spread})
-"""What a scenario may name as ``place``."""
+"""What a scenario may name as ``placement_policy``."""

@@ -1,4 +1,4 @@
-"""What the controller knows and what it plans: jobs, decision, rules on the switches, steps of a change.
+"""What the controller plans: rules on the switches, and the steps of a change from one decision to the next.
 
 Pure: a change is computed as batches of rules, and somebody else sends them. A scheduler that
 raises leaves everything as it was.
@@ -6,22 +6,13 @@ raises leaves everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
-from controller.decider import with_answer, with_job, with_profile, without_job
-from controller.decision import (
-    ClusterView,
-    Decision,
-    Event,
-    JobArrived,
-    JobDeparted,
-    JobProfiled,
-    Measured,
-    Scheduler,
-)
+from controller.decider import Decider
+from controller.decision import Decision, Measured, Scheduler
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
 
@@ -60,8 +51,8 @@ class ControllerState:
     """
 
     def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:
-        self._scheduler = scheduler
-        self._view = ClusterView(fabric, {}, levels, seed)
+        self._scheduler_name = scheduler.name
+        self._decider = Decider(fabric, scheduler, levels, seed)
         self._builder = RuleBuilder(fabric)
         self._target: dict[str, FlowPlan] = {}
         self._wanted: dict[str, _InForce] = {}
@@ -72,22 +63,22 @@ class ControllerState:
     @property
     def fabric(self) -> Fabric:
         """The fabric that carries the jobs."""
-        return self._view.fabric
+        return self._decider.view.fabric
 
     @property
     def jobs(self) -> Mapping[str, Job]:
         """The running jobs by name, in order of arrival."""
-        return self._view.jobs
+        return self._decider.view.jobs
 
     @property
     def decision(self) -> Decision:
         """The last decision."""
-        return self._view.decision
+        return self._decider.decision
 
     @property
     def flows(self) -> dict[str, Flow]:
         """Flow id -> flow of all running jobs."""
-        return {flow.id: flow for flow in self._view.flows}
+        return {flow.id: flow for flow in self._decider.view.flows}
 
     @property
     def pending(self) -> tuple[str, ...]:
@@ -97,23 +88,21 @@ class ControllerState:
     def arrive(self, job: Job, move: bool = True) -> PlannedChange:
         """Add ``job`` and return the change. ``ValueError`` for a name or five-tuple in use, or an unknown port."""
         self._check(job)
-        return self._change(with_job(self._view, job, self._scheduler), JobArrived(job.name), move)
+        return self._change(lambda: self._decider.arrive(job), move)
 
     def depart(self, name: str, move: bool = True) -> PlannedChange:
         """Remove the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         self._check_runs(name)
-        return self._change(without_job(self._view, name), JobDeparted(name), move)
+        return self._change(lambda: self._decider.depart(name), move)
 
     def profiled(self, name: str, measured: Measured, move: bool = True) -> PlannedChange:
         """Take in the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         self._check_runs(name)
-        return self._change(with_profile(self._view, name, measured), JobProfiled(name), move)
+        return self._change(lambda: self._decider.profiled(name, measured), move)
 
     def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
         """Take in recent iterations per second over those alone; return what is kept: those of running jobs."""
-        known = {name: share for name, share in shares.items() if name in self.jobs}
-        self._view = replace(self._view, throughput=known)
-        return known
+        return self._decider.take_throughput(shares)
 
     def commit(self, flows: Sequence[str]) -> tuple[RuleBatch, ...]:
         """Return the batches that bring ``flows`` to their decided path and level; ``ValueError`` if one is unknown."""
@@ -163,10 +152,9 @@ class ControllerState:
                 raise ValueError(f"flow '{flow.id}' has the five-tuple of flow '{other}'")
             known[flow.id], tuples[match] = flow, flow.id
 
-    def _change(self, view: ClusterView, event: Event, move: bool) -> PlannedChange:
-        decided, plans = self._decide(view, event)
-        flows, decision = {flow.id: flow for flow in decided.flows}, decided.decision
-        self._view = decided
+    def _change(self, decide: Callable[[], Decision], move: bool) -> PlannedChange:
+        decision, plans = self._decide(decide)
+        flows = self.flows
         gone = [rule for flow in self._target if flow not in flows for rule in self._forget(flow)]
         self._target = plans
         self._wanted = {flow.id: self._wanted_of(flow, decision) for flow in flows.values()}
@@ -179,18 +167,21 @@ class ControllerState:
         moved = tuple(self._moves())
         return PlannedChange(decision, moved, self._steps(groups, gone, move))
 
-    def _decide(self, view: ClusterView, event: Event) -> tuple[ClusterView, dict[str, FlowPlan]]:
+    def _decide(self, decide: Callable[[], Decision]) -> tuple[Decision, dict[str, FlowPlan]]:
+        """The decision and its rules; where either fails, everything stays as it was."""
+        before = self._decider.view
         try:
-            decided = with_answer(view, self._scheduler, event)
-            return decided, plans_of(self._builder, view.fabric, view.flows, decided.decision, view.level_count)
+            decision, view = decide(), self._decider.view
+            return decision, plans_of(self._builder, view.fabric, view.flows, decision, view.level_count)
         except Exception as error:  # a user's scheduler may raise anything
+            self._decider.go_back(before)
             text = " ".join(str(error).split())
             raise SchedulerFailedError(
-                f"scheduler {self._scheduler.name} raised {type(error).__name__}: {text}"
+                f"scheduler {self._scheduler_name} raised {type(error).__name__}: {text}"
             ) from error
 
     def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
-        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._view.level_count - 1)
+        level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._decider.view.level_count - 1)
         return decision.paths.get(flow.id), level
 
     def _forget(self, flow: str) -> Iterable[FlowRule]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from controller.dataplane import openflow
 from controller.dataplane.network import NetworkError, RuleBatch
 from controller.dataplane.rules import RuleCount
 from controller.dataplane.ryu_compat import App, handler, hub, ofp_event, ofproto_v1_3
-from controller.service.service import Service
 from topologies.addressing import datapath_id
 from topologies.fabric import Fabric
 
@@ -144,13 +143,15 @@ def _messages(datapaths: Mapping[str, Any], batch: RuleBatch) -> dict[str, list[
 
 
 class ControllerApp(App):  # type: ignore[misc]
-    """Hands OpenFlow events to the network, and restores switches that connect."""
+    """Hands OpenFlow events to the network, and gives switches that connect what ``rules_on`` says they must hold."""
 
     OFP_VERSIONS = (ofproto_v1_3.OFP_VERSION,)
 
-    def __init__(self, *args: Any, network: SwitchNetwork, service: Service, lock: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, network: SwitchNetwork, rules_on: Callable[[str], RuleBatch], lock: Any, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self._network, self._service, self._lock = network, service, lock
+        self._network, self._rules_on, self._lock = network, rules_on, lock
 
     @handler.set_ev_cls(ofp_event.EventOFPStateChange, [handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER])  # type: ignore[untyped-decorator]
     def _state_changed(self, event: Any) -> None:
@@ -165,7 +166,7 @@ class ControllerApp(App):  # type: ignore[misc]
     def _restore(self, switch: str) -> None:
         with self._lock:
             try:
-                self._network.restore(switch, self._service.rules_on(switch))
+                self._network.restore(switch, self._rules_on(switch))
             except NetworkError as error:
                 _log.warning("%s", error)
 

@@ -24,10 +24,10 @@ def rule_mismatches(expected: Iterable[FlowRule], counts: Iterable[RuleCount]) -
     return tuple(lines)
 
 
-def path_packets(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]) -> dict[str, list[int]]:
+def path_packets(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]) -> dict[str, tuple[int, ...]]:
     """Return flow -> the packets that its ``rules`` counted, in their order; 0 where a switch lacks one."""
     packets = {count.rule.key: count.packets for count in counts}
-    return {flow: [packets.get(rule.key, 0) for rule in along] for flow, along in rules.items()}
+    return {flow: tuple(packets.get(rule.key, 0) for rule in along) for flow, along in rules.items()}
 
 
 def path_mismatches(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[RuleCount]) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def _tuple(rule: FlowRule) -> str:
     return f"{match.source}:{match.source_port} > {match.target}:{match.target_port}"
 
 
-def taken_paths(fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCount]) -> dict[str, Path | None]:
+def observed_paths(fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCount]) -> dict[str, Path | None]:
     """Return flow id -> the path its data packets took, None while no packet has been counted.
 
     At each hop the next link is the one whose rule at the far switch, told apart by the port the
@@ -56,10 +56,10 @@ def taken_paths(fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCoun
     """
     packets = {count.rule.key: count.packets for count in counts}
     builder, numbers = RuleBuilder(fabric), port_numbers(fabric)
-    return {flow.id: _taken(fabric, flow, builder.match(flow), numbers, packets) for flow in flows}
+    return {flow.id: _observed(fabric, flow, builder.match(flow), numbers, packets) for flow in flows}
 
 
-def _taken(
+def _observed(
     fabric: Fabric,
     flow: Flow,
     match: Match,

@@ -22,7 +22,6 @@ from workloads.job import Job
 
 Coflow = TypeVar("Coflow", bound=Hashable)
 Port = TypeVar("Port", bound=Hashable)
-FlowId = TypeVar("FlowId", bound=Hashable)
 Number = TypeVar("Number", float, Fraction)
 
 
@@ -89,27 +88,6 @@ def _most_loaded(at_port: Mapping[Port, Mapping[Coflow, Number]]) -> Iterator[Po
             heapreplace(heap, (-load, rank, port))
         else:
             yield port
-
-
-def greedy_rates(
-    order: Sequence[Coflow],
-    flows: Mapping[Coflow, Mapping[FlowId, tuple[Port, Port]]],
-    capacity: Mapping[Port, Number],
-) -> dict[FlowId, Number]:
-    """Return the rates of the order-preserving greedy schedule on a big switch (Sincronia section 3.2).
-
-    ``flows``: coflow -> flow -> (ingress, egress), those with bytes left. Coflows are walked in
-    ``order``, flows as listed: one whose ports are both free gets the rate of the slower, others 0.
-    """
-    taken: set[Port] = set()
-    rates: dict[FlowId, Number] = {}
-    for coflow in order:
-        for flow, ports in flows.get(coflow, {}).items():
-            free = taken.isdisjoint(ports)
-            rates[flow] = min(capacity[port] for port in ports) if free else cast(Number, 0)
-            if free:
-                taken.update(ports)
-    return rates
 
 
 def sincronia_order(fabric: Fabric, jobs: Sequence[Job]) -> tuple[str, ...]:

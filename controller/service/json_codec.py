@@ -147,11 +147,6 @@ def to_json(value: Fabric | Job | Decision) -> str:
     return json.dumps(encode(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def decision_to_json(decision: Decision) -> str:
-    """Return ``decision`` as canonical JSON, to compare decisions byte for byte."""
-    return to_json(decision)
-
-
 def fabric_from_json(data: object) -> Fabric:
     """Return the fabric of parsed JSON ``data``; every end of a link and of a port must exist."""
     fabric = decode(Fabric, data, "fabric")

@@ -10,13 +10,28 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from controller.dataplane.ryu_compat import hub
-from controller.service.service import Answer, RequestError, Service
+from controller.service.json_codec import encode, fabric_from_json
+from controller.service.messages import (
+    RENAMED_ROUTES,
+    Answer,
+    ErrorAnswer,
+    TakenAnswer,
+    apply_from_text,
+    commit_request_from_json,
+    job_request_from_json,
+    profile_request_from_json,
+    throughput_from_json,
+)
+from controller.service.service import RequestError, Service
+
+T = TypeVar("T")
 
 _log = logging.getLogger("controller")
 
@@ -24,33 +39,56 @@ LARGEST_BODY = 256 * 2**20
 """Bytes; a fabric of thousands of hosts is some 10 MB."""
 
 
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer as it leaves: HTTP status, JSON-ready body, and headers beside those of every answer."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+
+
 def route(service: Service, method: str, target: str, body: Callable[[], object]) -> Answer:
     """Return the answer of ``service`` to ``method`` on ``target`` (path and query). Raises ``RequestError``."""
-    parts = urlsplit(target)
-    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
-    steps = [unquote(step) for step in parts.path.split("/") if step]
-    match (method, steps):
+    match (method, _steps(target)):
         case ("PUT", ["fabric"]):
-            return service.put_fabric(body())
+            return service.put_fabric(_read(fabric_from_json, body()))
         case ("GET", ["state"]):
             return service.get_state()
         case ("POST", ["jobs"]):
-            return service.post_job(body())
+            return service.post_job(_read(job_request_from_json, body()))
         case ("DELETE", ["jobs", name]):
-            return service.delete_job(name, query.get("apply", "now"))
+            return service.delete_job(name, _read(apply_from_text, _query(target).get("apply", "now")))
         case ("POST", ["profiles"]):
-            return service.post_profile(body())
+            return service.post_profile(_read(profile_request_from_json, body()))
         case ("PUT", ["throughput"]):
-            return service.put_throughput(body())
+            return service.put_throughput(_read(throughput_from_json, body()))
         case ("POST", ["commit"]):
-            return service.post_commit(body())
+            return service.post_commit(_read(commit_request_from_json, body()))
         case ("GET", ["rules"]):
             return service.get_rules()
-        case ("GET", ["check"]):
-            return service.get_check()
+        case ("GET", ["verification" | "check"]):
+            return service.get_verification()
+        case ("GET", ["observed-paths"]):
+            return service.get_observed_paths()
         case ("GET", ["taken"]):
-            return service.get_taken()
-    raise RequestError(404, f"no resource {method} {parts.path}")
+            return TakenAnswer(service.get_observed_paths().paths)
+    raise RequestError(404, f"no resource {method} {urlsplit(target).path}")
+
+
+def _steps(target: str) -> list[str]:
+    return [unquote(step) for step in urlsplit(target).path.split("/") if step]
+
+
+def _query(target: str) -> dict[str, str]:
+    return {key: values[-1] for key, values in parse_qs(urlsplit(target).query).items()}
+
+
+def _read(decode: Callable[[object], T], given: object) -> T:
+    try:
+        return decode(given)
+    except ValueError as error:
+        raise RequestError(400, str(error)) from error
 
 
 class RestServer:
@@ -59,6 +97,7 @@ class RestServer:
     def __init__(self, service: Service, lock: Any) -> None:
         self._service = service
         self._lock = lock
+        self._warned: set[str] = set()
 
     def listen(self, port: int) -> int:
         """Listen on loopback at ``port`` (0: any free one), serve, and return the port. ``OSError`` if taken."""
@@ -92,18 +131,31 @@ class RestServer:
         finally:
             connection.close()
 
-    def answer(self, method: str, target: str, body: Callable[[], object]) -> tuple[int, Answer]:
-        """Return HTTP status and JSON answer; whatever goes wrong is one line under ``error``."""
+    def answer(self, method: str, target: str, body: Callable[[], object]) -> Response:
+        """Return what answers a request; whatever goes wrong is one line under ``error``."""
+        headers = self._deprecation(target)
         try:
             with self._lock:
-                return 200, route(self._service, method, target, body)
+                return Response(200, encode(route(self._service, method, target, body)), headers)
         except RequestError as error:
             if error.status >= 500:  # the client gets the line; why a scheduler raised stands in the log
                 _log.error("%s %s", method, target, exc_info=error)
-            return error.status, {"error": str(error)}
+            return Response(error.status, encode(ErrorAnswer(str(error))), headers)
         except Exception as error:  # a request must never take the controller down
             _log.exception("%s %s", method, target)
-            return 500, {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+            line = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return Response(500, encode(ErrorAnswer(line)), headers)
+
+    def _deprecation(self, target: str) -> Mapping[str, str]:
+        """The headers that say that a route has another name now; the first time the log says so too."""
+        old = "/" + "/".join(_steps(target))
+        new = RENAMED_ROUTES.get(old)
+        if new is None:
+            return {}
+        if old not in self._warned:
+            self._warned.add(old)
+            _log.warning("the route %s is deprecated: ask %s", old, new)
+        return {"Deprecation": "true", "Link": f'<{new}>; rel="successor-version"'}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -116,9 +168,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         raw = self._read()
-        status, answer = self._rest.answer(self.command, self.path, lambda: _parse(raw))
-        text = json.dumps(answer, sort_keys=True).encode()
-        self.send_response(status)
+        response = self._rest.answer(self.command, self.path, lambda: _parse(raw))
+        text = json.dumps(response.body, sort_keys=True).encode()
+        self.send_response(response.status)
+        for header, value in response.headers.items():
+            self.send_header(header, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()

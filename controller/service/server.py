@@ -55,6 +55,6 @@ def _start_openflow(port: int, network: SwitchNetwork, service: Service, lock: o
     configuration.set_override("ofp_listen_host", "127.0.0.1")
     configuration.set_override("ofp_tcp_listen_port", port)
     manager.create_contexts()
-    manager.instantiate(ControllerApp, network=network, service=service, lock=lock)
+    manager.instantiate(ControllerApp, network=network, rules_on=service.rules_on, lock=lock)
     manager.instantiate_apps()
     hub.sleep(0.05)  # the server listens as soon as its thread has run

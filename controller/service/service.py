@@ -1,23 +1,34 @@
-"""The controller's operations: JSON in, JSON out, carried out on a network of switches.
+"""The controller's operations, carried out on a network of switches.
 
-Knows neither HTTP nor OpenFlow, so that it is tested whole on the in-memory network.
+Knows neither HTTP nor JSON nor OpenFlow, so that it is tested whole on the in-memory network.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from controller.dataplane.network import Network, NetworkError, RuleBatch
 from controller.dataplane.planner import ControllerState, PlannedChange, SchedulerFailedError
-from controller.dataplane.verification import path_mismatches, path_packets, rule_mismatches, taken_paths
-from controller.decision import Measured, Scheduler
-from controller.service.json_codec import decode, encode, fabric_from_json, job_from_json
-
-APPLY = ("now", "prepare")
-
-Answer = dict[str, Any]
+from controller.dataplane.rules import RuleCount
+from controller.dataplane.verification import observed_paths, path_mismatches, path_packets, rule_mismatches
+from controller.decision import Scheduler
+from controller.service.messages import (
+    Apply,
+    CommitAnswer,
+    CommitRequest,
+    CountedRule,
+    DecisionAnswer,
+    FabricAnswer,
+    JobRequest,
+    ObservedPathsAnswer,
+    ProfileRequest,
+    RulesAnswer,
+    StateAnswer,
+    ThroughputAnswer,
+    VerificationAnswer,
+)
+from topologies.fabric import Fabric
 
 
 class RequestError(Exception):
@@ -50,119 +61,73 @@ class Service:
         self._clock = clock
         self._held: ControllerState | None = None
 
-    def put_fabric(self, body: object) -> Answer:
-        """Start over on the fabric of ``body``: no jobs, empty tables."""
+    def put_fabric(self, fabric: Fabric) -> FabricAnswer:
+        """Start over on ``fabric``: no jobs, empty tables."""
         try:
-            fabric = fabric_from_json(body)
             state = ControllerState(fabric, self._scheduler, self._levels, self._seed)
         except (ValueError, KeyError, IndexError) as error:
             raise RequestError(400, str(error)) from error
         self._held = state
         self._network.reset(fabric)
-        return {"fabric": fabric.name, "expected": len(fabric.switches)}
+        return FabricAnswer(fabric.name, len(fabric.switches))
 
-    def get_state(self) -> Answer:
+    def get_state(self) -> StateAnswer:
         """Return switches, jobs, the decision in force and the flows that wait for a commit."""
         state, connected = self._held, dict(self._network.connected())
-        return {
-            "scheduler": self._scheduler.name,
-            "fabric": None if state is None else state.fabric.name,
-            "switches": connected,
-            "expected": 0 if state is None else len(state.fabric.switches),
-            "jobs": [] if state is None else list(state.jobs),
-            "decision": None if state is None else encode(state.decision),
-            "pending": [] if state is None else list(state.pending),
-        }
+        name = self._scheduler.name
+        if state is None:
+            return StateAnswer(name, None, connected, 0, (), None, ())
+        fabric = state.fabric
+        return StateAnswer(
+            name, fabric.name, connected, len(fabric.switches), tuple(state.jobs), state.decision, state.pending
+        )
 
-    def post_job(self, body: object) -> Answer:
-        """Add a job; see ``docs/controller.md`` for the body and the answer."""
-        started, state = self._clock(), self._state()
-        given = _object(body, {"job", "apply"})
-        move = _moves_now(given.get("apply", "now"))
-        self._all_connected()
-        try:
-            job = job_from_json(given.get("job"))
-            return self._carry_out(state.arrive(job, move), started)
-        except ValueError as error:
-            raise RequestError(400, str(error)) from error
-        except SchedulerFailedError as error:
-            raise RequestError(500, str(error)) from error
+    def post_job(self, request: JobRequest) -> DecisionAnswer:
+        """Add a job; see ``docs/controller.md`` for the answer."""
+        return self._change(lambda state: state.arrive(request.job, request.apply == "now"))
 
-    def delete_job(self, name: str, apply: str = "now") -> Answer:
+    def delete_job(self, name: str, apply: Apply = "now") -> DecisionAnswer:
         """Remove a job and its rules."""
-        started, state = self._clock(), self._state()
-        move = _moves_now(apply)
-        self._all_connected()
-        try:
-            return self._carry_out(state.depart(name, move), started)
-        except KeyError as error:
-            raise RequestError(404, str(error.args[0])) from error
-        except SchedulerFailedError as error:
-            raise RequestError(500, str(error)) from error
+        return self._change(lambda state: state.depart(name, apply == "now"))
 
-    def post_profile(self, body: object) -> Answer:
-        """Take in a job's measured profile and decide anew."""
-        started, state = self._clock(), self._state()
-        given = _object(body, {"job", "profile", "apply"})
-        move = _moves_now(given.get("apply", "now"))
-        self._all_connected()
-        try:
-            measured = decode(Measured, given.get("profile"), "profile")
-            return self._carry_out(state.profiled(str(given.get("job")), measured, move), started)
-        except KeyError as error:
-            raise RequestError(404, str(error.args[0])) from error
-        except ValueError as error:
-            raise RequestError(400, str(error)) from error
-        except SchedulerFailedError as error:
-            raise RequestError(500, str(error)) from error
+    def post_profile(self, request: ProfileRequest) -> DecisionAnswer:
+        """Take in a job's measured profile and decide again."""
+        return self._change(lambda state: state.profiled(request.job, request.profile, request.apply == "now"))
 
-    def put_throughput(self, body: object) -> Answer:
+    def put_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Take in recent iterations per second over those of each job alone, for the decisions to come."""
-        state = self._state()
-        try:
-            shares = decode(dict[str, float], body, "throughput")
-        except ValueError as error:
-            raise RequestError(400, str(error)) from error
-        return {"throughput": dict(state.take_throughput(shares))}
+        return ThroughputAnswer(dict(self._state().take_throughput(shares)))
 
-    def post_commit(self, body: object) -> Answer:
+    def post_commit(self, request: CommitRequest) -> CommitAnswer:
         """Bring the named flows to their decided path and level."""
         started, state = self._clock(), self._state()
-        flows = _object(body, {"flows"}).get("flows")
-        if not isinstance(flows, list) or not all(isinstance(flow, str) for flow in flows):
-            raise RequestError(400, "'flows' must be an array of flow ids")
         self._all_connected()
         try:
-            batches = state.commit(flows)
+            batches = state.commit(request.flows)
         except ValueError as error:
             raise RequestError(404, str(error)) from error
         self._send(batches)
-        return {"confirmed": True, "elapsed_s": self._clock() - started}
+        return CommitAnswer(True, self._clock() - started)
 
-    def get_rules(self) -> Answer:
-        """Return what the switches hold, read back: switch -> rules with packet counts."""
-        state = self._state()
-        rules: dict[str, list[Answer]] = {switch: [] for switch in state.fabric.switches}
+    def get_rules(self) -> RulesAnswer:
+        """Return what the switches hold, read back, with packet counts."""
+        rules: dict[str, list[CountedRule]] = {switch: [] for switch in self._state().fabric.switches}
         for count in self._read():
-            rules[count.rule.switch].append({**encode(count.rule), "packets": count.packets})
-        return {"rules": rules}
+            rules[count.rule.switch].append(CountedRule.of(count))
+        return RulesAnswer({switch: tuple(held) for switch, held in rules.items()})
 
-    def get_check(self) -> Answer:
-        """Return what on the switches is not as decided: rules, and paths by the packets counted on them.
-
-        ``packets``: flow -> how many its rules counted, switch by switch along its path.
-        """
+    def get_verification(self) -> VerificationAnswer:
+        """Return what on the switches is not as decided: rules, and paths by the packets counted on them."""
         state, counts = self._state(), self._read()
         expected = [rule for switch in state.fabric.switches for rule in state.rules_on(switch).add]
         wrong = rule_mismatches(expected, counts) + path_mismatches(state.data_rules(), counts)
-        packets = path_packets(state.data_rules(), counts)
-        return {"mismatches": list(wrong), "rules": len(expected), "packets": packets}
+        return VerificationAnswer(wrong, len(expected), path_packets(state.data_rules(), counts))
 
-    def get_taken(self) -> Answer:
-        """Return flow -> path that the switches chose (null: no packet yet), for flows that they hash."""
+    def get_observed_paths(self) -> ObservedPathsAnswer:
+        """Return the paths that the switches chose, for flows that they hash."""
         state = self._state()
         flows = [flow for flow in state.flows.values() if flow.id in set(state.decision.hashed)]
-        return {"taken": encode(taken_paths(state.fabric, flows, self._read() if flows else ()))}
+        return ObservedPathsAnswer(observed_paths(state.fabric, flows, self._read() if flows else ()))
 
     def rules_on(self, switch: str) -> RuleBatch:
         """Return what ``switch`` must hold now."""
@@ -178,16 +143,21 @@ class Service:
         if away:
             raise RequestError(409, f"switches not connected: {', '.join(away)}")
 
-    def _carry_out(self, change: PlannedChange, started: float) -> Answer:
+    def _change(self, plan: Callable[[ControllerState], PlannedChange]) -> DecisionAnswer:
+        """Plan a change and carry it out."""
+        started, state = self._clock(), self._state()
+        self._all_connected()
+        try:
+            change = plan(state)
+        except KeyError as error:
+            raise RequestError(404, str(error.args[0])) from error
+        except ValueError as error:
+            raise RequestError(400, str(error)) from error
+        except SchedulerFailedError as error:
+            raise RequestError(500, str(error)) from error
         decided = self._clock() - started
         self._send(change.batches)
-        return {
-            "decision": encode(change.decision),
-            "changes": [encode(moved) for moved in change.moved],
-            "confirmed": True,
-            "decided_s": decided,
-            "elapsed_s": self._clock() - started,
-        }
+        return DecisionAnswer(change.decision, change.moved, True, decided, self._clock() - started)
 
     def _send(self, batches: Sequence[RuleBatch]) -> None:
         try:
@@ -196,23 +166,8 @@ class Service:
         except NetworkError as error:
             raise RequestError(504, str(error)) from error
 
-    def _read(self) -> Sequence[Any]:
+    def _read(self) -> Sequence[RuleCount]:
         try:
             return self._network.read()
         except NetworkError as error:
             raise RequestError(504, str(error)) from error
-
-
-def _object(body: object, known: set[str]) -> Mapping[str, object]:
-    if not isinstance(body, dict):
-        raise RequestError(400, "the body must be a JSON object")
-    unknown = sorted(body.keys() - known)
-    if unknown:
-        raise RequestError(400, f"unknown key '{unknown[0]}', expected {', '.join(sorted(known))}")
-    return body
-
-
-def _moves_now(apply: object) -> bool:
-    if apply not in APPLY:
-        raise RequestError(400, f"apply must be now or prepare, not '{apply}'")
-    return apply == "now"

@@ -1,4 +1,4 @@
-"""``testbed clean``: undo what a killed run left; touches only what carries a run's mark."""
+"""``testbed clean``: remove what a killed run left; touches only what a run has marked as its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """End processes whose run is gone, name unfinished run directories; say what was done."""
+    """End processes whose run is gone, list unfinished run directories, and print what was done."""
     found = list(strays())
     for stray in found:
         what = f"process {stray.pid} ({stray.name}) of run {stray.run}, which is gone"

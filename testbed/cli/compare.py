@@ -19,7 +19,7 @@ HELP = "tables and plots of runs side by side"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the verb takes."""
+    """Declare the arguments."""
     parser.add_argument("directory", metavar="DIR", type=Path, nargs="+", help="directory of a finished run")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where the plots go (default: beside the first run)")
     parser.add_argument("--json", action="store_true", help="print one JSON document and draw nothing")
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _labelled(directories: Sequence[RunDirectory]) -> Mapping[str, Mapping[str, Any]]:
-    """The summaries by the shortest name that tells them apart."""
+    """The summaries by the shortest names that are distinct."""
     names = [directory.path.resolve().name for directory in directories]
     if len(set(names)) < len(names):
         names = [os.path.normpath(directory.path) for directory in directories]

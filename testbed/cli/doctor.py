@@ -1,4 +1,4 @@
-"""``testbed doctor``: what this machine has, what it lacks, and what follows from that."""
+"""``testbed doctor``: the capabilities of this machine, and the consequences of missing ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def budget_line(budget: Budget) -> str:
-    """What the machine can carry, by the budget that ``scale: auto`` plans with."""
+    """The forwarding capacity of the machine, from the budget that ``scale: auto`` uses."""
     mtu = budget.mtus[0]
     hops = budget.at(mtu, EXAMPLE_NICS)
     rate = hops / EXAMPLE_NICS / EXAMPLE_SWITCHES * 8 * (mtu - TCP_IP_HEADER)
@@ -67,7 +67,7 @@ def budget_line(budget: Budget) -> str:
 
 
 def _measure() -> Path:
-    """Measure and keep the budget; the file it is kept in."""
+    """Measure the budget and store it; return the file."""
     from testbed.engines.emulation.forwarding_budget import measure_budget
     from testbed.engines.registry import create_engine
 
@@ -83,7 +83,7 @@ def _show(what: str, done: float) -> None:
 
 
 def _budget_table(budget: Budget) -> Table:
-    """Measured points, and the payload rate of each port that they come to."""
+    """Measured points, and the payload rate per port."""
     right = ("ports", "MTU", "packets x switches/s", "rate per port", "others' CPU")
     table = new_table(f"forwarded with {MIN_IDLE_CPU:.0%} of the CPU idle, {budget.source}", left=(), right=right)
     for point in budget.points:

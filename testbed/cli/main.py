@@ -1,4 +1,4 @@
-"""``testbed VERB ...``: finds the verb's module, and turns every error into one clear line and an exit status."""
+"""``testbed VERB ...``: find the verb's module, and turn every error into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERBS: Final = (
     "clean",
     "schema",
 )
-"""In the order of the help text. A verb's module is only imported when it is asked for."""
+"""In the order of the help text. A verb's module is imported only when it is used."""
 
 DESCRIPTION: Final = "Packet-level emulation of communication scheduling in GPU training clusters."
 STATUSES: Final = """exit status: 0 done and believable; 1 failed; 2 bad input or usage; 3 this machine cannot do it;
@@ -46,7 +46,7 @@ class Verb(Protocol):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A wrong option is one line, like every other error."""
+    """A wrong option is reported in one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = cast(int, parsed.run(parsed))
         sys.stdout.flush()
         return status
-    except SystemExit as done:  # argparse has said what there is to say
+    except SystemExit as done:  # argparse has printed its message
         return done.code if isinstance(done.code, int) else EXIT_FAILED
     except (Exception, KeyboardInterrupt) as error:
         if debug:
@@ -71,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """Return a parser that knows every verb by name, but only the one that ``given`` names in full.
+    """Return a parser with all verbs, but with the arguments of only the verb in ``given``.
 
-    Without a verb in ``given`` all are imported: their ``HELP`` is the help text.
+    Without a verb in ``given`` all are imported: the help text lists their ``HELP``.
     """
     parser = _Parser(prog="testbed", description=DESCRIPTION, epilog=STATUSES, formatter_class=_Keep)
     parser.add_argument("--version", action="version", version=f"testbed {_version()}")
@@ -95,7 +95,7 @@ def build_parser(given: Sequence[str]) -> argparse.ArgumentParser:
 
 
 class _Keep(argparse.RawDescriptionHelpFormatter):
-    """Lines of the epilog stay as they are written."""
+    """Keeps the line breaks of the epilog."""
 
 
 def _version() -> str:
@@ -106,9 +106,9 @@ def _version() -> str:
 
 
 def explain(error: BaseException) -> int:
-    """Say on standard error, in one line per error, why the command ended; return its exit status."""
+    """Print one line per error on standard error; return the exit status."""
     if isinstance(error, BrokenPipeError):
-        # The reader of a pipe has left. Python would complain once more when it closes standard output.
+        # The reader closed the pipe. Python would complain once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     if isinstance(error, TestbedError):
@@ -128,7 +128,7 @@ def explain(error: BaseException) -> int:
 
 
 def _log(error: BaseException) -> str:
-    """Write the traceback to a file of its own and return the file's name."""
+    """Write the traceback to a new file and return its name."""
     try:
         with tempfile.NamedTemporaryFile("w", prefix="testbed-", suffix=".log", delete=False) as file:
             traceback.print_exception(error, file=file)

@@ -1,4 +1,4 @@
-"""``testbed plan``: a dry run. What the run would do, and how long it would take; needs no root."""
+"""``testbed plan``: a dry run: what a run would do and how long it would take; needs no root."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from testbed.api import prepare
+from testbed.cli.arguments import add_changes, add_scenario
 from testbed.dry_run import plan
 from testbed.errors import EXIT_OK
 from testbed.machine.budget import BUILT_IN
@@ -24,22 +25,13 @@ Document = Mapping[str, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
-    parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="overrides",
-        help="override a value, such as measure.iterations=5 (repeatable)",
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
+    add_scenario(parser)
+    add_changes(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the plan; raises :class:`testbed.errors.TestbedError` where there is none."""
+    """Print the plan; raises :class:`testbed.errors.TestbedError` if there is none."""
     prepared = prepare(
         arguments.scenario, schedulers=arguments.scheduler, overrides=arguments.overrides, seed=arguments.seed
     )
@@ -86,7 +78,7 @@ def _job_table(document: Document) -> Table:
 
 
 def _decision_table(document: Document) -> Table:
-    """A row per scheduler and job: its level, and what its own flows cost it on the decided paths."""
+    """A row per scheduler and job: its level, and its iteration alone on the decided paths."""
     right = ("level", "iteration s", "GPU util %")
     table = new_table("decisions (each job alone on its decided paths)", left=("scheduler", "job"), right=right)
     for entry in document["schedulers"]:

@@ -1,4 +1,4 @@
-"""``report DIR``: draw the plots and write the HTML report of a run again."""
+"""``report DIR``: draw the plots and write the HTML report of a finished run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HELP = "the HTML report of a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the verb takes."""
+    """Declare the arguments."""
     parser.add_argument("directory", metavar="DIR", type=Path, nargs="+", help="directory of a finished run")
 
 

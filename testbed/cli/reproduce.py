@@ -1,4 +1,4 @@
-"""``testbed reproduce``: an experiment of a paper, its numbers beside those found here."""
+"""``testbed reproduce``: run an experiment of a paper and print the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -14,17 +14,8 @@ from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputEr
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
 from testbed.reproduce.documents import document, kept, write
-from testbed.reproduce.experiment import (
-    OUT,
-    Column,
-    PaperExperiment,
-    PaperRow,
-    Settings,
-    find,
-    names,
-    replays,
-    seeds_of,
-)
+from testbed.reproduce.experiments import find, names
+from testbed.reproduce.paper_experiment import OUT, Column, PaperExperiment, PaperRow, Settings
 
 NAME = "reproduce"
 HELP = "an experiment of a paper, beside the paper's own numbers; without NAME: which there are"
@@ -32,7 +23,7 @@ ALL: Final = "all"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the experiment and what can be changed about it."""
+    """Declare the experiment and its options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment, or 'all'")
     parser.add_argument("--cases", type=int, metavar="N", help="how many cases, instead of the paper's number")
     parser.add_argument(
@@ -49,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trace", type=Path, metavar="PATH", help="replay this trace instead of the synthetic one")
     parser.add_argument("--days", type=float, metavar="N", help="replay only the first N days")
-    parser.add_argument("--redo", action="store_true", help="make kept runs again whose verdict is not ok")
+    parser.add_argument("--redo", action="store_true", help="rerun kept runs whose verdict is not ok")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=OUT, help=f"where runs, rows and plots are kept (default: {OUT})"
     )
@@ -59,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the rows of the experiment, or of all; or the list of experiments."""
+    """Print the rows of one experiment or of all, or the list of experiments."""
     if arguments.name is None:
         _list(arguments.json)
         return EXIT_OK
@@ -84,7 +75,7 @@ def _one(arguments: argparse.Namespace) -> int:
 
 
 def _all(arguments: argparse.Namespace) -> int:
-    """Every experiment, one after the other; one that cannot be made is named and does not end the others."""
+    """Run every experiment in turn; one that fails is reported and does not stop the others."""
     own = (("--cases", arguments.cases), ("--row", arguments.only), ("--trace", arguments.trace))
     for option, value in (*own, ("--days", arguments.days)):
         if value:
@@ -97,13 +88,13 @@ def _all(arguments: argparse.Namespace) -> int:
 
 
 def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> int:
-    """Add the document of experiment ``name``; returns the status it asks for."""
+    """Add the document of experiment ``name``; returns its exit status."""
     experiment = find(name)
     own = argparse.Namespace(**{**vars(arguments), "name": name})
-    own.seeds = arguments.seeds if seeds_of(experiment) else None
+    own.seeds = arguments.seeds if experiment.emulates else None
     settings = _settings(own, experiment)
     try:
-        rows = _kept_or_made(name, command(own), experiment, settings)
+        rows = _kept_or_computed(name, command(own), experiment, settings)
     except TestbedError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return error.exit_status
@@ -113,9 +104,9 @@ def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[s
     return _status(rows)
 
 
-def _kept_or_made(name: str, again: str, experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
-    """Rows that were computed are kept as a whole; emulated experiments keep their runs one by one."""
-    rows = None if seeds_of(experiment) else kept(settings.out, name, again)
+def _kept_or_computed(name: str, same: str, experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
+    """Computed rows are kept as a whole; emulated experiments keep each run."""
+    rows = None if experiment.emulates else kept(settings.out, name, same)
     if rows is None:
         return _rows(experiment, settings)
     print(f"{name}: kept from before", file=sys.stderr)
@@ -129,27 +120,26 @@ def _rows(experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]
 
 
 def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Settings:
-    emulates = bool(seeds_of(experiment))
     for option, value in (("--cases", arguments.cases), ("--jobs", arguments.jobs), ("--seeds", arguments.seeds)):
         if value is not None and value < 1:
             raise BadInputError(f"{option} must be at least 1, not {value}")
-    if emulates and arguments.cases is not None:
+    if experiment.emulates and arguments.cases is not None:
         raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
-    if not experiment.CASES and arguments.cases is not None:
+    if not experiment.cases and arguments.cases is not None:
         raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
-    if not emulates and (arguments.seeds is not None or arguments.only):
+    if not experiment.emulates and (arguments.seeds is not None or arguments.only):
         raise BadInputError(f"{arguments.name} emulates nothing, expected neither --seeds nor --row")
-    if not replays(experiment) and (arguments.trace is not None or arguments.days is not None):
+    if not experiment.replays and (arguments.trace is not None or arguments.days is not None):
         raise BadInputError(f"{arguments.name} replays no trace, expected neither --trace nor --days")
     if arguments.days is not None and not arguments.days > 0:
         raise BadInputError(f"--days must be more than 0, not {arguments.days:g}")
     return Settings(
         trace=arguments.trace,
-        days=arguments.days,
-        cases=experiment.CASES if arguments.cases is None else arguments.cases,
+        days=experiment.days if arguments.days is None else arguments.days,
+        cases=experiment.cases if arguments.cases is None else arguments.cases,
         seed=arguments.seed,
         processes=arguments.jobs or len(os.sched_getaffinity(0)),
-        seeds=seeds_of(experiment) if arguments.seeds is None else arguments.seeds,
+        seeds=experiment.seeds if arguments.seeds is None else arguments.seeds,
         only=tuple(arguments.only),
         out=arguments.out,
         redo=arguments.redo,
@@ -157,7 +147,7 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
 
 
 def command(arguments: argparse.Namespace) -> str:
-    """The command that gives the same rows again."""
+    """The command that computes the same rows again."""
     words = ["python -m testbed reproduce", arguments.name]
     words += [] if arguments.cases is None else [f"--cases {arguments.cases}"]
     words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
@@ -173,25 +163,25 @@ def _status(rows: Sequence[PaperRow]) -> int:
 
 
 def _worst(statuses: Sequence[int]) -> int:
-    """What failed weighs more than what is only not believable."""
+    """A failure outweighs a verdict that is not ok."""
     return min((status for status in statuses if status), default=EXIT_OK)
 
 
 def _list(as_json: bool) -> None:
     found = {name: find(name) for name in names()}
     if as_json:
-        listed = [{"name": name, "summary": one.SUMMARY, "source": one.SOURCE} for name, one in found.items()]
+        listed = [{"name": name, "summary": one.summary, "source": one.source} for name, one in found.items()]
         print(json.dumps({"experiments": listed}, indent=1))
         return
     table = new_table("experiments", left=("name", "what"), last="source")
     for name, one in found.items():
-        table.add_row(name, one.SUMMARY, one.SOURCE)
+        table.add_row(name, one.summary, one.source)
     show([table])
 
 
 def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequence[PaperRow]) -> None:
-    print(f"{name}: {experiment.SUMMARY} ({experiment.SOURCE}); {_size(experiment, settings)}")
-    columns = experiment.COLUMNS
+    print(f"{name}: {experiment.summary} ({experiment.source}); {_size(experiment, settings)}")
+    columns = experiment.columns
     table = new_table("", left=("",), right=tuple(column.title for column in columns))
     for row in rows:
         table.add_row(row.label, *(_cell(column, row) for column in columns))
@@ -202,12 +192,12 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
 
 
 def _size(experiment: PaperExperiment, settings: Settings) -> str:
-    """How much of what: hash seeds, generated cases, a replayed trace, or an example that is what it is."""
-    if seeds_of(experiment):
+    """The size of the experiment: hash seeds, generated cases, a replayed trace, or a worked example."""
+    if experiment.emulates:
         return f"{settings.seeds} hash seeds from {settings.seed}"
-    if replays(experiment):
+    if experiment.replays:
         return f"seed {settings.seed}"
-    return f"{settings.cases} cases, seed {settings.seed}" if experiment.CASES else "a worked example"
+    return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "a worked example"
 
 
 def _cell(column: Column, row: PaperRow) -> str:

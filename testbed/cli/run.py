@@ -1,4 +1,4 @@
-"""``testbed run``: every scheduler of a scenario, one after the other, and the comparison."""
+"""``testbed run``: run a scenario under each of its schedulers in turn, and compare them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.api import RunResult, run_scenario
+from testbed.cli.arguments import add_changes, add_scenario, positive
 from testbed.engines.registry import ENGINES
 from testbed.errors import EXIT_OK
 
@@ -18,19 +19,10 @@ HELP = "run a scenario under each of its schedulers and compare them"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
+    add_scenario(parser)
     parser.add_argument("--engine", choices=ENGINES, default="emulation", help="default: emulation")
-    parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="overrides",
-        help="override a value, such as measure.iterations=5 (repeatable)",
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
-    parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, with successive seeds")
+    add_changes(parser)
+    parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times, with successive seeds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
     parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if the verdict is not ok")
@@ -70,7 +62,7 @@ def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
 
 
 def _seed(arguments: argparse.Namespace, offset: int) -> int | None:
-    """The seed of repetition ``offset``; None leaves the scenario's own."""
+    """The seed of repetition ``offset``; None keeps the scenario's."""
     if arguments.repeat == 1:
         return None if arguments.seed is None else int(arguments.seed)
     first = arguments.seed
@@ -96,9 +88,3 @@ def _show_repetitions(directories: Sequence[Path]) -> None:
     parser = argparse.ArgumentParser()
     compare.add_arguments(parser)
     compare.run(parser.parse_args([str(directory) for directory in directories]))
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
-    return int(text)

@@ -1,4 +1,4 @@
-"""``testbed schedulers``: every scheduler that can be named, what it decides, and where it comes from."""
+"""``testbed schedulers``: every registered scheduler, what it decides, and its source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELP = "list the schedulers, those of other packages included: what each decides
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the form of the list."""
+    """Declare the output format."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
 
 
@@ -60,7 +60,7 @@ _KINDS: Final = {
 
 
 def _heard(events: Sequence[str]) -> str:
-    """The events, a word for each kind."""
+    """The events, one word per kind."""
     return ", ".join(dict.fromkeys(_KINDS.get(event, event) for event in events))
 
 

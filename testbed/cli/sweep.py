@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from testbed.cli.arguments import positive
 from testbed.engines.registry import create_engine
 from testbed.errors import BadInputError, RunFailedError, TestbedError
 from testbed.progress import Progress
@@ -27,7 +28,7 @@ NAME = "sweep"
 HELP = "run a scenario with every combination of parameters and seeds; goes on where it stopped"
 OUT: Final = Path("runs") / "sweep"
 runner = running.run_point
-"""What makes a point; tests put a plain function here."""
+"""Runs one point; tests replace it by a plain function."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"where points are kept (default: {OUT}/<file's name>)")
     parser.add_argument(
         "--processes",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="runs at a time (default: as many as cores); an emulation is always alone",
     )
@@ -47,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=LOCAL,
         help="as ray.init takes it (default: local, a cluster of this machine)",
     )
-    parser.add_argument("--redo", action="store_true", help="make kept points again whose verdict is not ok")
+    parser.add_argument("--redo", action="store_true", help="rerun kept points whose verdict is not ok")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if a verdict is not ok")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make what is missing, show what there is, and return the worst status of the points."""
+    """Run missing points, show all, and return the worst exit status of the points."""
     sweep = load(arguments.sweep)
     points = _points(sweep, arguments)
     store = Store(arguments.out or OUT / sweep.name, redo=arguments.redo)
@@ -79,16 +80,16 @@ def _stopped(
     found: Mapping[SweepPoint, PointOutcome],
     store: Store,
 ) -> TestbedError:
-    """The error that ends a sweep early: why, what is kept, and how to go on."""
+    """The error that ends a sweep early: the reason, what is kept, and how to resume."""
     done = sum(not outcome.problem for outcome in found.values())
-    kept = f"{done} of {count} points are kept in {store.out}; go on with: {_again(arguments)}"
+    kept = f"{done} of {count} points are kept in {store.out}; go on with: {_resume_command(arguments)}"
     if isinstance(error, KeyboardInterrupt):
         return RunFailedError(f"testbed: interrupted; {kept}")
     return type(error)(f"{error}\n{kept}" if found else str(error))
 
 
 def _points(sweep: Sweep, arguments: argparse.Namespace) -> tuple[SweepPoint, ...]:
-    """The points, every combination tried; what takes long says so."""
+    """The points, with every combination checked under a progress bar."""
     emulates_here = sweep.engine == "emulation" and arguments.on == "here"
     resolve = checking.resolve_and_scale if emulates_here else checking.resolve
     count = len(sweep.combinations())
@@ -98,7 +99,7 @@ def _points(sweep: Sweep, arguments: argparse.Namespace) -> tuple[SweepPoint, ..
 
 
 def _executor(sweep: Sweep, arguments: argparse.Namespace, todo: int) -> running.Executor:
-    """What will make ``todo`` points; ``CannotRunError`` if this machine, or Ray's absence, does not let it."""
+    """Return what runs ``todo`` points; ``CannotRunError`` if this machine cannot, or Ray is missing."""
     if arguments.on == "ray":
         return RayTasks(runner, arguments.ray_address, package_version(), arguments.processes)
     create_engine(sweep.engine).check()
@@ -116,7 +117,7 @@ def _write(
     """Write ``sweep.json`` and ``sweep.csv`` beside the points; returns the document."""
     from testbed.sweep import table
 
-    document = table.document(sweep, _again(arguments), points, found)
+    document = table.document(sweep, _resume_command(arguments), points, found)
     try:
         store.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -140,8 +141,8 @@ def _show(sweep: Sweep, arguments: argparse.Namespace, document: Mapping[str, ob
     print(f"files: {store.out}", file=sys.stderr)
 
 
-def _again(arguments: argparse.Namespace) -> str:
-    """The command that goes on from here."""
+def _resume_command(arguments: argparse.Namespace) -> str:
+    """The command that resumes the sweep."""
     words = ["python", "-m", "testbed", "sweep", arguments.sweep]
     words += [] if arguments.out is None else ["--out", str(arguments.out)]
     words += [] if arguments.processes is None else ["--processes", str(arguments.processes)]
@@ -149,9 +150,3 @@ def _again(arguments: argparse.Namespace) -> str:
     words += [] if arguments.ray_address == LOCAL else ["--ray-address", arguments.ray_address]
     words += [f"--{name.replace('_', '-')}" for name in ("redo", "json", "allow_degraded") if getattr(arguments, name)]
     return shlex.join(words)
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
-    return int(text)

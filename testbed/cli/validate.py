@@ -1,9 +1,10 @@
-"""``testbed validate``: the scenario is right, or every error with its line."""
+"""``testbed validate``: check a scenario, and report every error with its line."""
 
 from __future__ import annotations
 
 import argparse
 
+from testbed.cli.arguments import add_overrides, add_scenario
 from testbed.errors import EXIT_OK
 from testbed.scenario import build_fabric, build_jobs, build_managed, load
 
@@ -13,15 +14,8 @@ HELP = "say whether a scenario file is right, or what is wrong with it line by l
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and its overrides."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or the name of a bundled scenario")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="overrides",
-        help="override a value, such as measure.iterations=5 (repeatable)",
-    )
+    add_scenario(parser)
+    add_overrides(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -38,14 +38,14 @@ UNSCALED: Final = Scale(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How long to measure: ``iterations`` per job after ``warmup``, in at most ``limit_s`` undilated seconds.
+    """How long to measure: ``iterations`` per job after ``warmup``, in at most ``time_limit_s`` undilated seconds.
 
     ``discard_disturbed``: whatever disturbs the run for a limited time costs it the iterations concerned.
     """
 
     iterations: int
     warmup: int
-    limit_s: float
+    time_limit_s: float
     discard_disturbed: bool = False
 
 
@@ -68,8 +68,8 @@ class Submission:
 
     spec: JobSpec
     virtual_cluster: str = ""
-    least_gpus: int | None = None
-    most_gpus: int | None = None
+    min_gpus: int | None = None
+    max_gpus: int | None = None
     opportunistic: bool = False
 
     @property
@@ -85,20 +85,20 @@ class JobFailures:
     :mod:`workloads.traces.job_failures` has the causes.
 
     Policies against it: ``prerun`` of the first iteration, where user errors show; ``blacklist``: what fails the same
-    way is not tried again; ``end_at``: a share of its iterations at which a job that would pass is ended.
+    way is not tried again; ``early_stop_at``: a share of its iterations at which a job that would pass is ended.
     """
 
     retries: int = 4
     prerun: bool = False
     blacklist: bool = False
-    end_at: float | None = None
+    early_stop_at: float | None = None
 
 
 @dataclass(frozen=True)
 class Managed:
     """Jobs that a cluster manager places while the run goes on, and the manager's parts by name.
 
-    ``options``: plug-in point -> options of the part there. ``fates``: None where every job passes at once.
+    ``options``: plug-in point -> options of the part there. ``job_failures``: None where every job passes at once.
     """
 
     submissions: tuple[Submission, ...]
@@ -107,7 +107,7 @@ class Managed:
     placer: str
     capacity: str
     options: Mapping[str, Mapping[str, object]]
-    fates: JobFailures | None = None
+    job_failures: JobFailures | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Experiment:
     scale: Scale
     levels: int
     seed: int
-    failures: tuple[LinkFailure, ...] = ()
+    link_failures: tuple[LinkFailure, ...] = ()
     managed: Managed | None = None
 
     @property

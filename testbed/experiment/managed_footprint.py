@@ -19,7 +19,7 @@ def stand_ins(managed: Managed, fabric: Fabric) -> tuple[Job, ...]:
     found, ports, first = [], PortBook(0), 0
     per_host = max(1, len(fabric.gpus) // len(fabric.hosts))
     for submission in managed.submissions:
-        size = min(submission.most_gpus or submission.gpus, len(fabric.gpus))
+        size = min(submission.max_gpus or submission.gpus, len(fabric.gpus))
         if size > per_host - first % per_host:  # it would straddle hosts that it can have whole
             first = -(-first // per_host) * per_host % len(fabric.gpus)
         around = [*fabric.gpus[first:], *fabric.gpus[:first]][:size]

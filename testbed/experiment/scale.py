@@ -130,16 +130,16 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
 def refuse_long_run(fabric: Fabric, jobs: Sequence[Job], measure: Measure, scale: Scale) -> None:
     """Raise :class:`CannotRunError` if a run at ``scale`` is planned longer than ``LONGEST_RUN_S``; say what would do.
 
-    Planned is: each job alone until its iterations are made, at most ``measure.limit``, times the dilation.
+    Planned is: each job alone until its iterations are made, at most ``measure.time_limit``, times the dilation.
     """
     wanted = measure.warmup + measure.iterations
     ends = [job.start_s + min(wanted, job.iterations) * isolated(job, fabric).iteration_s for job in jobs]
-    planned = min(max(ends, default=0.0), measure.limit_s)
+    planned = min(max(ends, default=0.0), measure.time_limit_s)
     if planned * scale.time > LONGEST_RUN_S:
         raise CannotRunError(
             f"scale auto: {planned:.0f} s at dilation {scale.time:g} are {planned * scale.time / 60:.0f} minutes, more "
             f"than {LONGEST_RUN_S / 60:.0f}: measure for {LONGEST_RUN_S / scale.time:.0f} s (measure.iterations, "
-            f"measure.limit), or set scale: {_written(scale, floor(10 * LONGEST_RUN_S / planned) / 10)}"
+            f"measure.time_limit), or set scale: {_written(scale, floor(10 * LONGEST_RUN_S / planned) / 10)}"
         )
 
 

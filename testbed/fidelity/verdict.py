@@ -188,7 +188,7 @@ def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
         yield _Charge("ok", "", taken)
     elif short and not own:
         machine = bool(disturbed_spans(evidence.seconds, evidence.standstills, evidence.waits, evidence.cores))
-        reason = "fewer iterations were made than asked for: measure.limit came first"
+        reason = "fewer iterations were made than asked for: measure.time_limit came first"
         if machine or evidence.late:
             reason = "too few iterations were undisturbed"
         yield _Charge("degraded", reason, (Finding("short", 0.0, evidence.end_s, reason),), machine_caused=machine)

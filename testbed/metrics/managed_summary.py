@@ -1,13 +1,13 @@
-"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are one job again. Pure."""
+"""A run whose jobs a manager placed, as an entry of ``summary.json``: the stints of a job are merged. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from testbed.engines.common.managed_record import with_stints
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import (
     CAUSES,
@@ -19,17 +19,17 @@ from testbed.metrics.job_metrics import (
     shared_gpu_s,
 )
 from testbed.metrics.manager_metrics import outcome_metrics, queued_s
-from testbed.results.job_outcome import JobOutcome
 from testbed.results.record import ManagedRecord, RunRecord
 from workloads.job import Job
+from workloads.managers.account import JobOutcome
 
 
 def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experiment) -> dict[str, Any]:
-    """Return the entry of the run: that of any run, with what became of each job and what that says of the manager.
+    """Return the entry of the run: that of any run, with the outcome of each job and the metrics of the manager.
 
     A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so that starting and moving is idle.
     """
-    whole = with_stints(experiment, managed)
+    whole = replace(experiment, jobs=managed.stints)
     stints = {job.name: job for job in managed.stints}
     started = [each for each in managed.outcomes if managed.stints_of[each.name]]
     items = [_merged(record, each, [stints[name] for name in managed.stints_of[each.name]]) for each in started]
@@ -37,7 +37,7 @@ def managed_entry(record: RunRecord, managed: ManagedRecord, experiment: Experim
     entry = entry_of(items, record, whole.levels, shared_s)
     for job, outcome in zip(entry["jobs"], started, strict=True):
         job |= {"name": outcome.name, "stints": list(managed.stints_of[outcome.name]), "alone_s": None, "loss": None}
-        job |= {"preemptions": outcome.preemptions, "moves": outcome.moves}
+        job |= {"preemptions": outcome.preemptions, "migrations": outcome.migrations}
         job |= {"status": outcome.status, "attempts": outcome.attempts}
         job["queue_s"] = None if outcome.end_s is None else queued_s(outcome)
     entry["loss"] = None

@@ -1,4 +1,4 @@
-"""What managed jobs say about their manager: completion times, queueing, makespan, preemptions, fairness. Pure."""
+"""Metrics of a cluster manager from its jobs: completion times, queueing, makespan, preemptions, fairness. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from testbed.results.job_outcome import JobOutcome
+from workloads.managers.account import JobOutcome
 from workloads.managers.ledger import CAUSES
 
 PERCENTILES: Final = (50, 95, 99)
@@ -33,7 +33,7 @@ def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
         **{f"queue_{cause}_s": _mean([job.waits.get(cause, 0.0) for job in ended]) for cause in CAUSES},
         "makespan_s": last - min((job.submit_s for job in jobs), default=0.0) if ended else 0.0,
         "preemptions": float(preemptions),
-        "moves": float(sum(job.moves for job in jobs)),
+        "migrations": float(sum(job.migrations for job in jobs)),
         "preempted_share": preemptions / len(started) if started else 0.0,
         "failed_attempts": float(sum(job.attempts - 1 for job in jobs)),
         "unsuccessful": float(sum(job.status != "passed" for job in ended)),

@@ -18,9 +18,8 @@ from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import decision_for, run_entry
 from testbed.metrics.managed_summary import managed_entry
 from testbed.results.record import RunRecord
+from testbed.results.schema import SCHEMA_VERSION
 from workloads.job import Job
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Loss:
 
 
 def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, Any]:
-    """The document ``summary.json``, schema version 1; the first record is the baseline.
+    """The document ``summary.json``; the first record is the baseline.
 
     A function of what a run directory holds, so that it can be computed again from the files.
     """

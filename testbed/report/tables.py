@@ -177,8 +177,8 @@ def manager_table(summary: Summary) -> Table | None:
     runs = [run for run in summary["runs"] if run.get("manager")]
     if not runs:
         return None
-    right = ("mean s", "p50", "p95", "p99", "queue s", "all s", "held %", "stops", "moves", "hosts", "open")
-    title = "JCT, time without GPUs (queue), time until all have ended, GPUs held, preemptions, moves, hosts of a job"
+    right = ("mean s", "p50", "p95", "p99", "queue s", "all s", "held %", "stops", "migrations", "hosts", "open")
+    title = "JCT, time without GPUs (queue), time until all ended, GPUs held, preemptions, migrations, hosts of a job"
     table = new_table(title, left=("scheduler",), right=right)
     for run in runs:
         found = run["manager"]
@@ -188,7 +188,7 @@ def manager_table(summary: Summary) -> Table | None:
             *(seconds(value, 1) for value in times),
             percent(found["allocated"]),
             f"{found['preemptions']:.0f}",
-            f"{found['moves']:.0f}",
+            f"{found['migrations']:.0f}",
             f"{found['hosts_per_job']:.1f}",
             str(len(found["unfinished"])),
         )

@@ -1,1 +1,1 @@
-"""Experiments of papers, made again: every one gives rows with the paper's numbers beside those found here."""
+"""Experiments of papers: the paper's numbers beside ours. A table per paper or topic lists them."""

@@ -1,15 +1,21 @@
-"""Work spread over processes that Ctrl-C ends at once: only the parent hears it, and takes them with it."""
+"""Process pools that Ctrl-C ends at once: only the parent receives the signal, and kills its workers."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from testbed.progress import Progress
+from testbed.reproduce.paper_experiment import Settings
+
+_CHUNK: Final = 5
 
 Started = TypeVar("Started")
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -20,17 +26,17 @@ def started(
     fresh: bool = False,
     prepare: Callable[[], None] | None = None,
 ) -> Iterator[Started]:
-    """Yield what ``start`` returns, which hands all work to a pool of ``processes``; ``fresh`` ones for each task.
+    """Yield what ``start`` returns, which submits all work to a pool of ``processes``; a ``fresh`` process per task.
 
     Each process calls ``prepare`` before its first task.
 
-    Whatever ends the block early ends the processes, in the middle of their work.
+    If the block ends early, the processes are killed in the middle of their work.
     """
     others = set(active_children())
     context, tasks = (get_context("spawn"), 1) if fresh else (None, None)
     with ProcessPoolExecutor(processes, context, prepare, max_tasks_per_child=tasks) as executor:
         try:
-            # Threads and processes inherit the mask, so that the pool's never hear of an interrupt.
+            # Threads and processes inherit the mask, so that the pool's never receive an interrupt.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 work = start(executor)
@@ -39,8 +45,26 @@ def started(
             yield work
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends now: pressed again, nothing is cut short
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt this cleanup
             executor.shutdown(wait=False, cancel_futures=True)
             for child in set(active_children()) - others:
                 child.kill()
             raise
+
+
+def each_case(make: Callable[[int, int], Result], settings: Settings, progress: Progress) -> list[Result]:
+    """Return ``make(seed, index)`` for every case, in order, computed by ``settings.processes`` processes."""
+    count, seeds = settings.cases, [settings.seed] * settings.cases
+    progress.phase(f"{count} cases", count)
+    if settings.processes == 1:
+        return _counted(map(make, seeds, range(count)), progress)
+    with started(settings.processes, lambda pool: pool.map(make, seeds, range(count), chunksize=_CHUNK)) as results:
+        return _counted(results, progress)
+
+
+def _counted(results: Iterable[Result], progress: Progress) -> list[Result]:
+    done: list[Result] = []
+    for result in results:
+        done.append(result)
+        progress.advance_to(len(done))
+    return done

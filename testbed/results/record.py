@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from controller.decision import Decision
-from testbed.results.job_outcome import JobOutcome
 from workloads.job import Job
+from workloads.managers.account import JobOutcome
 
 Verdict = Literal["ok", "degraded", "invalid"]
 

@@ -7,6 +7,8 @@ come after the agreed ones, and two files more than agreed make the directory se
 
 ``experiment.json``         fabric, jobs, scale, levels, seed: what the summary is computed with
 ``<scheduler>/run.json``    duration, windows, fidelity and environment of that run
+
+Runs of older versions can be read: see :mod:`testbed.results.schema`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from testbed.results.record_json import (
     run_from,
     run_to,
 )
+from testbed.results.schema import SCHEMA_VERSION, experiment_today, run_today, summary_today
 
 UNFINISHED: Final = "UNFINISHED"
 _Value = TypeVar("_Value")
@@ -118,7 +121,8 @@ class RunDirectory:
 
     def write_experiment(self, experiment: Experiment) -> Path:
         """Write what the schedulers' runs share; its ``scheduler`` is not kept."""
-        return self.write_json("experiment.json", experiment_to(experiment), indent=None)
+        document = {"schema_version": SCHEMA_VERSION, **experiment_to(experiment)}
+        return self.write_json("experiment.json", document, indent=None)
 
     def write_summary(self, summary: Mapping[str, object]) -> Path:
         """Write ``summary.json``."""
@@ -130,7 +134,7 @@ class RunDirectory:
         self.write_text(f"{name}/iterations.csv", row_files.iterations_to_csv(record.iterations))
         self.write_text(f"{name}/links.csv", row_files.links_to_csv(record.links))
         self.write_json(f"{name}/decisions.json", [decision_row_to(row) for row in record.decisions])
-        self.write_json(f"{name}/run.json", run_to(record))
+        self.write_json(f"{name}/run.json", {"schema_version": SCHEMA_VERSION, **run_to(record)})
         self.write_json(f"{name}/timeline.json", trace_events(record), indent=None)
         self.log_file(name).touch()
         return self.folder(name)
@@ -146,15 +150,17 @@ class RunDirectory:
             document = json.loads(text)
             if not isinstance(document, dict) or not isinstance(document.get("runs"), list):
                 raise ValueError("no list 'runs' in it")
-            if document.get("schema_version") != 1:
-                raise ValueError(f"schema_version {document.get('schema_version')!r}")
-            return document
+            return summary_today(document)
 
-        return _parsed(self.path / "summary.json", parse, "the summary of a run, schema_version 1")
+        return _parsed(self.path / "summary.json", parse, f"the summary of a run, schema_version {SCHEMA_VERSION}")
 
     def read_experiment(self) -> Experiment:
         """What the runs share; ``BadInputError`` if ``experiment.json`` is missing or damaged."""
-        return _parsed(self.path / "experiment.json", lambda text: experiment_from(json.loads(text)), "an experiment")
+
+        def parse(text: str) -> Experiment:
+            return experiment_from(experiment_today(json.loads(text)))
+
+        return _parsed(self.path / "experiment.json", parse, "an experiment")
 
     def schedulers(self) -> tuple[str, ...]:
         """The schedulers of this run, in the order they ran."""
@@ -174,7 +180,7 @@ class RunDirectory:
         links = _parsed(folder / "links.csv", row_files.links_from_csv, "link rows")
         return _parsed(
             folder / "run.json",
-            lambda text: run_from(json.loads(text), iterations=iterations, links=links, decisions=decisions),
+            lambda text: run_from(run_today(json.loads(text)), iterations=iterations, links=links, decisions=decisions),
             "what a run records",
         )
 

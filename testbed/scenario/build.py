@@ -5,9 +5,10 @@ from __future__ import annotations
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import Managed, Submission
-from testbed.scenario.crosscheck import gpus_of, job_names
+from testbed.scenario.crosscheck import job_names
 from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
+from testbed.scenario.on_fabric import gpus_of
 from testbed.scenario.spec import JobEntry
 from topologies.fabric import Fabric
 from workloads import build as workloads_build
@@ -25,7 +26,9 @@ def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> t
         return ()
     specs = [spec for job in scenario.jobs for spec in _specs(job, fabric)]
     try:
-        jobs = workloads_build.build_jobs(specs, fabric, scenario.place, scenario.seed if seed is None else seed)
+        jobs = workloads_build.build_jobs(
+            specs, fabric, scenario.placement_policy, scenario.seed if seed is None else seed
+        )
     except workloads_build.JobError as error:
         raise BadInputError(scenario.line_of_job(error.job, str(error))) from None
     return jobs
@@ -39,7 +42,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
     if scenario.manager is None:
         return None
     submissions = [
-        Submission(spec, job.virtual_cluster, job.least_gpus, job.most_gpus, job.opportunistic)
+        Submission(spec, job.virtual_cluster, job.min_gpus, job.max_gpus, job.opportunistic)
         for job in scenario.jobs
         for spec in _specs(job, fabric)
     ]
@@ -60,7 +63,7 @@ def _specs(job: JobEntry, fabric: Fabric) -> list[workloads_build.JobSpec]:
             model=job.model,
             gpus=job.gpus,
             placement=gpus_of(job, fabric),
-            packed_with=job.packed_with,
+            share_gpus_with=job.share_gpus_with,
             start_s=job.start,
             iterations=job.iterations,
             compute_s=job.compute,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,13 +60,31 @@ class Document:
         origin = self.origin(problem.location)
         return (False, origin) if isinstance(origin, int) else (True, 0)
 
-    def override(self, text: str) -> None:
+    def at(self, location: Location) -> object:
+        """Return what is at ``location``, which must exist."""
+        found: Any = self.data
+        for step in location:
+            found = found[step]
+        return found
+
+    def rename_key(self, location: Location, new: str) -> None:
+        """Give the key at ``location`` another name; it keeps its position and its lines."""
+        holder, length = self.at(location[:-1]), len(location)
+        assert isinstance(holder, dict)
+        items = [(new if key == location[-1] else key, value) for key, value in holder.items()]
+        holder.clear()
+        holder.update(items)
+        for known in [known for known in self.origins if known[:length] == location]:
+            self.origins[(*location[:-1], new, *known[length:])] = self.origins.pop(known)
+
+    def override(self, text: str, rename: Callable[[Sequence[str]], Sequence[str]] = tuple) -> None:
         """Apply ``KEY=VALUE`` with a dotted key and a YAML value; :class:`DocumentError` if there is no such place.
 
-        List items are named by position (``jobs.0.gpus``) or by their ``name`` (``jobs.gpt.gpus``).
+        List items are named by position (``jobs.0.gpus``) or by their ``name`` (``jobs.gpt.gpus``). ``rename`` turns
+        the parts of the key into those that the document has.
         """
         key, equals, value = text.partition("=")
-        parts = key.split(".")
+        parts = rename(key.split("."))
         if not equals or not all(parts):
             raise DocumentError([f"--set {text}: no key or no value, expected KEY=VALUE such as seed=2"])
         try:

@@ -17,7 +17,8 @@ from testbed.scenario.document import Document, DocumentError, Location, Problem
 from testbed.scenario.fabrics import AnyFabricSpec
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, scheduler_names
-from testbed.scenario.spec import FabricSpec, FailureSpec, JobEntry, Names, ScenarioSpec, SchedulerEntry
+from testbed.scenario.old_keys import rename_old_keys, tell_override, today
+from testbed.scenario.spec import FabricSpec, JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ def load(
     try:
         document = parse_yaml(text, path)
         _require_mapping(document)
+        _refuse(document, rename_old_keys(document))
         before = scheduler_names(document.data)
         _override(document, overrides)
         leave_out_checks(document, before)
@@ -105,11 +107,18 @@ def text_of(name: str) -> tuple[str, str]:
     raise BadInputError(f"{name}: no such file, expected a path or a bundled scenario: {', '.join(bundled())}")
 
 
+def _refuse(document: Document, problems: Sequence[Problem]) -> None:
+    if problems:
+        raise DocumentError(document.lines(problems))
+
+
 def _override(document: Document, overrides: Sequence[str]) -> None:
     lines: list[str] = []
     for override in overrides:
         try:
-            document.override(override)
+            document.override(override, today)
+            tell_override(override)
+            lines += document.lines(rename_old_keys(document))
         except DocumentError as error:
             lines += error.lines
     if lines:
@@ -176,10 +185,10 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     jobs = dict(_items(TypeAdapter(JobEntry), data.get("jobs"), names))
     schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
-    failures = dict(_items(TypeAdapter(FailureSpec), data.get("failures"), names))
+    link_failures = dict(_items(TypeAdapter(LinkFailureSpec), data.get("link_failures"), names))
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
     deciders = {index: entry.name for index, entry in schedulers.items()}
-    return Parts(fabric, jobs, deciders, checks, failures, complete, data.get("manager") is not None)
+    return Parts(fabric, jobs, deciders, checks, link_failures, complete, data.get("manager") is not None)
 
 
 def _length(items: object) -> int:

@@ -46,20 +46,20 @@ Part = Annotated[PartSpec, BeforeValidator(by_name, str | PartSpec), PlainSerial
 _NOTHING: Final = PartSpec.model_construct(name=None)
 
 
-class FatesSpec(BaseModel):
+class JobFailuresSpec(BaseModel):
     """Jobs fail and are tried again; see :class:`testbed.experiment.experiment.JobFailures`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(4, description="attempts after the first")
     prerun: Flag = Field(False, description="whether the first iteration is tried first")
     blacklist: Flag = Field(False, description="whether what fails the same way is not tried again")
-    end_at: Annotated[float, Field(strict=True, gt=0, le=1)] | None = Field(
+    early_stop_at: Annotated[float, Field(strict=True, gt=0, le=1)] | None = Field(
         None, description="share of its iterations at which a job ends"
     )
 
     def value(self) -> JobFailures:
         """Return them as runs take them."""
-        return JobFailures(self.retries, self.prerun, self.blacklist, self.end_at)
+        return JobFailures(self.retries, self.prerun, self.blacklist, self.early_stop_at)
 
 
 class ManagerSpec(BaseModel):
@@ -71,7 +71,7 @@ class ManagerSpec(BaseModel):
     policy: Part = Field(_NOTHING, description="who gets how many GPUs")
     placer: Part = Field(_NOTHING, description="which GPUs")
     capacity: Part = Field(_NOTHING, description="which hosts are there")
-    fates: FatesSpec | None = Field(None, description="jobs fail and are tried again")
+    job_failures: JobFailuresSpec | None = Field(None, description="jobs fail and are tried again")
 
 
 ManagerEntry = Annotated[
@@ -103,5 +103,5 @@ def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
         names["placer"],
         names["capacity"],
         options,
-        None if spec.fates is None else spec.fates.value(),
+        None if spec.job_failures is None else spec.job_failures.value(),
     )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.scenario.document import Location, Problem
-from testbed.scenario.managers import FatesSpec, ManagerSpec
+from testbed.scenario.managers import JobFailuresSpec, ManagerSpec
 from testbed.scenario.quantities import EXPECTED
 from testbed.scenario.spec import (
     Clos3Spec,
@@ -40,7 +40,7 @@ _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     ("jobs", "experts"): ExpertsSpec,
     ("schedulers",): SchedulerSpec,
     ("manager",): ManagerSpec,
-    ("manager", "fates"): FatesSpec,
+    ("manager", "job_failures"): JobFailuresSpec,
     ("measure",): MeasureSpec,
     ("scale",): ScaleSpec,
 }

@@ -33,7 +33,7 @@ from testbed.scenario.quantities import (
     Time,
     expected,
 )
-from topologies.fabric import Inside, IntraHost
+from topologies.fabric import IntraHost, PcieQueues
 from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
@@ -68,7 +68,7 @@ class _FabricSpec(_Spec):
     pcie_rate: Rate = Field(PCIE_RATE, description="rate of PCIe between GPU, PCIe switch and NIC, each direction")
     nvlink_rate: Rate = Field(NVLINK_RATE, description="rate of a GPU's NVLinks, each direction")
     intra_host: IntraHost = Field("instant", description="what carries traffic between GPUs of a host")
-    inside: Inside = Field("ideal", description="whether PCIe between GPUs and NICs holds network traffic up")
+    pcie_queues: PcieQueues = Field("ideal", description="whether PCIe between GPUs and NICs holds network traffic up")
 
 
 class ClosSpec(_FabricSpec):
@@ -185,11 +185,13 @@ class JobEntry(_Spec):
 
     name: str = Field(pattern=JOB_NAME, description="a name for the job")
     model: Annotated[str, AfterValidator(_known_model)] = Field(description="a model of the catalogue, such as gpt")
-    gpus: Count | None = Field(None, description="number of GPUs, placed by the policy 'place'")
+    gpus: Count | None = Field(None, description="number of GPUs, placed by placement_policy")
     placement: tuple[str, ...] | None = Field(
         None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"
     )
-    packed_with: str | None = Field(None, description="the job whose GPUs it shares: they compute for one at a time")
+    share_gpus_with: str | None = Field(
+        None, description="the job whose GPUs it shares: they compute for one at a time"
+    )
     count: Count = Field(1, description="how many such jobs; more than one are named name-0, name-1, ..")
     start: Time = Field(0.0, description="when the job arrives")
     iterations: Count = Field(1000, description="iterations of the whole job, for its completion time")
@@ -207,12 +209,12 @@ class JobEntry(_Spec):
     gradients: GradientsSpec | None = Field(None, description="their exchange: fewer bytes, less often, earlier")
     experts: ExpertsSpec | None = Field(None, description="the GPUs and tokens of each expert of a mixture")
     virtual_cluster: str = Field("", description="the virtual cluster it belongs to; with a manager")
-    least_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
-    most_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")
+    min_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
+    max_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")
     opportunistic: Flag = Field(False, description="whether it is content with what is idle; with a manager")
 
 
-class FailureSpec(_Spec):
+class LinkFailureSpec(_Spec):
     """A cable between two switches that fails for a while, or for good."""
 
     link: str = Field(description="either direction of the cable, such as tor0->agg1")
@@ -235,11 +237,11 @@ class MeasureSpec(_Spec):
 
     iterations: Count = Field(20, description="iterations of every job to measure")
     warmup: Number = Field(3, description="iterations of every job before that")
-    limit: PositiveTime = Field(300.0, description="longest time a run may take, undilated")
+    time_limit: PositiveTime = Field(300.0, description="longest time a run may take, undilated")
 
     def value(self) -> Measure:
         """Return it as engines take it."""
-        return Measure(self.iterations, self.warmup, self.limit)
+        return Measure(self.iterations, self.warmup, self.time_limit)
 
 
 class ScaleSpec(_Spec):
@@ -293,7 +295,9 @@ class ScenarioSpec(_Spec):
     description: str = Field("", description="what the scenario shows")
     fabric: FabricSpec = Field(description="the fabric, with its kind: clos, clos3 or double-sided")
     jobs: tuple[JobEntry, ...] = Field(min_length=1, description="a list of jobs")
-    place: Literal["first-free", "spread"] = Field("first-free", description="where jobs without placement go")
+    placement_policy: Literal["first-free", "spread"] = Field(
+        "first-free", description="where jobs without placement go"
+    )
     manager: ManagerEntry | None = Field(None, description="a cluster manager that places jobs as they come")
     schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")
     measure: MeasureSpec = Field(MeasureSpec.model_construct(), description="how long to measure")
@@ -301,7 +305,7 @@ class ScenarioSpec(_Spec):
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"
     )
-    failures: tuple[FailureSpec, ...] = Field((), description="cables that fail; flow engine only")
+    link_failures: tuple[LinkFailureSpec, ...] = Field((), description="cables that fail; flow engine only")
     seed: Number = Field(1, description="seed of every hash and random draw")
     checks: tuple[Annotated[str, AfterValidator(_parsed_check)], ...] = Field(
         (), description="what must hold at the end"

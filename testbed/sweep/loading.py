@@ -13,6 +13,7 @@ import yaml
 from testbed.engines.registry import ENGINES
 from testbed.errors import BadInputError
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
+from testbed.scenario.old_keys import rename_dotted, rename_old_keys
 from testbed.sweep.values import Axis, Sweep
 
 KEYS: Final = ("scenario", "engine", "schedulers", "seeds", "set")
@@ -27,12 +28,24 @@ def load(path: str) -> Sweep:
     """
     try:
         document = parse_yaml(_text(path), path)
-        problems = list(_problems(document.data))
+        problems = [*_rename_old_keys(document), *_problems(document.data)]
         if problems:
             raise DocumentError(document.lines(problems))
     except DocumentError as error:
         raise BadInputError(str(error)) from None
     return _sweep(document, cast("dict[str, object]", document.data))
+
+
+def _rename_old_keys(document: Document) -> list[Problem]:
+    """Give keys of the scenario under ``set``, and those in their values, the names of today."""
+    settings = document.data.get("set") if isinstance(document.data, dict) else None
+    if not isinstance(settings, dict):
+        return []
+    problems = [problem for key in list(settings) for problem in rename_dotted(document, ("set", key))]
+    for key, values in settings.items():
+        for index in range(len(values) if isinstance(values, list) else 0):
+            problems += rename_old_keys(document, ("set", key, index), key.split("."))
+    return problems
 
 
 def yaml_of(value: object) -> str:

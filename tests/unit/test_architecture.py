@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from configparser import ConfigParser
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("topologies", "workloads", "controller", "testbed")
@@ -75,6 +79,32 @@ def test_imports_are_never_relative() -> None:
 def test_modules_fit_in_400_lines_and_functions_in_60() -> None:
     assert [str(source) for source in SOURCES if len(text_of(source).splitlines()) > 400] == []
     assert [f"{source}:{f.name}" for source in SOURCES for f in functions_of(source) if length(f) > 60] == []
+
+
+def test_no_folder_holds_more_than_15_modules() -> None:
+    folders = Counter(source.parent for source in SOURCES if source.name != "__init__.py")
+    assert [f"{folder}: {count}" for folder, count in folders.items() if count > 15] == []
+
+
+def modules_imported_by(source: Path) -> set[Path]:
+    """The modules of the four rooms that ``source`` names in an import, wherever the import stands."""
+    named: set[str] = set()
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    paths = {Path(*name.split(".")) for name in named}
+    found = {path.with_suffix(".py") for path in paths} | {path / "__init__.py" for path in paths}
+    return (found & set(SOURCES)) - {source}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    order = TopologicalSorter({source: modules_imported_by(source) for source in SOURCES})
+    try:
+        order.prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(map(str, error.args[1])))
 
 
 def test_nothing_is_left_for_later() -> None:

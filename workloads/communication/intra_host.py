@@ -2,7 +2,7 @@
 
 Two options of the fabric say what counts. ``intra_host`` is what GPUs of a host talk over: their
 NVLinks (through the NVLink switch ``h0nv``), or PCIe, through the switch two GPUs share or by the
-root complex ``h0rc`` from one switch to the other; ``instant`` traffic counts nowhere. ``inside:
+root complex ``h0rc`` from one switch to the other; ``instant`` traffic counts nowhere. ``pcie_queues:
 emulated`` counts the way of network traffic between a NIC and the job's GPUs nearest to it. With
 ``intra_host: pcie`` that way counts too: both kinds of traffic use the same links.
 
@@ -52,7 +52,7 @@ def inside_bytes(layout: Layout, phase: PhaseTemplate, messages: Iterable[Messag
             for source, target, moved in _between_gpus(phase.collective, layout, share, phase.bytes):
                 way = (target, source) if phase.returning else (source, target)
                 _add(total, _gpu_to_gpu(fabric, *way), moved)
-    if fabric.inside == "emulated" or fabric.intra_host == "pcie":
+    if fabric.pcie_queues == "emulated" or fabric.intra_host == "pcie":
         for message in messages:
             _add_way_to_network(total, layout, message)
     return tuple((link, moved) for link, moved in total.items() if moved > 0)

@@ -1,7 +1,7 @@
-"""What a cluster manager has done: values that an engine carries out, each with its time and its reason.
+"""Actions of a cluster manager: values that an engine carries out, each with its time and its reason.
 
-``time_s`` is the moment of the decision, ``pause_s`` the seconds for which the job stands still because
-of it (restart, checkpoint, copy of state).
+``time_s`` is the time of the decision, ``pause_s`` the seconds that it costs the job (restart, checkpoint, copy of
+state).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """A running job gives its GPUs back and waits again, from now on never beside ``apart_from``."""
+    """A running job gives its GPUs back and waits; from now on it never shares GPUs with ``apart_from``."""
 
     job: str
     time_s: float
@@ -41,7 +41,7 @@ class Preempt:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """A running job goes on with another number of GPUs: ``gpus``, all of them."""
+    """A running job continues on another number of GPUs: ``gpus``, all of them."""
 
     job: str
     gpus: tuple[str, ...]
@@ -53,7 +53,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """A running job moves to as many other GPUs."""
+    """A running job continues on as many other GPUs."""
 
     job: str
     gpus: tuple[str, ...]
@@ -65,7 +65,7 @@ class Migrate:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """``asked``, waiting or running, share ``gpus`` from now on; nobody else has them."""
+    """The jobs ``asked``, waiting or running, share ``gpus`` from now on, with no others."""
 
     asked: tuple[Waiting, ...]
     gpus: tuple[str, ...]
@@ -90,7 +90,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    """``hosts`` leave the cluster; no job runs on them any more."""
+    """``hosts`` leave the cluster; no job runs on them."""
 
     hosts: tuple[str, ...]
     time_s: float
@@ -99,7 +99,7 @@ class Reclaim:
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """A waiting job is sent back: it is not asked for before ``again_s``, and has one attempt more."""
+    """A waiting job backs off: it is not considered before ``again_s``, and counts one more attempt."""
 
     job: str
     again_s: float
@@ -109,7 +109,7 @@ class Requeue:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """A waiting job counts as new: its attained service and its waiting begin at nothing; its progress stays."""
+    """A waiting job counts as new: attained service and waiting time restart at 0, its progress stays."""
 
     job: str
     time_s: float

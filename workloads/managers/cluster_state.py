@@ -1,6 +1,6 @@
-"""The state of a cluster as a value: which GPUs are free, who runs where, which hosts are away.
+"""The state of a cluster as a value: which GPUs are free, which job runs where, which hosts are absent.
 
-A change makes a new state; it copies an array of a byte per GPU and a table of the running jobs, and
+A change returns a new state; it copies an array of a byte per GPU and a table of the running jobs, and
 touches only the GPUs that change hands.
 """
 
@@ -24,7 +24,7 @@ _NONE = frozen(np.empty(0, dtype=np.intp))
 class ClusterState:
     """The cluster at ``time_s``; read-only.
 
-    ``free`` says of each GPU (in the fabric's order) whether a job may have it now; ``free_by_host`` counts
+    ``free``: for each GPU (in the fabric's order) whether it is free; ``free_by_host`` counts
     them. GPUs of ``absent`` hosts are not free. ``held`` has the indices of a running job's GPUs. ``asking``
     are the jobs that the queue lets start, in its order, while a manager decides.
     """
@@ -41,12 +41,12 @@ class ClusterState:
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric that the cluster is."""
+        """The fabric of the cluster."""
         return self.structure.fabric
 
     @property
     def present_gpus(self) -> int:
-        """GPUs of all hosts that are there."""
+        """GPUs of all hosts that are present."""
         return len(self.structure.gpus) - len(self._gpus_of(self.absent))
 
     def free_on(self, host: str) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class ClusterState:
         return replace(self, time_s=time_s)
 
     def start(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...] = ()) -> ClusterState:
-        """Return the state with ``job`` on ``gpus``; ``ValueError`` if it runs already or a GPU is not free."""
+        """Return the state with ``job`` on ``gpus``; ``ValueError`` if it already runs or a GPU is not free."""
         if job.name in self.running:
             raise ValueError(f"job '{job.name}' runs already")
         return self._with(Running(self._begun(job), gpus, self.time_s, bound))
@@ -70,12 +70,12 @@ class ClusterState:
         """Return the state without the job ``name``; ``ValueError`` if it does not run."""
         if name not in self.running:
             raise ValueError(f"job '{name}' does not run")
-        partners = self.running[name].packed_with
+        partners = self.running[name].share_gpus_with
         running, held = self.running.copy(), self.held.copy()
         del running[name], held[name]
         for other in partners:
-            rest = tuple(partner for partner in running[other].packed_with if partner != name)
-            running[other] = replace(running[other], packed_with=rest)
+            rest = tuple(partner for partner in running[other].share_gpus_with if partner != name)
+            running[other] = replace(running[other], share_gpus_with=rest)
         given = _NONE if partners else self.held[name]
         return self._changed(given, True, running, held)
 
@@ -91,7 +91,7 @@ class ClusterState:
         return replace(state, absent=self.absent | set(going))
 
     def join(self, hosts: Iterable[str]) -> ClusterState:
-        """Return the state with ``hosts`` that were away; those that are there stay."""
+        """Return the state with ``hosts`` that were absent; those present stay."""
         coming = [host for host in hosts if host in self.absent]
         state = self._changed(self._gpus_of(coming), True, self.running.copy(), self.held.copy())
         return replace(state, absent=self.absent - set(coming))
@@ -103,7 +103,7 @@ class ClusterState:
         return tuple(name for name, gpus in self.held.items() if there[gpus].any())
 
     def after(self, action: Action) -> ClusterState:
-        """Return the state once ``action`` is carried out; ``ValueError`` if it cannot be."""
+        """Return the state after ``action``; ``ValueError`` if it cannot be carried out."""
         match action:
             case Start():
                 return self.start(action.asked, action.gpus, action.bound)
@@ -127,7 +127,7 @@ class ClusterState:
         return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
 
     def _packed(self, action: Pack) -> ClusterState:
-        """Those that are on these GPUs already go on there; what a placer wrote down about them holds for all."""
+        """Jobs already on these GPUs stay there; what their placer bound holds for all."""
         there = [self.running[name] for name in action.jobs if name in self.running]
         bound = next((each.bound for each in there if each.gpus == action.gpus), ())
         members = [self._member(job, action.gpus, bound) for job in action.asked]
@@ -136,7 +136,7 @@ class ClusterState:
             state = state.end(each.name)
         for each in members:
             others = tuple(name for name in action.jobs if name != each.name)
-            packed = replace(each, packed_with=others, packed_s=self.time_s, speed=None)
+            packed = replace(each, share_gpus_with=others, packed_s=self.time_s, speed=None)
             state = state._with(packed, shared=each is not members[0])
         return state
 
@@ -194,7 +194,7 @@ class ClusterState:
 
 
 def empty_cluster(fabric: Fabric, absent: Iterable[str] = (), time_s: float = 0.0) -> ClusterState:
-    """Return the cluster of ``fabric`` without a job; ``absent`` hosts are not there yet."""
+    """Return the cluster of ``fabric`` without jobs; ``absent`` hosts are not present yet."""
     structure = structure_of(fabric)
     free = np.ones(len(structure.gpus), dtype=np.bool_)
     state = ClusterState(

@@ -1,4 +1,4 @@
-"""Cluster managers without a network: jobs run as long as the trace says, faster or slower with their number of GPUs.
+"""Cluster managers without a network: a job runs as long as its trace records, faster or slower with its GPU count.
 
 This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
 its speed is in proportion (linear scaling), and jobs packed on the same GPUs share them evenly.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
+from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -20,37 +20,13 @@ _DONE_S = 1e-9
 _MOST_EVENTS = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What became of a job. Seconds of the trace's clock; infinite where it never started or ended.
+@dataclass(kw_only=True, eq=False)
+class _Progress(Account):
+    """A job's account, its duration alone, and the seconds that are left of that."""
 
-    ``held_s``: for how long it had GPUs.
-    """
-
-    name: str
-    submit_s: float
-    start_s: float
-    end_s: float
-    preemptions: int
-    moves: int
-    held_s: float = 0.0
-
-    @property
-    def completion_s(self) -> float:
-        """From submission to end: JCT."""
-        return self.end_s - self.submit_s
-
-
-@dataclass
-class _Progress:
-    job: Waiting
+    alone_s: float
     left_s: float
-    start_s: float = inf
-    end_s: float = inf
-    stands_until_s: float = 0.0
-    preemptions: int = 0
-    moves: int = 0
-    held_s: float = 0.0
+    paused_until_s: float = 0.0
 
 
 class Play:
@@ -63,22 +39,26 @@ class Play:
         for job in self._coming:
             if job.duration_s is None or job.duration_s < 0:
                 raise ValueError(f"job '{job.name}' has no duration, expected seconds of at least 0")
-            self._known[job.name] = _Progress(job, job.duration_s)
+            self._known[job.name] = _Progress(
+                job.name, job.gpus, job.submit_s, alone_s=job.duration_s, left_s=job.duration_s
+            )
         self._now_s = 0.0
 
-    def run(self) -> tuple[Played, ...]:
-        """Play until nothing happens any more; return the jobs in the order in which they were given in time."""
+    def run(self) -> tuple[JobOutcome, ...]:
+        """Play until nothing more happens; return what became of the jobs, in order of submission."""
         for _ in range(_MOST_EVENTS):
             then_s = self._next_s()
             if then_s == inf or self._idle():
-                return tuple(self._played(each) for each in self._known.values())
+                return tuple(each.outcome(self._now_s, each.alone_s) for each in self._known.values())
             self._pass(then_s)
             self._end_jobs()
             while self._coming and self._coming[0].submit_s <= self._now_s:
                 job = self._coming.pop(0)
                 self._ledger.submit(job)
             for action in self._ledger.decide(self._now_s, self._left):
-                self._carry_out(action)
+                for step in carry_out(action, self._known, self._now_s):
+                    if isinstance(step, PutOn):
+                        self._put_on(step)
         raise ValueError(f"nothing ends after {_MOST_EVENTS} events")
 
     def _idle(self) -> bool:
@@ -94,41 +74,27 @@ class Play:
 
     def _end_of(self, running: Running) -> float:
         each = self._known[running.name]
-        return max(self._now_s, each.stands_until_s) + each.left_s / _speed(running)
+        return max(self._now_s, each.paused_until_s) + each.left_s / _speed(running)
 
     def _pass(self, then_s: float) -> None:
         for running in self._ledger.state.running.values():
             each = self._known[running.name]
-            begin_s = max(self._now_s, each.stands_until_s)
-            each.held_s += then_s - self._now_s
+            begin_s = max(self._now_s, each.paused_until_s)
+            each.advance(then_s)
             each.left_s -= max(0.0, then_s - begin_s) * _speed(running)
         self._now_s = then_s
 
     def _end_jobs(self) -> None:
         done = [name for name in self._ledger.state.running if self._known[name].left_s <= _DONE_S]
         for name in done:
-            self._known[name].end_s = self._now_s
+            self._known[name].end(self._now_s)
             self._ledger.end(name, self._now_s)
 
-    def _carry_out(self, action: Action) -> None:
-        match action:
-            case Start() | Resize() | Migrate():
-                each = self._known[action.job]
-                each.stands_until_s = self._now_s + action.pause_s
-                each.start_s = min(each.start_s, self._now_s)
-                each.moves += not isinstance(action, Start)
-            case Preempt():
-                self._known[action.job].preemptions += 1
-            case Pack():
-                for name in action.jobs:
-                    self._known[name].start_s = min(self._known[name].start_s, self._now_s)
-            case _:
-                pass  # hosts come and go, jobs are sent back: nobody's progress changes
-
-    def _played(self, each: _Progress) -> Played:
-        job = each.job
-        return Played(job.name, job.submit_s, each.start_s, each.end_s, each.preemptions, each.moves, each.held_s)
+    def _put_on(self, step: PutOn) -> None:
+        each = self._known[step.job]
+        each.begin(self._now_s)
+        each.paused_until_s = self._now_s + step.pause_s
 
 
 def _speed(running: Running) -> float:
-    return len(running.gpus) / running.job.gpus / (1 + len(running.packed_with))
+    return len(running.gpus) / running.job.gpus / (1 + len(running.share_gpus_with))

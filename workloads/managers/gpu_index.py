@@ -1,4 +1,4 @@
-"""What placement needs of a fabric, as numbers: GPUs of a host, hosts of a ToR, each in the fabric's order."""
+"""A fabric as placement needs it, in numbers: GPUs of a host, hosts of a ToR, each in the fabric's order."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Structure:
 
 
 def structure_of(fabric: Fabric) -> Structure:
-    """Return the structure of ``fabric``; make it once, and hand it on with the state of the cluster."""
+    """Return the structure of ``fabric``; compute it once, and pass it on with the state of the cluster."""
     hosts = tuple(fabric.hosts)
     sizes = [len(host.gpus) for host in fabric.hosts.values()]
     above = [tor_of(fabric, host) for host in fabric.hosts.values()]
@@ -92,6 +92,6 @@ def structure_of(fabric: Fabric) -> Structure:
 
 
 def frozen(array: Ints) -> Ints:
-    """Return ``array``, which nobody can write to any more."""
+    """Return ``array``, now read-only."""
     array.setflags(write=False)
     return array

@@ -1,6 +1,6 @@
-"""The books of a cluster manager over time: who waits, who runs, what has happened, what the manager says about it.
+"""The ledger of a cluster manager over time: which jobs wait and run, what has happened, what the manager decides.
 
-Time is passed in; whoever lets jobs run tells when they end and how much is left of them.
+Time is passed in; the engine reports when jobs end and how much of them is left.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from typing import Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Pack, Preempt, Promote, Requeue, Start
 from workloads.managers.cluster_state import ClusterState, empty_cluster
-from workloads.managers.interfaces import Ended, Event, Submitted, Tick, Wakes
+from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
 
 CAUSES: Final = ("share", "capacity", "fragmentation")
-"""Why a job waits: the queue does not let it start (a quota, a line), too few GPUs are free, enough are free but not
-where its placer wants them (or its policy keeps them for others). One that backs off waits for the same reasons."""
+"""Why a job waits: the queue does not let it start (a quota, a line), too few GPUs are free, or enough are free but
+not where its placer wants them (or its policy keeps them for others). A job that backs off has the same causes."""
 
 Remaining = Callable[[str], float | None]
-"""A running job -> seconds that are left of it on the GPUs it asked for; None where nobody knows."""
+"""A running job -> seconds left on the GPUs it asked for; None where unknown."""
 
 
 class Ledger:
-    """Asks ``manager`` about all that happens. ``refused``: jobs that could never start, each with the reason.
+    """Passes all events to ``manager``. ``refused``: jobs that can never start, each with the reason.
 
-    ``ValueError`` from the start if the manager does not fit the fabric, and later if a part asks for what cannot
-    be done.
+    ``ValueError`` at construction if the manager does not fit the fabric, and later if a part asks for the impossible.
     """
 
     def __init__(self, manager: Manager, fabric: Fabric) -> None:
@@ -41,9 +40,7 @@ class Ledger:
         self._events: list[Event] = []
         self._changes = manager.capacity.changes(fabric)
         self._next_change = next(self._changes, None)
-        self._wakers = [part for part in (manager.queue, manager.policy) if isinstance(part, Wakes)]
-        self._always = bool(getattr(manager.policy, "changes_running", False))
-        self._measures = bool(getattr(manager.policy, "measures_packs", False))
+        self._always, self._measures = manager.changes_running, manager.measures_packs
         self._left_when_packed: dict[str, tuple[float, float]] = {}
         self._wake_s = inf
         self._count = 0
@@ -58,11 +55,11 @@ class Ledger:
 
     @property
     def waiting(self) -> tuple[Waiting, ...]:
-        """The jobs that wait, those that were sent back included, in order of submission."""
+        """The waiting jobs, those that back off included, in order of submission."""
         return tuple(self._waiting.values())
 
     def submit(self, job: Waiting) -> bool:
-        """Take ``job`` in; False if it could never start."""
+        """Take ``job`` in; False if it can never start."""
         why = self._manager.refusal(self.state.structure, job)
         if why is not None:
             self.refused[job.name] = why
@@ -73,17 +70,17 @@ class Ledger:
         return True
 
     def end(self, name: str, now_s: float) -> None:
-        """A running job is done."""
+        """A running job has ended."""
         self.state = self.state.at(now_s).end(name)
         self._events.append(Ended(name))
 
     def next_s(self) -> float:
-        """The next time at which the manager is to be asked though no job comes or ends."""
+        """The next time to call the manager even if no job is submitted or ends."""
         change = inf if self._next_change is None else self._next_change.time_s
         return min(change, self._wake_s, min(self._sent_back.values(), default=inf))
 
     def decide(self, now_s: float, remaining: Remaining = lambda _name: None) -> list[Action]:
-        """Ask about everything that has happened until ``now_s``; return what is to be carried out, in order."""
+        """Decide on everything that has happened until ``now_s``; return the actions to carry out, in order."""
         self._count_waits(now_s)
         self._measure_packs(now_s, remaining)
         self._collect(now_s)
@@ -103,11 +100,11 @@ class Ledger:
         return done
 
     def _measure_packs(self, now_s: float, remaining: Remaining) -> None:
-        """How fast packed jobs have been since they are: what has gone of them, per second."""
+        """Measure the speed of packed jobs since they were packed: seconds of work done, per second."""
         speeds: dict[str, float] = {}
         for name, (since_s, left_s) in tuple(self._left_when_packed.items()):
             running = self.state.running.get(name)
-            left = remaining(name) if running is not None and running.packed_with else None
+            left = remaining(name) if running is not None and running.share_gpus_with else None
             if left is None:
                 del self._left_when_packed[name]
             elif now_s > since_s:
@@ -115,24 +112,24 @@ class Ledger:
         self.state = self.state.measured(speeds)
 
     def _count_waits(self, now_s: float) -> None:
-        """Book what has passed under the causes that held."""
+        """Add the time that has passed to the causes that held."""
         for name, cause in self._why.items():
             waits = self._waits.setdefault(name, {})
             waits[cause] = waits.get(cause, 0.0) + now_s - self._why_since_s
         self._why_since_s = now_s
 
     def _causes(self, now_s: float) -> dict[str, str]:
-        """Why each job that waits does."""
+        """Why each waiting job waits."""
         if not self._waiting:
             return {}
         state, asking = self.state.at(now_s), self._asking()
-        let = {entry.job.name for entry in self._manager.queue.eligible(state, asking)}
-        return {name: self._cause(job, name in let) for name, job in self._waiting.items()}
+        eligible = {entry.job.name for entry in self._manager.queue.eligible(state, asking)}
+        return {name: self._cause(job, name in eligible) for name, job in self._waiting.items()}
 
-    def _cause(self, job: Waiting, let: bool) -> str:
-        if not let and job.name not in self._sent_back:
+    def _cause(self, job: Waiting, eligible: bool) -> str:
+        if not eligible and job.name not in self._sent_back:
             return "share"
-        return "capacity" if (job.least_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
+        return "capacity" if (job.min_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
         """Turn what is due into events."""
@@ -173,17 +170,16 @@ class Ledger:
                 job = self._waiting[action.job]
                 self._waiting[action.job] = replace(job, attained_service_s=0.0, ran_s=0.0, waiting_since_s=now_s)
             case _:
-                pass  # the state says it all
+                pass  # the state has it all
 
     @staticmethod
     def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:
-        """Seconds that are left of a job that waits, has just started, or runs."""
+        """Seconds left of a job that waits, has just started, or runs."""
         if waited is not None:
             return waited.left_s
         running = state.running[name]
         return running.job.left_s if running.since_s == state.time_s else remaining(name)
 
     def _next_wake(self, now_s: float) -> float:
-        asking = self._asking()
-        wakes = [part.wakes_at(self.state, asking) for part in self._wakers]
+        wakes = self._manager.wakes_at(self.state, self._asking())
         return min((at_s for at_s in wakes if at_s > now_s), default=inf)

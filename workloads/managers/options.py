@@ -6,7 +6,7 @@ from math import floor, inf
 
 
 def number(part: str, option: str, value: object, *, above: float = -inf, least: float = -inf) -> float:
-    """Return ``value`` as a number; ``ValueError``, one line, if it is none, or not ``above``, or below ``least``."""
+    """Return ``value`` as a number; ``ValueError``, one line, if it is no number, not ``above``, or below ``least``."""
     if not isinstance(value, bool) and isinstance(value, int | float) and value > above and value >= least:
         return float(value)
     bound = f"above {above:g}" if above > -inf else f"of at least {least:g}"

@@ -121,5 +121,5 @@ def manager(
 
 
 def summary(point: Point, name: str) -> str:
-    """Return what a part says of itself in one line, "" if it says nothing; ``ValueError`` if it cannot be loaded."""
+    """Return a part's summary, one line, "" if it has none; ``ValueError`` if it cannot be loaded."""
     return " ".join(str(getattr(_PARTS[point].find(name), "summary", "")).split())

@@ -61,11 +61,6 @@ def contending(order: Sequence[str], edges: Edges) -> tuple[str, ...]:
     return tuple(job for job in order if job in touched)
 
 
-def cut_weight(groups: Mapping[str, int], edges: Edges) -> float:
-    """Return the weight of the edges between different groups."""
-    return sum(weight for (higher, lower), weight in edges.items() if groups[higher] != groups[lower])
-
-
 def compress(jobs: Sequence[str], edges: Edges, levels: int, seed: int = 1) -> dict[str, int]:
     """Return job -> level (0 highest .. ``levels`` - 1): part by part the heaviest cut of the sampled orders.
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from testbed.engines.common.iterations import HostIteration, late_shares, undisturbed_iterations
-from testbed.engines.common.managed_jobs import ManagedJobs
-from testbed.engines.common.managed_record import progress_of
+from testbed.engines.common.managed_jobs import ManagedJobs, progress_of
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow
@@ -104,8 +103,8 @@ class EachJobsIterations:
         for running in self._jobs.values():
             if running.completed <= measure.warmup + 1 and not running.ended:
                 raise RunFailedError(
-                    f"job {running.job.name} made {running.completed} iterations in {measure.limit_s:g} s, "
-                    f"{self._wanted} were asked for: raise measure.limit"
+                    f"job {running.job.name} made {running.completed} iterations in {measure.time_limit_s:g} s, "
+                    f"{self._wanted} were asked for: raise measure.time_limit"
                 )
 
     def progress(self) -> tuple[str, Mapping[str, Any]]:

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from controller.decider import wants_profiles
 from controller.decision import Decision
 from controller.schedulers.registry import create
+from controller.service.messages import DecisionAnswer, VerificationAnswer
 from testbed.engines.common.iterations import HostIteration, PhaseTimes, phase_errors
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
@@ -26,7 +27,7 @@ from testbed.engines.common.worker_plan import (
     tos_of_flows,
     window_packets,
 )
-from testbed.engines.emulation.controller_process import ControllerProcess, decision_of
+from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.managed_run import ManagedRun
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.running_job import RunningJob
@@ -209,7 +210,7 @@ class Cluster:
         if shares:
             await self._controller.tell_throughput(shares)
 
-    async def _announce(self, job: Job, *, prepare: bool) -> dict[str, Any]:
+    async def _announce(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Tell the controller that ``job`` arrives; its rules stand when this returns."""
         await self._tell_throughput()
         began = time.monotonic()
@@ -218,8 +219,8 @@ class Cluster:
         self._note_decision(f"arrival of {job.name}", answer, began)
         return answer
 
-    def _note_decision(self, cause: str, answer: dict[str, Any], began: float) -> None:
-        self._decision = decision_of(answer)
+    def _note_decision(self, cause: str, answer: DecisionAnswer, began: float) -> None:
+        self._decision = answer.decision
         if self.steps is not None:
             present = {name: running.job for name, running in self.jobs.items() if not running.ended}
             self.steps.set_jobs(present)
@@ -241,10 +242,10 @@ class Cluster:
         """The decision in force."""
         return self._decision
 
-    async def switch_check(self) -> dict[str, Any]:
+    async def switch_check(self) -> VerificationAnswer:
         """What on the switches is not as decided, and the packets counted along each flow's path."""
         await asyncio.to_thread(self.network.openvswitch.settle)
-        return await self._controller.check()
+        return await self._controller.verification()
 
     @property
     def steady_since(self) -> int | None:
@@ -290,12 +291,12 @@ class Cluster:
 
     # Running jobs change
 
-    async def _carry_out(self, before: Decision, answer: dict[str, Any]) -> None:
+    async def _carry_out(self, before: Decision, answer: DecisionAnswer) -> None:
         """Bring the jobs that run from the decision ``before`` to the one in force."""
         after = self._decision
         running = [r for r in self.jobs.values() if r.iterations and not r.ended]
         jobs = [r.job for r in running]
-        await self._changes.carry_out(before, after, answer["changes"], jobs)
+        await self._changes.carry_out(before, after, answer.changes, jobs)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         self._changes.tell_pcie_turns(before, after, jobs)
@@ -389,7 +390,7 @@ class Cluster:
         """Where switches chose paths themselves, put what they chose on record."""
         if not self._decision.hashed:
             return
-        taken = {flow: tuple(path) for flow, path in (await self._controller.taken_paths())["taken"].items() if path}
+        taken = {flow: path for flow, path in (await self._controller.observed_paths()).paths.items() if path}
         self._decision = replace(self._decision, paths={**self._decision.paths, **taken}, hashed=())
         self.decisions.append(DecisionRow(self.now(), "paths read back from the switches", self._decision))
 

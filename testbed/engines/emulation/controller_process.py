@@ -8,10 +8,23 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from controller.decision import Decision, Measured
-from controller.service import json_codec
+from controller.decision import Measured
+from controller.service.json_codec import decode, encode
+from controller.service.messages import (
+    CommitAnswer,
+    CommitRequest,
+    DecisionAnswer,
+    ErrorAnswer,
+    FabricAnswer,
+    JobRequest,
+    ObservedPathsAnswer,
+    ProfileRequest,
+    StateAnswer,
+    ThroughputAnswer,
+    VerificationAnswer,
+)
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -20,6 +33,8 @@ OPENFLOW_PORT = 6653
 REST_PORT = 8080
 _START_S = 30.0
 _ANSWER_S = 60.0
+
+T = TypeVar("T")
 
 
 class ControllerProcess:
@@ -83,60 +98,49 @@ class ControllerProcess:
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
         return lines[-1] if lines else "it said nothing"
 
-    async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask the controller; ``RunFailedError`` with its own words if it refuses."""
-        return await asyncio.to_thread(_request, method, path, body)
-
-    async def set_fabric(self, fabric: Fabric) -> None:
+    async def set_fabric(self, fabric: Fabric) -> FabricAnswer:
         """Tell the controller the fabric."""
-        await self.request("PUT", "/fabric", json_codec.encode(fabric))
+        return await _ask(FabricAnswer, "PUT", "/fabric", fabric)
 
     async def wait_for_switches(self, names: Sequence[str]) -> None:
         """Wait until every switch is connected."""
         deadline = asyncio.get_running_loop().time() + _START_S
         while True:
-            state = await self.request("GET", "/state")
-            missing = [name for name in names if not state["switches"].get(name)]
+            state = await _ask(StateAnswer, "GET", "/state")
+            missing = [name for name in names if not state.switches.get(name)]
             if not missing:
                 return
             if asyncio.get_running_loop().time() > deadline:
                 raise RunFailedError(f"switch {missing[0]} did not connect to the controller within {_START_S:.0f} s")
             await asyncio.sleep(0.02)
 
-    async def arrive(self, job: Job, *, prepare: bool) -> dict[str, Any]:
+    async def arrive(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Announce a job; the answer holds the decision and which running flows must change."""
-        body = {"job": json_codec.encode(job), "apply": "prepare" if prepare else "now"}
-        answer: dict[str, Any] = await self.request("POST", "/jobs", body)
-        return answer
+        return await _ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
 
-    async def depart(self, job: str, *, prepare: bool) -> dict[str, Any]:
+    async def depart(self, job: str, *, prepare: bool) -> DecisionAnswer:
         """Take a job away; the answer is as for :meth:`arrive`."""
-        answer: dict[str, Any] = await self.request("DELETE", f"/jobs/{job}?apply={'prepare' if prepare else 'now'}")
-        return answer
+        return await _ask(DecisionAnswer, "DELETE", f"/jobs/{job}?apply={'prepare' if prepare else 'now'}")
 
-    async def profiled(self, job: str, measured: Measured) -> dict[str, Any]:
+    async def profiled(self, job: str, measured: Measured) -> DecisionAnswer:
         """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
-        body = {"job": job, "profile": json_codec.encode(measured), "apply": "prepare"}
-        answer: dict[str, Any] = await self.request("POST", "/profiles", body)
-        return answer
+        return await _ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
 
-    async def tell_throughput(self, shares: Mapping[str, float]) -> None:
+    async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""
-        await self.request("PUT", "/throughput", dict(shares))
+        return await _ask(ThroughputAnswer, "PUT", "/throughput", shares)
 
-    async def commit(self, flows: Sequence[str]) -> None:
+    async def commit(self, flows: Sequence[str]) -> CommitAnswer:
         """Flip the first switch of ``flows``, whose senders hold still."""
-        await self.request("POST", "/commit", {"flows": list(flows)})
+        return await _ask(CommitAnswer, "POST", "/commit", CommitRequest(tuple(flows)))
 
-    async def check(self) -> dict[str, Any]:
-        """``mismatches``, what on the switches is not as decided, and ``packets``, flow -> counted along its path."""
-        answer: dict[str, Any] = await self.request("GET", "/check")
-        return answer
+    async def verification(self) -> VerificationAnswer:
+        """What on the switches is not as decided, and the packets counted along each flow's path."""
+        return await _ask(VerificationAnswer, "GET", "/verification")
 
-    async def taken_paths(self) -> dict[str, Any]:
+    async def observed_paths(self) -> ObservedPathsAnswer:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""
-        answer: dict[str, Any] = await self.request("GET", "/taken")
-        return answer
+        return await _ask(ObservedPathsAnswer, "GET", "/observed-paths")
 
     async def stop(self) -> None:
         """End the process."""
@@ -145,22 +149,22 @@ class ControllerProcess:
             await self._process.wait()
 
 
-def decision_of(answer: Mapping[str, Any]) -> Decision:
-    """The decision in a controller's answer."""
-    return json_codec.decision_from_json(answer["decision"])
+async def _ask(kind: type[T], method: str, path: str, body: object = None) -> T:
+    """Ask the controller; ``RunFailedError`` with its own words if it refuses."""
+    return await asyncio.to_thread(_request, kind, method, path, body)
 
 
-def _request(method: str, path: str, body: Any) -> Any:
+def _request(kind: type[T], method: str, path: str, body: object) -> T:
     connection = http.client.HTTPConnection("127.0.0.1", REST_PORT, timeout=_ANSWER_S)
     try:
-        text = None if body is None else json.dumps(body)
+        text = None if body is None else json.dumps(encode(body))
         connection.request(method, path, text, {"Content-Type": "application/json"})
         response = connection.getresponse()
         answer = json.loads(response.read())
-    except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+        if response.status >= 400:
+            raise RunFailedError(decode(ErrorAnswer, answer, "answer").error)
+        return decode(kind, answer, "answer")
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise RunFailedError(f"the controller did not answer {method} {path}: {error}") from error
     finally:
         connection.close()
-    if response.status >= 400:
-        raise RunFailedError(str(answer.get("error", f"the controller refused {method} {path}")))
-    return answer

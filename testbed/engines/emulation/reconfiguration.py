@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
 from testbed.engines.common.worker_plan import (
     byte_marks_of,
@@ -45,13 +46,13 @@ class Reconfiguration:
         self.relevelled = 0
 
     async def carry_out(
-        self, before: Decision, decision: Decision, changes: Sequence[Mapping[str, Any]], jobs: Iterable[Job]
+        self, before: Decision, decision: Decision, changes: Sequence[FlowChange], jobs: Iterable[Job]
     ) -> None:
         """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are told."""
         flows = {flow.id: flow for job in jobs for flow in job.flows}
-        staying = [flows[c["flow"]] for c in changes if c["level_changed"] and not c["path_changed"]]
-        moving = [flows[c["flow"]] for c in changes if c["path_changed"]]
-        self.relevelled += sum(change["level_changed"] for change in changes)
+        staying = [flows[c.flow] for c in changes if c.level_changed and not c.path_changed]
+        moving = [flows[c.flow] for c in changes if c.path_changed]
+        self.relevelled += sum(change.level_changed for change in changes)
         self._mark([*staying, *moving], decision)
         await asyncio.gather(self._commit(staying), self._move(moving, before, decision))
 

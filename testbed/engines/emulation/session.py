@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
-from testbed.engines.common.managed_record import record_of
+from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
@@ -117,7 +117,7 @@ class Session:
         What goes wrong in one of ``tasks`` is raised here.
         """
         cluster, dilation = self._cluster, self._experiment.scale.time
-        limit = cluster.origin + self._experiment.measure.limit_s * dilation
+        limit = cluster.origin + self._experiment.measure.time_limit_s * dilation
         planned: float | None = None
         tick = cluster.origin
         changes: list[asyncio.Task[None]] = []

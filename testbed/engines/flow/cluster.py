@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from controller.decider import Decider
+from controller.decider import Decider, with_hashed_paths
 from controller.decision import Decision, LinkDown, LinkUp
 from controller.schedulers.registry import create
 from testbed.engines.common.iterations import HostIteration, PhaseTimes
@@ -70,7 +70,7 @@ class FluidCluster:
         fabric = experiment.fabric
         self._network = FluidNetwork({name: link.capacity for name, link in fabric.links.items()})
         scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
-        self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed)
+        self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed, with_hashed_paths)
         self._steps: StepCoordinator | None = None
         if StepCoordinator.wanted(scheduler):
             own = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
@@ -96,7 +96,7 @@ class FluidCluster:
             self._wake_at(self.managed.next_s())
         for job in experiment.jobs:
             self._expect(job)
-        for failure in experiment.failures:
+        for failure in experiment.link_failures:
             self._expect_failure(failure)
         self.at(SAMPLE_S, self._sample)
 
@@ -195,8 +195,9 @@ class FluidCluster:
     def _arrive(self, job: Job) -> None:
         if job.name in self._cancelled:
             return
-        shares = recent_throughput([r.job for r in self._present()], self.reports, self._experiment)
-        decision = self._decider.arrive(job, shares)
+        present = [running.job for running in self._present()]
+        self._decider.take_throughput(recent_throughput(present, self.reports, self._experiment))
+        decision = self._decider.arrive(job)
         self.jobs[job.name] = running = HostedFluid(job, {}, began=self.now)
         self._note(f"arrival of {job.name}", decision)
         self._open(running, decision)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.engines.common.iterations import iteration_rows, windows
-from testbed.engines.common.managed_record import record_of
+from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.flow.cluster import FluidCluster
 from testbed.experiment.experiment import UNSCALED, Experiment
@@ -38,7 +38,7 @@ class FlowEngine:
         cluster = FluidCluster(plain)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
         while goal.left():
-            if cluster.now > plain.measure.limit_s:
+            if cluster.now > plain.measure.time_limit_s:
                 goal.refuse_if_short()
                 break
             cluster.step()

@@ -1,4 +1,4 @@
-"""Which running jobs a new decision may tell something else: most events are none of most jobs' business."""
+"""The running jobs that a new decision may affect: most events affect few jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChangedJobs:
         self._by_job = True
 
     def by(self, decision: Decision, running: Mapping[str, ReplayedJob], come: Iterable[ReplayedJob]) -> list[str]:
-        """The jobs that send and that ``decision`` may tell something else than the last one; those that ``come`` too.
+        """The jobs that send and for which ``decision`` may differ from the last one; those that ``come`` too.
 
         All of them unless both decisions keep paths by job and name levels by job.
         """

@@ -1,4 +1,4 @@
-"""Numbers by job whose sum is asked for at every event: rows of one array, so that nothing is done job by job."""
+"""Numbers by job whose sum every event needs: rows of one array, to add them up without a loop over jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster manager behind the replay: jobs of a trace go into its books, what it says comes out."""
+"""A cluster manager for the replay: jobs of a trace go into its ledger, its actions come out."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ManagedPlacing:
         self._ledger.end(name, now_s)
 
     def next_s(self) -> float:
-        """When the manager wants to be asked next though nothing happens."""
+        """The next time to call the manager even if nothing happens."""
         return self._ledger.next_s()
 
     def actions(self, now_s: float, remaining: Callable[[str], float]) -> Sequence[Action]:
-        """Ask the manager about everything that has happened; ``RunFailedError`` for what cannot be done."""
+        """Let the manager decide on everything that has happened; ``RunFailedError`` if it asks for the impossible."""
         try:
             return self._ledger.decide(now_s, remaining)
         except ValueError as error:
@@ -58,7 +58,7 @@ class ManagedPlacing:
 
     @property
     def waiting(self) -> int:
-        """Jobs that have come and do not run."""
+        """Jobs that were submitted and do not run."""
         return len(self._ledger.waiting)
 
     @property

@@ -1,4 +1,4 @@
-"""What a replay adds up: GPUs over time, jobs one by one, links by class."""
+"""The outcome of a replay: GPUs over time, jobs one by one, links by class, metrics of the manager."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.fluid.maxmin import Floats
-from testbed.results.job_outcome import JobOutcome
+from testbed.metrics.manager_metrics import outcome_metrics
+from workloads.managers.account import JobOutcome
 
 
 class Series:
@@ -76,3 +77,15 @@ class Replayed:
         allocated, busy = means[:, self.series.columns.index("allocated")], means[:, self.series.columns.index("busy")]
         there = allocated > 0
         return float(np.mean(busy[there] / allocated[there])) if there.any() else 0.0
+
+
+def manager_metrics(done: Replayed) -> dict[str, float]:
+    """Return name -> value: :func:`testbed.metrics.manager_metrics.outcome_metrics`, and two of the whole cluster.
+
+    ``effective``: compute time over allocated time. ``allocated``: allocated time over that of all GPUs.
+    """
+    return {
+        **outcome_metrics(done.jobs),
+        "effective": done.gpu_utilization,
+        "allocated": done.totals.allocated / (done.gpus * done.span_s) if done.span_s > 0 else 0.0,
+    }

@@ -1,8 +1,8 @@
 """The replay itself: from event to event, jobs arrive, are placed, settle to a rate and end.
 
 Between two events nothing is stepped: the rates that :mod:`testbed.fluid.steady_state` finds for jobs that
-share links hold. An event makes anew only what it touches: the decision, if a job that sends came or
-went, and the groups of jobs in which somebody's links or level changed. Memory grows with running jobs.
+share links hold. An event recomputes only what it affects: the decision, if a job that sends came or
+went, and the rates of groups in which a job's links or level changed. Memory grows with running jobs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
+from controller.decider import Decider, as_decided
 from controller.decision import (
     STEP_EVENTS,
-    ClusterView,
     Decision,
     Event,
     JobArrived,
@@ -39,9 +39,8 @@ from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, Re
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.steady_state import Settled, settle
-from testbed.results.job_outcome import JobOutcome
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
+from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, Share, TakeOff, carry_out
 
 BIN_S: Final = 600.0
 _INSTANT_S: Final = 1e-6
@@ -80,15 +79,17 @@ class Replay:
         self._classes = link_classes(self._index)
         self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
         self._requests: dict[str, ReplayRequest] = {}
+        self._accounts: dict[str, Account] = {}
         self._running: dict[str, ReplayedJob] = {}
-        self._standing: dict[str, ReplayedJob] = {}
-        self._preempted: dict[str, ReplayedJob] = {}
+        self._paused: dict[str, ReplayedJob] = {}
+        self._off: dict[str, ReplayedJob] = {}
         self._ends: list[tuple[float, int, str]] = []
         self._held_until_s: dict[str, float] = {}
         self._version = 0
         self._users = LinkSharing()
         self._next = next(self._coming, None)
-        self._decision = Decision()
+        # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
+        self._decider = Decider(fabric, scheduler, levels, seed, as_decided)
         self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
@@ -109,7 +110,8 @@ class Replay:
             self._submit()
             come = self._resume_jobs()
             for action in self._placing.actions(self.now_s, self._remaining_s):
-                self._carry_out_action(action, come, gone)
+                for step in carry_out(action, self._accounts, self.now_s):
+                    self._carry_out(step, come, gone)
             self._react(come, gone)
             if progress is not None:
                 progress(self.now_s)
@@ -119,14 +121,14 @@ class Replay:
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
             heapq.heappop(self._ends)
-        if not (self._next or self._running or self._standing or self._placing.waiting):
-            return inf  # whatever the manager still expects
+        if not (self._next or self._running or self._paused or self._placing.waiting):
+            return inf  # no job is left that a manager's later event could affect
         return min(self._expected_s(), self._ends[0][0] if self._ends else inf)
 
     def _expected_s(self) -> float:
-        """The next event that does not depend on how fast jobs run: one comes or goes on, the manager wakes."""
+        """The next event that does not depend on how fast jobs run: a submission, the end of a pause, the manager."""
         arrival = inf if self._next is None else self._next.submit_s
-        resumes = min((running.stands_until_s for running in self._standing.values()), default=inf)
+        resumes = min((running.paused_until_s for running in self._paused.values()), default=inf)
         return min(arrival, resumes, self._placing.next_s())
 
     def _stale(self, end: tuple[float, int, str]) -> bool:
@@ -161,7 +163,7 @@ class Replay:
         return found
 
     def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
-        """What a group does from where its jobs stand: in the long run, or in just ``seconds``."""
+        """What a group does from its present state: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
         packs = [each.pack for each in running]
         return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs)
@@ -181,8 +183,9 @@ class Replay:
                 continue
             gone.append(self._running.pop(end[2]))
             self._forget(end[2])
-            del self._requests[end[2]]
+            del self._requests[end[2]], self._accounts[end[2]]
             self._placing.ended(end[2], self.now_s)
+            running.account.end(self.now_s)
             self._outcomes.append(running.outcome(self.now_s))
         return gone
 
@@ -193,15 +196,16 @@ class Replay:
 
     def _submit(self) -> None:
         while self._next is not None and self._next.submit_s <= self.now_s:
-            if self._placing.submitted(self._next, self.now_s):
-                self._requests[self._next.name] = self._next
-            self._next = next(self._coming, None)
+            request, self._next = self._next, next(self._coming, None)
+            if self._placing.submitted(request, self.now_s):
+                self._requests[request.name] = request
+                self._accounts[request.name] = Account(request.name, request.gpus, request.submit_s)
 
     def _resume_jobs(self) -> list[ReplayedJob]:
-        """Those that have stood long enough after a start or a move."""
-        come = [running for running in self._standing.values() if running.stands_until_s <= self.now_s]
+        """Those whose pause after a start or a move is over."""
+        come = [running for running in self._paused.values() if running.paused_until_s <= self.now_s]
         for running in come:
-            del self._standing[running.name]
+            del self._paused[running.name]
             self._set_off(running)
         return come
 
@@ -213,66 +217,48 @@ class Replay:
         self._running[running.name] = running
 
     def _remaining_s(self, name: str) -> float:
-        running = self._running.get(name) or self._standing[name]
+        running = self._running.get(name) or self._paused[name]
         running.advance(self.now_s, running.rate)
         return running.remaining_s
 
-    def _carry_out_action(self, action: Action, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
-        match action:
-            case Start():
-                before = self._preempted.pop(action.job, None)
-                self._place(action.job, action.gpus, action.pause_s, before, come)
-            case Preempt():
-                self._preempted[action.job] = before = self._taken_off(action.job, come, gone)
-                before.preemptions += 1
-            case Resize() | Migrate():
-                before = self._taken_off(action.job, come, gone)
-                before.moves += 1
-                self._place(action.job, action.gpus, action.pause_s, before, come)
-            case Pack():
-                self._pack(action, come, gone)
-            case _:
-                pass  # hosts come and go, jobs are sent back: nobody's progress changes
+    def _carry_out(self, step: JobStep, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
+        match step:
+            case TakeOff():
+                self._take_off(step.job, come, gone)
+            case PutOn():
+                self._put_on(step, come)
+            case Share():  # from now on their GPUs compute for one of them at a time
+                for name in step.jobs:
+                    packed = self._running.get(name) or self._paused[name]
+                    packed.pack = self._gpu_number[step.gpus[0]]
+                    self._packed.append(packed)
 
-    def _pack(self, action: Pack, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
-        """Put those that are not on the GPUs yet there; from now on these compute for one at a time."""
-        for name in action.jobs:
-            running = self._running.get(name) or self._standing.get(name)
-            if running is None:
-                self._place(name, action.gpus, action.pause_s, self._preempted.pop(name, None), come)
-            elif running.traffic.job.gpus != action.gpus:
-                before = self._taken_off(name, come, gone)
-                before.moves += 1
-                self._place(name, action.gpus, action.pause_s, before, come)
-            packed = self._running.get(name) or self._standing[name]
-            packed.pack = self._gpu_number[action.gpus[0]]
-            self._packed.append(packed)
-
-    def _taken_off(self, name: str, come: list[ReplayedJob], gone: list[ReplayedJob]) -> ReplayedJob:
-        standing = self._standing.pop(name, None)
-        running = standing or self._running.pop(name)
+    def _take_off(self, name: str, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
+        paused = self._paused.pop(name, None)
+        running = paused or self._running.pop(name)
         self._forget(name)
         running.advance(self.now_s, running.rate)
-        if standing is None and running in come:
+        if paused is None and running in come:
             come.remove(running)
-        elif standing is None:
+        elif paused is None:
             gone.append(running)
-        return running
+        self._off[name] = running
 
-    def _place(
-        self, name: str, gpus: tuple[str, ...], pause_s: float, before: ReplayedJob | None, come: list[ReplayedJob]
-    ) -> None:
-        request = self._requests[name]
-        traffic = Traffic(self._build(request, gpus), self._index, self._classes, self._seed)
+    def _put_on(self, step: PutOn, come: list[ReplayedJob]) -> None:
+        name, request = step.job, self._requests[step.job]
+        traffic = Traffic(self._build(request, step.gpus), self._index, self._classes, self._seed)
         fluid = traffic.fluid(Decision(), self._levels)
+        before, paused_until_s = self._off.pop(name, None), self.now_s + step.pause_s
         if before is None:
+            account = self._accounts[name]
+            account.begin(self.now_s)
             iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
-            left = request.duration_s / iteration_s * request.gpus / len(gpus)
-            running = ReplayedJob(request, traffic, fluid, left, self.now_s, self.now_s, self.now_s + pause_s)
+            left = request.duration_s / iteration_s * request.gpus / len(step.gpus)
+            running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s)
         else:
-            running = before.moved_to(traffic, fluid, self.now_s, pause_s)
-        if pause_s > 0.0:
-            self._standing[name] = running
+            running = before.moved_to(traffic, fluid, paused_until_s)
+        if step.pause_s > 0.0:
+            self._paused[name] = running
             self._columns.put(name, running.columns(0.0))
         else:
             self._set_off(running)
@@ -281,13 +267,13 @@ class Replay:
     # What follows
 
     def _react(self, come: Sequence[ReplayedJob], gone: Sequence[ReplayedJob]) -> None:
-        """Decide if somebody who sends came or went; find new rates for those whom that touches."""
+        """Decide if a job that sends came or went; find new rates for all jobs that this affects."""
         touched = {running.name: None for running in (*come, *self._packed) if running.name in self._running}
         self._packed.clear()
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
             self._decide(last[-1], arrived=last[-1] in come)
-            told = self._told_anew.by(self._decision, self._running, come)
+            told = self._told_anew.by(self._decider.decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
         for running in gone:
             self._users.remove(running.name)
@@ -314,17 +300,16 @@ class Replay:
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
         steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
         name, event = running.name, _event(running.name, arrived, self._by_steps)
-        view = ClusterView(self._fabric, jobs, self._levels, self._seed, self._decision, steps=steps, time_s=self.now_s)
-        self._decision = self._scheduler.decide(view, event)
-        if self._decision.rates or self._decision.byte_levels:
+        decision = self._decider.jobs_changed(jobs, event, steps=steps, time_s=self.now_s)
+        if decision.rates or decision.byte_levels:
             raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began
 
     def _obey(self, running: ReplayedJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
-        running.traffic.follow(paths_of(self._decision.paths, running.name))
-        fluid = running.traffic.fluid(self._decision, self._levels)
+        running.traffic.follow(paths_of(self._decider.decision.paths, running.name))
+        fluid = running.traffic.fluid(self._decider.decision, self._levels)
         if fluid is running.fluid or fluid == running.fluid:
             return False
         running.fluid = fluid
@@ -374,10 +359,10 @@ class Replay:
     # The outcome
 
     def _result(self) -> Replayed:
-        on_gpus = [*self._running.values(), *self._standing.values()]
+        on_gpus = [*self._running.values(), *self._paused.values()]
         for running in on_gpus:
             running.advance(self.now_s, running.rate)
-        unfinished = [running.outcome(None) for running in (*on_gpus, *self._preempted.values())]
+        unfinished = [running.outcome(self.now_s) for running in (*on_gpus, *self._off.values())]
         known = (*self._outcomes, *unfinished)
         outcomes = tuple(replace(each, waits=dict(self._placing.waits(each.name))) for each in known)
         return Replayed(

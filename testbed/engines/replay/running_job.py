@@ -1,4 +1,4 @@
-"""A job of a trace while it is on GPUs: what it asked for, what it sends, how far it has come."""
+"""A job of a trace on its GPUs: its request, its traffic, its progress."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from testbed.engines.replay.traffic import LINK_CLASSES, Traffic
 from testbed.fluid.fluids import Contention, Fluid
 from testbed.fluid.maxmin import Floats
 from testbed.fluid.steady_state import State
-from testbed.results.job_outcome import JobOutcome
 from workloads.job import Job
+from workloads.managers.account import Account, JobOutcome
 
 COLUMNS: Final = (
     "jobs",
@@ -52,10 +52,10 @@ Builder = Callable[[ReplayRequest, tuple[str, ...]], Job]
 
 @dataclass(eq=False)
 class ReplayedJob:
-    """A job on its GPUs since ``since_s``; ``left`` iterations are to be made there, at ``rate`` per second.
+    """A job on its GPUs, with ``left`` iterations to run there, at ``rate`` per second.
 
-    Until ``stands_until_s`` it holds its GPUs and does nothing: it is started again, or moved. ``group`` are the jobs
-    that have to do with each other over links or shared GPUs, itself included.
+    Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves. ``group`` are the jobs that
+    contend over links or shared GPUs, itself included.
     ``contention``: the group as arrays, as its first job was settled last.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
@@ -63,17 +63,11 @@ class ReplayedJob:
     request: ReplayRequest
     traffic: Traffic
     fluid: Fluid
+    account: Account
     left: float
-    start_s: float
-    since_s: float
-    stands_until_s: float = 0.0
+    paused_until_s: float = 0.0
     rate: float = 0.0
-    busy_gpu_s: float = 0.0
-    held_gpu_s: float = 0.0
-    held_s: float = 0.0
     version: int = 0
-    preemptions: int = 0
-    moves: int = 0
     group: tuple[str, ...] = ()
     pack: int = -1
     sharers: int = 1
@@ -103,31 +97,14 @@ class ReplayedJob:
 
     def advance(self, then_s: float, rate: float) -> None:
         """Let time pass at ``rate`` iterations per second."""
-        seconds = then_s - self.since_s
-        made = rate * seconds
-        self.left -= made
-        self.busy_gpu_s += made * self.traffic.job.compute_s * self.gpus
-        self.held_gpu_s += seconds * self.gpus
-        self.held_s += seconds
-        self.since_s = then_s
+        iterations = rate * self.account.advance(then_s)
+        self.left -= iterations
+        self.account.busy_gpu_s += iterations * self.traffic.job.compute_s * self.gpus
 
-    def moved_to(self, traffic: Traffic, fluid: Fluid, now_s: float, pause_s: float) -> ReplayedJob:
-        """Return the job on other GPUs, after ``pause_s``. What is left is divided over them: weak scaling."""
-        gpus = len(traffic.job.gpus)
-        return ReplayedJob(
-            self.request,
-            traffic,
-            fluid,
-            self.left * self.gpus / gpus,
-            self.start_s,
-            now_s,
-            now_s + pause_s,
-            busy_gpu_s=self.busy_gpu_s,
-            held_gpu_s=self.held_gpu_s,
-            held_s=self.held_s,
-            preemptions=self.preemptions,
-            moves=self.moves,
-        )
+    def moved_to(self, traffic: Traffic, fluid: Fluid, paused_until_s: float) -> ReplayedJob:
+        """Return the job on other GPUs. What is left is divided over them: weak scaling."""
+        left = self.left * self.gpus / len(traffic.job.gpus)
+        return ReplayedJob(self.request, traffic, fluid, self.account, left, paused_until_s)
 
     def columns(self, rate: float) -> Floats:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
@@ -139,25 +116,13 @@ class ReplayedJob:
         busy = gpus * rate * traffic.job.compute_s
         return np.array([1.0, held, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
 
-    def outcome(self, end_s: float | None) -> JobOutcome:
-        """What is to be said of it at its end, or at that of the replay."""
-        return JobOutcome(
-            self.name,
-            self.request.gpus,
-            self.request.submit_s,
-            self.start_s,
-            end_s,
-            self.request.duration_s,
-            self.busy_gpu_s,
-            self.held_gpu_s,
-            self.held_s,
-            self.preemptions,
-            self.moves,
-        )
+    def outcome(self, now_s: float) -> JobOutcome:
+        """What became of it by its end, or by that of the replay."""
+        return self.account.outcome(now_s, self.request.duration_s)
 
 
 def contention_of(running: Sequence[ReplayedJob]) -> Contention:
-    """A group as arrays: those that its first job still has, if nobody's fluid is another one since."""
+    """A group as arrays: those that its first job keeps, unless the fluid of a job has changed since."""
     fluids = tuple(each.fluid for each in running)
     kept = running[0].contention
     if kept is None or kept.jobs != fluids:

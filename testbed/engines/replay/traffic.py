@@ -19,7 +19,7 @@ LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
 
 
 class Traffic:
-    """A job on a fabric: its ECMP paths, the links it loads on given paths, and the fluid that stands for it."""
+    """A job on a fabric: its ECMP paths, the links it loads on given paths, and its fluid model."""
 
     def __init__(self, job: Job, index: FabricIndex, classes: Numbers, seed: int) -> None:
         """``classes``: see :func:`link_classes`."""
@@ -74,7 +74,7 @@ class Traffic:
     def fluid(self, decision: Decision, levels: int) -> Fluid:
         """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
 
-        Without a shift the job stands at a phase of its own, drawn by the seed: jobs do not start together.
+        Without a shift the job has a phase of its own, drawn by the seed: jobs do not start together.
         """
         job = self.job
         level = decision.levels.get(job.name, levels - 1)

@@ -1,1 +1,1 @@
-"""Experiments about cluster managers, and about what a job does to its own traffic."""
+"""Experiments about cluster managers, and Lina's training step."""

@@ -182,7 +182,7 @@ def main(directory: Path, scheduler: str) -> dict[str, Any]:
     result["committed"] = client("POST", "/commit", {"flows": moved})
     result["after_commit"] = {flow.id: exchange(flow) for flow in flows}
     result["rules"] = client("GET", "/rules")["rules"]
-    result["taken"] = client("GET", "/taken")["taken"]
+    result["observed_paths"] = client("GET", "/observed-paths")["paths"]
     result["deleted"] = [client("DELETE", f"/jobs/{one.name}") for one in jobs]
     result["left"] = client("GET", "/rules")["rules"]
     result["after_delete"] = exchange(flows[0])

@@ -81,7 +81,7 @@ def test_crux_is_carried_out_on_real_switches(tmp_path: Path, library: str) -> N
 def test_the_way_that_real_select_groups_chose_is_read_back(tmp_path: Path) -> None:
     result = live(tmp_path, "ecmp-switch", "ryu")
     assert all(result["after_commit"].values())
-    assert result["taken"].keys() == {"a/0", "a/1", "b/0", "b/1"}
-    for flow, path in result["taken"].items():
+    assert result["observed_paths"].keys() == {"a/0", "a/1", "b/0", "b/1"}
+    for flow, path in result["observed_paths"].items():
         source, target = ("h0n0p0", "h2n0p0") if flow.endswith("/0") else ("h2n0p0", "h0n0p0")
         assert tuple(path) in FABRIC.candidate_paths(source, target)

@@ -12,7 +12,7 @@ SIZE = 3e9
 COMPUTE_S = 0.05
 SCENARIO = """
 fabric: {kind: clos, hosts: 2, gpus_per_host: 2, nics_per_host: 1, ports_per_nic: 2, tors: 2, aggregations: 2,
-         port_rate: 100Gbps, fabric_rate: 200Gbps, pcie_rate: 100Gbps, inside: emulated}
+         port_rate: 100Gbps, fabric_rate: 200Gbps, pcie_rate: 100Gbps, pcie_queues: emulated}
 jobs:
   - {name: one, model: bert, placement: [h0g0, h1g0], compute: 0.05s, communication: 3GB, overlap: 0}
   - {name: two, model: bert, placement: [h0g1, h1g1], compute: 0.05s, communication: 3GB, overlap: 0}
@@ -20,7 +20,7 @@ schedulers:
   - ecmp
   - {name: fixed, levels: {one: 0, two: 1}}
   - {name: crux, pcie: semaphore}
-measure: {iterations: 12, warmup: 2, limit: 40s}
+measure: {iterations: 12, warmup: 2, time_limit: 40s}
 scale: {bandwidth: 8000, time: 1}
 """
 SCALE = 8000

@@ -24,7 +24,7 @@ jobs:
   - {name: short, model: resnet, gpus: 8, compute: 0.2s, communication: 2GB, overlap: 0, iterations: 5, start: 2s}
   - {name: other, model: resnet, gpus: 8, compute: 0.2s, communication: 1GB, overlap: 0, iterations: 6, start: 2.5s}
 schedulers: [crux]
-measure: {limit: 60s}
+measure: {time_limit: 60s}
 scale: {bandwidth: 8000, time: 1}
 """
 START_S = {"long": 0.0, "short": 2.0, "other": 2.5}
@@ -40,7 +40,7 @@ def managed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_every_job_ends_and_one_was_taken_off_its_gpus_before(managed: Finished) -> None:
     found = managed.run("crux")["manager"]
     assert found["unfinished"] == []
-    assert found["preemptions"] + found["moves"] >= 1
+    assert found["preemptions"] + found["migrations"] >= 1
 
 
 def test_the_controller_followed_every_stint(managed: Finished) -> None:
@@ -81,7 +81,7 @@ def test_the_flow_engine_expects_the_same_iterations_and_order_of_ends(managed: 
     for job in expected["jobs"]:
         found = managed.job("crux", job["name"])
         assert found["jct_s"] >= 0.95 * job["jct_s"]  # announcing and connecting take time on packets only
-        if not found["moves"] and not job["moves"]:
+        if not found["migrations"] and not job["migrations"]:
             assert found["iteration_s"]["p50"] == pytest.approx(job["iteration_s"]["p50"], rel=0.1)
     assert order_of_ends(managed.run("crux")) == order_of_ends(expected)
 

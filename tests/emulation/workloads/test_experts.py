@@ -19,7 +19,7 @@ jobs:
   - {name: popular, model: moe, placement: [h4, h5, h6, h7], compute: 0.01s, communication: 4GB,
      experts: {popularity: [5, 1, 1, 1], placement: popular, inference: true}}
 schedulers: [ecmp]
-measure: {iterations: 6, warmup: 1, limit: 60s}
+measure: {iterations: 6, warmup: 1, time_limit: 60s}
 scale: {bandwidth: 2500, time: 1}
 """
 

@@ -16,7 +16,7 @@ FABRIC = """
 fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 4,
          port_rate: 100Gbps, fabric_rate: 100Gbps}
 scale: {bandwidth: 4000, time: 1}
-measure: {iterations: 6, warmup: 2, limit: 20s}
+measure: {iterations: 6, warmup: 2, time_limit: 20s}
 """
 JOBS = """
 jobs:

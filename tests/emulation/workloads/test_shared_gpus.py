@@ -12,9 +12,9 @@ fabric: {kind: clos, hosts: 2, gpus_per_host: 1, nics_per_host: 1, tors: 1, aggr
          port_rate: 100Gbps, fabric_rate: 100Gbps}
 jobs:
   - {name: computes, model: bert, placement: [h0, h1], compute: 0.8s, communication: 5GB, overlap: 0}
-  - {name: sends, model: bert, packed_with: computes, compute: 0.4s, communication: 10GB, overlap: 0}
+  - {name: sends, model: bert, share_gpus_with: computes, compute: 0.4s, communication: 10GB, overlap: 0}
 schedulers: [ecmp]
-measure: {iterations: 8, warmup: 3, limit: 60s}
+measure: {iterations: 8, warmup: 3, time_limit: 60s}
 scale: {bandwidth: 2500, time: 1}
 """
 TOGETHER_S = 0.8 + 0.4

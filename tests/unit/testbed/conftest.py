@@ -61,7 +61,7 @@ def small_experiment() -> Experiment:
     """``big`` on 6 GPUs (both NICs), ``small`` on 2 (one NIC); both cross the fabric."""
     big = ring_job("big", ("h0g0", "h0g1", "h0g2", "h1g0", "h1g1", "h1g2"), (0, 1), compute_s=0.9)
     small = ring_job("small", ("h0g3", "h1g3"), (1,), compute_s=0.4, iterations=50)
-    measure, scale = Measure(iterations=4, warmup=1, limit_s=60.0), Scale(32000.0, 2.0)
+    measure, scale = Measure(iterations=4, warmup=1, time_limit_s=60.0), Scale(32000.0, 2.0)
     return Experiment("small", two_rail_fabric(), (big, small), "ecmp", {}, measure, scale, 8, 1)
 
 

@@ -33,7 +33,7 @@ def test_what_a_port_sends_goes_over_one_device_and_what_it_receives_over_the_ot
 @pytest.mark.parametrize("make", [clos, double_sided])
 def test_every_queue_of_a_host_has_an_interface_of_its_own(make: object) -> None:
     shape = {"hosts": 4, "gpus_per_host": 4, "nics_per_host": 2, "ports_per_nic": 2, "tors": 2, "aggregations": 2}
-    fabric = make(**shape, port_rate=1e11, fabric_rate=1e11, pcie_rate=1e11, inside="emulated")  # type: ignore[operator]
+    fabric = make(**shape, port_rate=1e11, fabric_rate=1e11, pcie_rate=1e11, pcie_queues="emulated")  # type: ignore[operator]
     names = [interface_name(fabric, link) for link in fabric.shaped_links]
     assert len(set(names)) == len(names)
     assert interface_name(fabric, "h3s1->h3n1") == "h3s1" and interface_name(fabric, "h3n1->h3s1") == "h3n1"

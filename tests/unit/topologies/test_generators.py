@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_counts import count_links
 
 from topologies.clos import clos, clos3, clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
-from topologies.hosts import count_links
 
 SMALL = st.integers(1, 3)
 RATES: dict[str, Any] = {"port_rate": 100e9, "fabric_rate": 100e9}
@@ -264,7 +264,7 @@ def test_pcie_switches_are_joined_by_a_root_complex_only_where_gpus_talk_over_pc
 
 def test_links_inside_hosts_get_queues_only_where_they_are_emulated() -> None:
     parameters = {"hosts": 2, "gpus_per_host": 4, "nics_per_host": 2, "tors": 1, "aggregations": 1, **RATES}
-    plain, emulated = clos(**parameters, pcie_rate=50e9), clos(**parameters, pcie_rate=50e9, inside="emulated")
+    plain, emulated = clos(**parameters, pcie_rate=50e9), clos(**parameters, pcie_rate=50e9, pcie_queues="emulated")
     assert plain.shaped_links == plain.network_links
     inside = emulated.shaped_links[len(emulated.network_links) :]
     assert [link.name for link in inside[:2]] == ["h0s0->h0n0", "h0n0->h0s0"]
@@ -274,7 +274,7 @@ def test_links_inside_hosts_get_queues_only_where_they_are_emulated() -> None:
 def test_pcie_as_fast_as_all_ports_of_its_nic_needs_no_queue() -> None:
     parameters = {"hosts": 2, "gpus_per_host": 2, "nics_per_host": 1, "tors": 1, "aggregations": 1, "ports_per_nic": 2}
     for rate, nics in ((200e9, ()), (199e9, ("h0n0", "h1n0"))):
-        assert clos(**parameters, **RATES, pcie_rate=rate, inside="emulated").shaped_nics == nics
+        assert clos(**parameters, **RATES, pcie_rate=rate, pcie_queues="emulated").shaped_nics == nics
 
 
 @pytest.mark.parametrize("generator", [clos, clos3, double_sided])
@@ -287,5 +287,5 @@ def test_options_inside_hosts_are_checked_by_name(generator: Callable[..., Fabri
     shape = {"hosts": 3, "gpus_per_host": 2, "nics_per_host": 1, **RATES}
     with pytest.raises(ValueError, match=r"^intra_host must be instant, nvlink or pcie, not 'wire'$"):
         generator(**shape, **parameters, intra_host="wire")
-    with pytest.raises(ValueError, match=r"^inside must be ideal or emulated, not 'real'$"):
-        generator(**shape, **parameters, inside="real")
+    with pytest.raises(ValueError, match=r"^pcie_queues must be ideal or emulated, not 'real'$"):
+        generator(**shape, **parameters, pcie_queues="real")

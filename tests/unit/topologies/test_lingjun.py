@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from link_counts import count_links
 
-from topologies.hosts import count_links
 from topologies.lingjun import host_names, lingjun, read_topology
 from topologies.table import TraceError
 

@@ -1,4 +1,4 @@
-"""Servers that inference can do without for a while: a load that rises and falls with the day (Lyra section 2)."""
+"""Servers that inference can lend: its load rises and falls with the day (Lyra section 2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import floor, pi, sin
 from typing import ClassVar
 
 from topologies.fabric import Fabric
-from workloads.managers.interfaces import CapacityChanged
+from workloads.managers.interfaces import Capacity, CapacityChanged
 
 MEAN_LOAD = 0.4
 """Published: inference clusters are used to about 40 % on average."""
@@ -17,11 +17,11 @@ EVERY_S = 300.0
 DAY_S = 86400.0
 
 
-class InferenceLoad:
+class InferenceLoad(Capacity):
     """The ``hosts`` serve inference; those that its load leaves free may be lent, looked at ``every_s`` seconds.
 
     The load is ``mean`` plus ``swing`` times a sine over the day, of all hosts; ``spare`` of them are always kept back.
-    Hosts are away until a policy takes loans (``lyra``). The hosts go on for ever as they do in a day.
+    Hosts are absent until a policy borrows them (``lyra``). Every day is like the first.
     """
 
     name: ClassVar[str] = "inference"

@@ -1,4 +1,4 @@
-"""Capacities: which hosts are there."""
+"""Capacities that need no model: all hosts, or hosts that join and leave at given times."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from topologies.fabric import Fabric
-from workloads.managers.interfaces import CapacityChanged
+from workloads.managers.interfaces import Capacity, CapacityChanged
 
 
-class Steady:
+class Steady(Capacity):
     """All hosts, all the time."""
 
     name: ClassVar[str] = "steady"
@@ -20,8 +20,8 @@ class Steady:
         return iter(())
 
 
-class Planned:
-    """Hosts come and go at times written down beforehand."""
+class Planned(Capacity):
+    """Hosts join and leave at given times."""
 
     name: ClassVar[str] = "planned"
     summary: ClassVar[str] = "hosts come and go at given times"

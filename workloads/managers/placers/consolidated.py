@@ -9,13 +9,14 @@ import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Ints, Structure
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 
 Share = tuple[int, int]
 """A host by index, and how many GPUs a job gets there."""
 
 
-class Consolidated:
+class Consolidated(Placer):
     """Fewest hosts, then fewest ToRs; of those the tightest, so that large holes stay whole."""
 
     name: ClassVar[str] = "consolidated"

@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 
 
-class FirstFree:
+class FirstFree(Placer):
     """The first free GPUs, host by host, whatever they split."""
 
     name: ClassVar[str] = "none"

@@ -1,4 +1,4 @@
-"""HiveD (Zhao et al., OSDI 2020): placement by cells, and virtual clusters that keep what they were promised.
+"""HiveD (Zhao et al., OSDI 2020): placement by cells, and virtual clusters with guaranteed quotas.
 
 A virtual cluster is a quota of cells. When one of its jobs needs a cell, a physical one is bound by buddy
 allocation, and unbound when the last of its jobs there has ended. If the quotas are legal, every cell of a
@@ -7,7 +7,7 @@ virtual cluster a job takes the GPUs with the lowest common ancestor.
 
 Crux only says of HiveD that it "allocates GPUs based on physical affinity"; the quotas used there are
 unknown. Without quotas, as here by default, the whole cluster is one virtual cluster. Opportunistic jobs use idle
-cells of any virtual cluster and bind none; the policy ``guarantee`` lets them leave when another job is placed there.
+cells of any virtual cluster and bind none; the policy ``guarantee`` preempts them when another job is placed there.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Structure
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.placers.hived_cells import Cell, Cells, cells_of, choose, lowest_level, whole_cell
 from workloads.managers.placers.hived_quotas import Quotas, quota_levels, quota_problem
 
 
-class HiveD:
+class HiveD(Placer):
     """Placement by physical affinity; virtual clusters have quotas of cells.
 
     ``virtual_clusters`` has quotas by name, e.g. ``{"vision": {"host": 4, "quad": 1}}``; none makes the whole
@@ -75,7 +76,7 @@ class HiveD:
 
 
 def _bound(state: ClusterState, cells: Cells, virtual_cluster: str) -> tuple[list[Cell], Bools]:
-    """The cells bound to a virtual cluster, and a flag per GPU: bound to nobody, on a host that is there.
+    """The cells bound to a virtual cluster, and a flag per GPU: unbound, on a host that is present.
 
     A job that was placed by something else binds its GPUs, and no cell of a virtual cluster.
     """

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.placers.consolidated import consolidate, placement_of
 
@@ -14,7 +15,7 @@ TRIES_PER_LEVEL = 5
 """From memory of the paper, which does not print it."""
 
 
-class Locality:
+class Locality(Placer):
     """Places by a ladder of locality, one step for each ``tries`` times that a job was sent back.
 
     Step 0: the fewest hosts, under one ToR if they can be (a job larger than a ToR: the fewest hosts). Step 1: up to

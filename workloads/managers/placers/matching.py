@@ -74,7 +74,7 @@ class _Search:
         return self.mate
 
     def _grow_until_augmented(self) -> bool:
-        """Grow trees from all unmatched vertices; False when the dual values say that the end is reached."""
+        """Grow trees from all unmatched vertices; False when the dual values show that the matching is maximal."""
         tops = dict.fromkeys(self.top.tolist())
         self.label = {node: _OUTER if self.mate[self._base(node)] < 0 else _FREE for node in tops}
         self.via = {}
@@ -144,7 +144,7 @@ class _Search:
         return path
 
     def _shrink(self, left: list[int], right: list[int], edge: Edge) -> None:
-        """Make a blossom of the paths from both ends of ``edge`` up to the node where they meet (their last)."""
+        """Contract the paths from both ends of ``edge`` up to their common node (their last) into a blossom."""
         parts = [*reversed(left), *right[:-1]]
         links = [self._above(node) for node in reversed(left[:-1])]
         links.append(edge)
@@ -157,7 +157,7 @@ class _Search:
         self.top[list(self._vertices(new))] = new
 
     def _dissolve(self, node: int) -> None:
-        """Take an inner blossom apart; those of its parts on the even way from entry to base stay in the tree."""
+        """Expand an inner blossom; its parts on the even path from entry to base stay in the tree."""
         blossom, via = self.blossoms.pop(node), self.via.pop(node)
         del self.label[node]
         for part in blossom.parts:

@@ -2,7 +2,7 @@
 
 Muri lets jobs share GPUs, one computing while the other sends. Here GPUs are exclusive, so the matching
 chooses which jobs share an uplink (of a ToR) instead; resources are two, compute and network. This is
-what Crux may mean by "schedules jobs by reducing idle links"; the paper does not say how it was done.
+what Crux may mean by "schedules jobs by reducing idle links"; the paper does not explain how.
 
 A job that fits under one ToR needs no uplink, and is consolidated there. Any other takes whole free ToRs
 first; what is left of it goes under a ToR that it shares with its partner: of the jobs with as many GPUs,
@@ -19,13 +19,14 @@ import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Ints
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.placers.consolidated import Share, consolidate, placement_of
 from workloads.managers.placers.matching import maximum_weight_matching
 from workloads.managers.policies.sharing.interleaving import efficiency_weight
 
 
-class MuriNet:
+class MuriNet(Placer):
     """Jobs that interleave well share an uplink."""
 
     name: ClassVar[str] = "muri"
@@ -131,7 +132,7 @@ def _admitted(state: ClusterState, job: Waiting) -> list[Waiting]:
 def _weights(jobs: Sequence[Waiting], placed_from: int) -> list[list[int]]:
     """Interleaving efficiencies of all pairs; jobs from ``placed_from`` on are placed, and no pair by themselves.
 
-    A job of which nothing is known pairs with nobody.
+    A job with unknown stages has no pair.
     """
     stages = [(job.compute_s, job.communication_s) for job in jobs]
     weights = [[0] * len(jobs) for _ in jobs]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.placers.consolidated import Consolidated
 from workloads.managers.placers.first_free import FirstFree
@@ -32,7 +33,7 @@ SKEW: Final[Mapping[str, float]] = MappingProxyType(
 PACK_LIMIT: Final = 0.3
 
 
-class SkewAware:
+class SkewAware(Placer):
     """Consolidates jobs of skewed models; others, and unknown ones, take the first free GPUs."""
 
     name: ClassVar[str] = "skew"

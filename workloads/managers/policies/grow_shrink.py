@@ -1,6 +1,6 @@
-"""Gandiva's grow and shrink (Xiao et al., OSDI 2018): idle GPUs of a host go to jobs there, and come back for others.
+"""Gandiva's grow and shrink (Xiao et al., OSDI 2018): jobs use idle GPUs of their hosts until others need them.
 
-Which jobs take part is theirs to say (``most_gpus``). The paper does not say who shrinks first; here whoever grew last.
+Jobs take part by their ``max_gpus``. The paper does not say which job shrinks first: here the last that grew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Resize
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 
@@ -21,10 +21,10 @@ RESTART_S: Final = 0.1
 """Suspending and resuming at the least memory of a mini-batch (from memory of the paper)."""
 
 
-class GrowShrink:
-    """Gangs; every ``look_s`` seconds, with nobody waiting, idle GPUs join elastic jobs on their host.
+class GrowShrink(Policy):
+    """Gangs; every ``look_s`` seconds, while no job waits, elastic jobs grow onto idle GPUs of their hosts.
 
-    A job whose GPUs change goes on after ``restart_s``.
+    A resize costs ``restart_s``.
     """
 
     name: ClassVar[str] = "grow-shrink"
@@ -36,7 +36,7 @@ class GrowShrink:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Take back what those that wait need, and start them; with nobody waiting, let jobs grow."""
+        """Shrink jobs as far as waiting jobs need, and start those; while none waits, let jobs grow."""
         if not queued:
             yield from self._grow(state)
             return
@@ -52,7 +52,7 @@ class GrowShrink:
             yield PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn")
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
-        """The next time to look, if a job could grow."""
+        """The next round, if a job could grow."""
         if waiting or not any(_room(state, each) for each in state.running.values()):
             return inf
         return next_round(state.time_s, self._look_s)
@@ -75,13 +75,13 @@ def _extra(each: Running) -> int:
 
 
 def _grown(state: ClusterState) -> list[Running]:
-    """Jobs that have grown, the last one to change at the end."""
+    """Jobs that have grown, the last to change at the end."""
     return sorted((each for each in state.running.values() if _extra(each) > 0), key=lambda each: each.since_s)
 
 
 def _room(state: ClusterState, each: Running) -> tuple[str, ...]:
     """Idle GPUs on the job's hosts that it may have."""
-    most = (each.job.most_gpus or each.job.gpus) - len(each.gpus)
+    most = (each.job.max_gpus or each.job.gpus) - len(each.gpus)
     if most <= 0:
         return ()
     hosts = dict.fromkeys(state.fabric.host_of_gpu[gpu] for gpu in each.gpus)

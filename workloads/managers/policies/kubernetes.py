@@ -1,4 +1,4 @@
-"""Kubernetes' default scheduler: pod by pod, no gangs. A job holds what it has got and computes when it has all."""
+"""Kubernetes' default scheduler: pod by pod, no gangs. A job holds its GPUs while it waits for the rest."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.policies.preemption import asked_by
 
 
-class Kubernetes:
-    """A pod per GPU. Pods that find no place back off while others pass: jobs get their pods in turns.
+class Kubernetes(Policy):
+    """A pod per GPU. Pods that do not fit back off while others pass: jobs get their pods in turns.
 
-    Two jobs that each hold a part of what both need wait for ever; that is what gangs are for.
+    Two jobs that each hold a part of what both need deadlock, which gang scheduling prevents.
     """
 
     name: ClassVar[str] = "kubernetes"
@@ -23,7 +23,7 @@ class Kubernetes:
     changes_running: ClassVar[bool] = True
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
-        """Give free GPUs to those that lack some, one at a time in turn."""
+        """Give free GPUs to jobs that lack some, one at a time in turn."""
         holding = [each for each in state.running.values() if len(each.gpus) < each.job.gpus]
         asking = [each.job for each in holding] + [entry.job for entry in queued]
         lacks = {each.name: each.job.gpus - len(each.gpus) for each in holding}
@@ -31,13 +31,13 @@ class Kubernetes:
         granted = dict(_in_turns(sorted(asking, key=lambda job: job.number), lacks, state.free_gpus))
         for each in holding:
             if granted.get(each.name):
-                yield self._want(each, len(each.gpus) + granted[each.name])
+                yield self._request(each, len(each.gpus) + granted[each.name])
         for entry in queued:
             if granted.get(entry.job.name):
-                yield self._want(entry.job, granted[entry.job.name])
+                yield self._request(entry.job, granted[entry.job.name])
 
     @staticmethod
-    def _want(each: Running | Waiting, gpus: int) -> PlacementRequest:
+    def _request(each: Running | Waiting, gpus: int) -> PlacementRequest:
         job = asked_by(each)
         pause_s = 0.0 if gpus == job.gpus else inf
         kind = "resize" if isinstance(each, Running) else "start"

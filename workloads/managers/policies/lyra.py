@@ -1,31 +1,92 @@
 """Lyra (Li et al., EuroSys 2023): elastic jobs share what is left, and servers on loan come and go.
 
-Two phases at each event. First every job, the shortest first, gets its least number of GPUs, all or nothing. What is
-left goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
-job, its speed being in proportion to its GPUs.
+Two phases at each event. First every job, the shortest first, gets its minimum number of GPUs, all or nothing. The
+rest goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
+job, whose speed is proportional to its GPUs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from workloads.managers.actions import Loan, Preempt, Reclaim
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
-from workloads.managers.policies.knapsack import choose
 from workloads.managers.policies.preemption import Candidate, asked_by
-from workloads.managers.policies.reclaiming import hosts_to_return
 from workloads.managers.policies.srtf import remaining_s
 
 RESTART_S = 63.0
 """What a preempted job loses (from memory of the paper: about 63 s)."""
 
 
-class Lyra:
-    """The allocation, and the loans. ``loan_hosts``: hosts that belong to inference and may be lent, in order."""
+def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, int]:
+    """Solve the multiple-choice knapsack (section 5): return group -> units, so that the values add up to most.
+
+    ``groups``: group -> value of 1, 2, .. units. A group of which nothing is taken gets 0. Of equal sums that one is
+    taken in which earlier groups get less. Time grows with capacity times the number of items.
+    """
+    room = max(0, capacity)
+    best = np.zeros(room + 1)
+    taken: list[npt.NDArray[np.intp]] = []
+    for values in groups.values():
+        after, chosen = best.copy(), np.zeros(room + 1, np.intp)
+        for units, value in enumerate(values[:room], start=1):
+            tried = best[:-units] + value  # with room for 0, 1, .. beside these units
+            better = tried > after[units:]
+            after[units:][better] = tried[better]
+            chosen[units:][better] = units
+        best = after
+        taken.append(chosen)
+    found: dict[str, int] = {}
+    for name, chosen in zip(reversed(list(groups)), reversed(taken), strict=True):
+        found[name] = int(chosen[room])
+        room -= found[name]
+    return {name: found[name] for name in groups}
+
+
+def server_values(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Iterable[str]) -> dict[str, Fraction]:
+    """Return what giving back each of ``hosts`` costs (section 4): the sum over its jobs of 1 / (hosts of the job)."""
+    values = dict.fromkeys(hosts, Fraction(0))
+    for used in hosts_of_jobs.values():
+        of_job = list(dict.fromkeys(used))
+        for host in of_job:
+            if host in values:
+                values[host] += Fraction(1, len(of_job))
+    return values
+
+
+def order_of_return(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Sequence[str], count: int) -> list[str]:
+    """Return ``count`` of ``hosts``, the least valuable first; its jobs are gone before the next is chosen.
+
+    The first of ``hosts`` wins a tie.
+    """
+    left, jobs = list(hosts), {name: tuple(used) for name, used in hosts_of_jobs.items()}
+    chosen: list[str] = []
+    while left and len(chosen) < count:
+        values = server_values(jobs, left)
+        host = min(left, key=lambda each: values[each])
+        chosen.append(host)
+        left.remove(host)
+        jobs = {name: used for name, used in jobs.items() if host not in used}
+    return chosen
+
+
+def hosts_to_return(state: ClusterState, hosts: Sequence[str], count: int) -> list[str]:
+    """Return ``count`` of ``hosts`` as :func:`order_of_return` does for the jobs that run."""
+    of_gpu = state.fabric.host_of_gpu
+    running = {name: [of_gpu[gpu] for gpu in each.gpus] for name, each in state.running.items()}
+    return order_of_return(running, hosts, max(0, count))
+
+
+class Lyra(Policy):
+    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order."""
 
     name: ClassVar[str] = "lyra"
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
@@ -36,7 +97,7 @@ class Lyra:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Carry out loans and returns; then allocate."""
+        """Borrow or return hosts; then allocate."""
         waiting = [entry.job for entry in queued]
         if isinstance(event, CapacityChanged) and event.lendable is not None:
             for action in self._lent(state, event.lendable):
@@ -71,7 +132,7 @@ class Lyra:
         yield from self._carried_out(running, started, extra)
 
     def _longest_s(self, job: Waiting, now_s: float) -> float:
-        """Seconds that are left of it with its least number of GPUs."""
+        """Seconds left on its minimum number of GPUs."""
         return remaining_s(job, now_s) * job.gpus / self._least(job)
 
     def _values(self, jobs: Sequence[Candidate], now_s: float) -> dict[str, list[float]]:
@@ -88,7 +149,7 @@ class Lyra:
     def _carried_out(
         self, running: Sequence[Running], started: Sequence[Waiting], extra: Mapping[str, int]
     ) -> Iterator[PolicyAction]:
-        """Jobs that shrink give room, then new ones start, then those that grow take it."""
+        """First jobs shrink, then waiting ones start, then jobs grow."""
         wanted = {each.name: self._least(each.job) + extra.get(each.name, 0) for each in running}
         for each in running:
             if wanted[each.name] < len(each.gpus):
@@ -101,7 +162,7 @@ class Lyra:
                 yield PlacementRequest(each.job, wanted[each.name], "resize", reason="scaled out")
 
     def _least(self, job: Waiting) -> int:
-        return job.gpus if job.least_gpus is None or not self._elastic else job.least_gpus
+        return job.gpus if job.min_gpus is None or not self._elastic else job.min_gpus
 
     def _most(self, job: Waiting) -> int:
-        return job.gpus if job.most_gpus is None or not self._elastic else job.most_gpus
+        return job.gpus if job.max_gpus is None or not self._elastic else job.max_gpus

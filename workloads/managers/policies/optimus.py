@@ -1,6 +1,6 @@
 """Optimus (Peng et al., EuroSys 2018) in its allreduce form: GPUs go where they shorten a job most.
 
-Each round every job gets one GPU, the first come first; then one more GPU at a time goes to the job whose remaining
+Each round every job gets one GPU, in order of submission; then one more GPU at a time goes to the job whose remaining
 time it shortens most, while it shortens any. A step of a job computes a fixed batch, divided over its GPUs.
 """
 
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob, Tick
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -24,14 +24,14 @@ RESTART_S = 30.0
 
 
 def step_s(job: Waiting, gpus: int) -> float:
-    """Seconds of a step on ``gpus`` GPUs: compute divided over them, a ring that moves 2 (n - 1) / n of the model."""
+    """Seconds of a step on ``gpus`` GPUs: compute divided over them, a ring that sends 2 (n - 1) / n of the model."""
     ring, own = 2 * (gpus - 1) / gpus, 2 * (job.gpus - 1) / job.gpus
     communication_s = job.communication_s * ring / own if own else 0.0
     return job.compute_s * job.gpus / gpus + communication_s
 
 
-class Optimus:
-    """Rounds of ``round_s`` seconds; a job that changes stands still for ``restart_s``. It may grow to ``most`` times
+class Optimus(Policy):
+    """Allocates in rounds of ``round_s`` seconds; a resize costs the job ``restart_s``. It may grow to ``most`` times
     the GPUs it asked for."""
 
     name: ClassVar[str] = "optimus"
@@ -44,7 +44,7 @@ class Optimus:
         self._most = number(self.name, "most", most, above=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Allocate anew at the rounds, and whenever the cluster was empty."""
+        """Allocate all GPUs each round, and whenever the cluster was empty."""
         if not isinstance(event, Tick) and state.running:
             return
         running = list(state.running.values())

@@ -1,8 +1,7 @@
-"""Philly (Jeon et al., ATC 2019): gangs that ask for locality, and for less of it the longer they wait.
+"""Philly (Jeon et al., ATC 2019): gangs that request locality, and less of it the longer they wait.
 
-A job wants the fewest hosts under one ToR. Where there is no such place it lets go, backs off and asks again; after
-some tries it accepts more hosts, then any ToR. With the queue ``fair`` virtual clusters have quotas that are lent
-while idle.
+A job requests the fewest hosts under one ToR. Where there is no such place it backs off and retries; after some tries
+it accepts more hosts, then any ToR. With the queue ``fair`` virtual clusters have quotas that are lent while idle.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Requeue
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.options import number
 
 WAIT_S = 150.0
@@ -20,8 +19,8 @@ BACK_OFF_S = 120.0
 """Both times are from memory of the paper, which prints neither."""
 
 
-class Philly:
-    """Asks, holds for ``wait_s``, backs off for ``back_off_s``; nobody is preempted."""
+class Philly(Policy):
+    """Waits ``wait_s`` for a place, then backs off for ``back_off_s``; no job is preempted."""
 
     name: ClassVar[str] = "philly"
     summary: ClassVar[str] = "gangs that back off where there is no local place, and ask again"
@@ -33,7 +32,7 @@ class Philly:
             raise ValueError("options 'wait_s' and 'back_off_s' of philly are both 0, expected one above 0")
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """A wish for each turn; who has no place asks again later."""
+        """A request for each queued job; one that finds no place retries later."""
         for entry in queued:
             job = entry.job
             later = Requeue(job.name, state.time_s + self._again_s, state.time_s, "no local place")

@@ -1,4 +1,4 @@
-"""The most important jobs run, the others wait: what preemptive policies have in common."""
+"""What preemptive policies share: the most important jobs run, the others wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Candidate = Running | Waiting
 
 
 def asked_by(candidate: Candidate) -> Waiting:
-    """What it asks for, or asked for when it started."""
+    """Its request, or the one it started with."""
     return candidate.job if isinstance(candidate, Running) else candidate
 
 
@@ -23,7 +23,7 @@ def gpus_of(candidate: Candidate) -> int:
 
 
 def first_that_fit(candidates: Sequence[Candidate], gpus: int) -> list[Candidate]:
-    """Those of ``candidates``, the most important first, that fit on ``gpus`` GPUs: smaller ones may pass larger."""
+    """The ``candidates``, most important first, that fit on ``gpus`` GPUs: smaller ones may pass larger ones."""
     chosen = []
     for candidate in candidates:
         if gpus_of(candidate) <= gpus:
@@ -35,12 +35,12 @@ def first_that_fit(candidates: Sequence[Candidate], gpus: int) -> list[Candidate
 def run_these(
     state: ClusterState, chosen: Sequence[Candidate], reason: str, pause_s: float = 0.0
 ) -> Iterator[PolicyAction]:
-    """Let exactly the ``chosen`` jobs run; jobs that cannot be preempted go on as they are.
+    """Run exactly the ``chosen`` jobs, and those that cannot be preempted.
 
-    ``pause_s``: what a job that ran before needs to go on.
+    ``pause_s``: what resuming costs a job that ran before.
     """
     kept = {candidate.name for candidate in chosen}
-    for running in _in_the_way(state.running.values(), kept):
+    for running in _preempted(state.running.values(), kept):
         yield Preempt(running.name, state.time_s, reason)
     for candidate in chosen:
         if isinstance(candidate, Waiting):
@@ -48,5 +48,5 @@ def run_these(
             yield PlacementRequest(candidate, candidate.gpus, reason=reason, pause_s=pause)
 
 
-def _in_the_way(running: Iterable[Running], kept: set[str]) -> list[Running]:
+def _preempted(running: Iterable[Running], kept: set[str]) -> list[Running]:
     return [each for each in running if each.name not in kept and each.job.preemptible]

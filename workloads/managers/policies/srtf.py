@@ -1,4 +1,4 @@
-"""Shortest first, by time or by service: what perfect knowledge of durations allows."""
+"""Shortest remaining time or service first: oracles that know all durations."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running
 from workloads.managers.options import number
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
 
 
-class Srtf:
+class Srtf(Policy):
     """Shortest remaining time first, preemptive. Jobs without an estimate come last."""
 
     name: ClassVar[str] = "srtf"
@@ -25,13 +25,13 @@ class Srtf:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
-        """The shortest that fit run."""
+        """Run the shortest that fit."""
         everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
         ordered = sorted(everybody, key=lambda candidate: self._left(candidate, state.time_s))
         return run_these(state, first_that_fit(ordered, state.present_gpus), "shortest first", self._restart_s)
 
     def _left(self, candidate: Candidate, now_s: float) -> tuple[float, float]:
-        """Seconds, or GPU-seconds, that are left; who came first goes first on a tie."""
+        """Seconds, or GPU-seconds, left; the first submitted wins a tie."""
         left_s = remaining_s(candidate, now_s)
         return (left_s * gpus_of(candidate) if self.by_service else left_s), asked_by(candidate).number
 
@@ -45,6 +45,6 @@ class Srsf(Srtf):
 
 
 def remaining_s(candidate: Candidate, now_s: float) -> float:
-    """Seconds that are left on the GPUs asked for, had the job run undisturbed; infinite if nobody knows."""
+    """Seconds left on the GPUs asked for, had the job run undisturbed; infinite if unknown."""
     left_s = candidate.left_s(now_s) if isinstance(candidate, Running) else candidate.left_s
     return inf if left_s is None else left_s

@@ -1,4 +1,4 @@
-"""Gandiva (Xiao et al., OSDI 2018), its time slices: more jobs than GPUs take queued, each as long as the others."""
+"""Gandiva's time slicing (Xiao et al., OSDI 2018): more jobs than fit take turns of equal length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import inf
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.preemption import Candidate, first_that_fit, run_these
@@ -17,8 +17,8 @@ SUSPEND_S = 0.1
 """Suspending and resuming at the least memory of a mini-batch (from memory of the paper)."""
 
 
-class TimeSlices:
-    """Who has run least goes first, for ``slice_s`` seconds; going on after a pause takes ``suspend_s``."""
+class TimeSlices(Policy):
+    """The job that has run least runs next, for ``slice_s`` seconds; resuming takes ``suspend_s``."""
 
     name: ClassVar[str] = "time-slices"
     summary: ClassVar[str] = "jobs take turns in time slices, the one that ran least first"
@@ -29,7 +29,7 @@ class TimeSlices:
         self._suspend_s = number(self.name, "suspend_s", suspend_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Free GPUs serve whoever waits; at the end of a slice those that ran least are chosen anew."""
+        """Free GPUs go to waiting jobs; at the end of a slice the jobs that ran least are chosen."""
         running = list(state.running.values())
         waiting: list[Candidate] = [entry.job for entry in queued]
         kept = [each for each in running if not waiting or state.time_s < self._end(each) - 1e-9]
@@ -40,7 +40,7 @@ class TimeSlices:
         )
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
-        """The end of the next slice, if somebody waits for it."""
+        """The end of the next slice, if a job waits for it."""
         if not waiting:
             return inf
         now_s = state.time_s
@@ -51,7 +51,7 @@ class TimeSlices:
         return running.since_s + self._slice_s
 
     def _had(self, each: Candidate, state: ClusterState) -> tuple[float, float]:
-        """Seconds that the job has run, and when it came."""
+        """Seconds that the job has run, and its order of submission."""
         if isinstance(each, Running):
             return each.job.ran_s + state.time_s - each.since_s, each.job.number
         return each.ran_s, each.number

@@ -1,22 +1,22 @@
-"""Tiresias (Gu et al., NSDI 2019): least attained service in two dimensions, without knowing how long jobs take.
+"""Tiresias (Gu et al., NSDI 2019): least attained service in two dimensions, without knowing durations.
 
 Priority queues by attained service, GPUs times time; strict between queues. Inside one, 2D-LAS serves jobs in the
-order in which they first started, so that a running job is not preempted for nothing; 2D-Gittins by the Gittins index.
+order of their first start, so that no running job is preempted needlessly; 2D-Gittins by the Gittins index.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import inf
 from typing import ClassVar
 
 from workloads.managers.actions import Promote
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
-from workloads.managers.policies.gittins import Gittins
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, run_these
 
 DEFAULT_LIMITS = (3600.0,)
@@ -24,13 +24,39 @@ DEFAULT_KNOB = 8.0
 _ROUNDING = 1e-9
 
 
-class Tiresias:
+class Gittins:
+    """The Gittins index of a job whose total service is one of ``services`` (GPU-seconds, equally likely)."""
+
+    def __init__(self, services: Sequence[float]) -> None:
+        """``ValueError`` for no services, or one that is not positive."""
+        if not services or min(services) <= 0:
+            raise ValueError("a distribution of service needs at least one value, each more than 0 GPU-seconds")
+        self._sorted = sorted(float(service) for service in services)
+        self._sums = [0.0, *accumulate(self._sorted)]
+
+    def index(self, attained: float, until: float = inf) -> float:
+        """Return P(S <= until | S > attained) / E[min(S, until) - attained | S > attained].
+
+        That is the chance to end per GPU-second if the job is served until it has ended or has had ``until``; 0 for a
+        job that has had more than any known one.
+        """
+        first, last = bisect_right(self._sorted, attained), bisect_right(self._sorted, until)
+        longer = len(self._sorted) - first
+        if longer == 0 or until <= attained:
+            return 0.0
+        ending = max(0, last - first)
+        beyond = (longer - ending) * until if longer > ending else 0.0
+        expected = (self._sums[max(first, last)] - self._sums[first] + beyond) / longer - attained
+        return ending / longer / expected if expected > 0 else inf
+
+
+class Tiresias(Policy):
     """The discretised scheduler.
 
     ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job that has waited so many times
     as long as it ran is promoted; 0 for never. ``services``: the known distribution of total service, which makes it
-    2D-Gittins. ``slice_s``: with it, jobs of a queue go by attained service and are looked at anew after each slice:
-    the continuous form. ``restart_s``: what a preempted job needs to go on.
+    2D-Gittins. ``slice_s``: the continuous form: jobs of a queue are ordered by attained service after each slice.
+    ``restart_s``: what resuming costs a preempted job.
     """
 
     name: ClassVar[str] = "tiresias"
@@ -55,7 +81,7 @@ class Tiresias:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Promote those that starve; let the first that fit run."""
+        """Promote starving jobs; run the first that fit."""
         starving = [entry.job for entry in queued if self._starves(entry.job, state.time_s)]
         for job in starving:
             yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")

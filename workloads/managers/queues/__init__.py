@@ -1,1 +1,1 @@
-"""Queues of a cluster manager: whose turn it is."""
+"""Queues of a cluster manager: which job is served next."""

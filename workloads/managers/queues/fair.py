@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import QueuedJob
+from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
 from workloads.managers.queues.fair_share import Share, fair_shares
 
 
-class Fair:
-    """The virtual cluster that is furthest below its fair share is served next; inside one, first come first served.
+class Fair(Queue):
+    """Serves the virtual cluster furthest below its fair share; inside one, first come first served.
 
     ``shares``: virtual cluster -> {weight, least, most}; others have weight 1. What a virtual cluster does not
     ask for is lent to the others. Options ``backfill``: whether a job that fits may pass one of its own cluster that
@@ -27,7 +27,7 @@ class Fair:
         self._backfill = backfill
 
     def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
-        """All that wait and may have more, cluster by cluster as their shares say; a line for each cluster."""
+        """The waiting jobs of clusters that may have more, ordered by their shares; a line for each cluster."""
         used = _used(state)
         queues: dict[str, list[Waiting]] = {}
         for job in waiting:

@@ -1,4 +1,4 @@
-"""Queues: who may start, in which order."""
+"""First come, first served, with and without backfilling."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import QueuedJob
+from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
 
 
-class Fifo:
-    """First come, first served: nobody overtakes a job that cannot start."""
+class Fifo(Queue):
+    """First come, first served: no job overtakes one that cannot start."""
 
     name: ClassVar[str] = "fifo"
     summary: ClassVar[str] = "in order of submission; a job that cannot start holds up all behind it"
 
     def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
-        """All that wait, in one line."""
+        """All waiting jobs, in one line."""
         return tuple(QueuedJob(job, "") for job in waiting)
 
 
-class FifoBackfill:
-    """First come, first served, but whoever fits may pass a job that does not.
+class FifoBackfill(Queue):
+    """First come, first served, but a job that fits may pass one that does not.
 
-    No time is reserved for the job that is passed: a large job may wait long while small ones come.
+    No time is reserved for the job that is passed: a large job may wait long while small ones start.
     """
 
     name: ClassVar[str] = "fifo-backfill"
     summary: ClassVar[str] = "in order of submission; a job that fits may pass one that does not"
 
     def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
-        """All that wait, each in its own line."""
+        """All waiting jobs, none of which blocks another."""
         return tuple(QueuedJob(job) for job in waiting)

@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from controller.service.messages import VerificationAnswer
 from testbed.errors import RunFailedError
 from testbed.fidelity.observations import Change
 from topologies.mininet_adapter.system import CommandError
@@ -23,8 +24,8 @@ MOST_OF_TIME: Final = 0.02
 CONFIRM_S: Final = 0.3
 """A rule that is just being changed is not wrong: what is found is looked for again this much later."""
 
-Check = Callable[[], Awaitable[Mapping[str, Any]]]
-"""Asks the controller: ``mismatches`` and ``packets``."""
+Check = Callable[[], Awaitable[VerificationAnswer]]
+"""Asks the controller."""
 Version = Callable[[], int | None]
 """Number of the decision in force; None while it is being carried out."""
 
@@ -102,15 +103,15 @@ class PathWatch:
             version = self._version()
             answer = await self._check()
             if version is None or self._version() != version:
-                return list(answer["mismatches"])
-            found = list(answer["mismatches"])
+                return list(answer.mismatches)
+            found = list(answer.mismatches)
             if found:
                 await asyncio.sleep(CONFIRM_S)
                 again = await self._check()
                 if self._version() != version:
-                    return list(again["mismatches"])
-                found, answer = [line for line in found if line in set(again["mismatches"])], again
-            self._series.note(time.monotonic() - self._origin, version, found, answer["packets"])
+                    return list(again.mismatches)
+                found, answer = [line for line in found if line in set(again.mismatches)], again
+            self._series.note(time.monotonic() - self._origin, version, found, answer.packets)
             return found
 
     @property

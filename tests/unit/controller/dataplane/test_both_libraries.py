@@ -53,7 +53,9 @@ def test_ryu_and_os_ken_put_the_same_bytes_on_the_wire() -> None:
 def test_the_controllers_tests_pass_on_either_library(library: str) -> None:
     if not installed(library):
         pytest.skip(f"{library} is not installed")
-    tests = [str(HERE / name) for name in ("dataplane/test_rules.py", "service/test_service.py")]
+    tests = [
+        str(HERE / name) for name in ("dataplane/test_rules.py", "service/test_rest.py", "service/test_service.py")
+    ]
     finished = python(library, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not clos96", *tests)
     assert finished.returncode == 0, finished.stdout
 

@@ -7,7 +7,7 @@ import pytest
 from controller.dataplane.fake_network import MemoryNetwork
 from controller.dataplane.network import NetworkError, RuleBatch
 from controller.dataplane.rules import FlowPlan, RuleBuilder, diff, plans_of
-from controller.dataplane.verification import taken_paths
+from controller.dataplane.verification import observed_paths
 from controller.decision import ClusterView, Decision, JobArrived
 from controller.schedulers.ecmp import Ecmp, EcmpSwitch
 from topologies.addressing import mac_of
@@ -75,12 +75,12 @@ def test_select_groups_deliver_every_flow_and_tell_the_way_they_took(any_fabric:
     network, builder = MemoryNetwork(any_fabric), RuleBuilder(any_fabric)
     install(network, plans_of(builder, any_fabric, view.flows, decision, 8))
     hashed = [flow for flow in view.flows if flow.id in set(decision.hashed)]
-    assert set(taken_paths(any_fabric, hashed, network.read()).values()) == {None}
+    assert set(observed_paths(any_fabric, hashed, network.read()).values()) == {None}
     walks = {flow.id: network.walk(flow.source, builder.match(flow)) for flow in hashed}
     for flow in hashed:
         assert walks[flow.id].reached == flow.target
         assert network.walk(flow.target, builder.match(flow).swapped()).reached == flow.source
-    assert taken_paths(any_fabric, hashed, network.read()) == {flow: walk.links for flow, walk in walks.items()}
+    assert observed_paths(any_fabric, hashed, network.read()) == {flow: walk.links for flow, walk in walks.items()}
 
 
 def test_a_decision_with_an_impossible_path_is_refused(small_fabric: Fabric, make_mix: MixMaker) -> None:

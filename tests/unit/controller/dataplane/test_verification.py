@@ -11,7 +11,7 @@ from controller.dataplane.fake_network import MemoryNetwork
 from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import RuleBuilder
 from controller.schedulers.registry import create
-from controller.service.json_codec import encode
+from controller.service.messages import JobRequest
 from controller.service.service import Service
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -24,8 +24,8 @@ class Bench:
         self.fabric, self.job = fabric, job
         self.network = MemoryNetwork()
         self.service = Service(self.network, create("ecmp"))
-        self.service.put_fabric(encode(fabric))
-        self.service.post_job({"job": encode(job)})
+        self.service.put_fabric(fabric)
+        self.service.post_job(JobRequest(job))
 
     def send(self) -> None:
         builder = RuleBuilder(self.fabric)
@@ -34,7 +34,7 @@ class Bench:
             self.network.walk(flow.target, builder.match(flow).swapped())
 
     def mismatches(self) -> list[str]:
-        return list(self.service.get_check()["mismatches"])
+        return list(self.service.get_verification().mismatches)
 
 
 @pytest.fixture
@@ -71,7 +71,9 @@ def test_a_rule_that_nobody_decided_is_noticed(bench: Bench) -> None:
 
 def test_packets_that_left_the_path_are_noticed(bench: Bench) -> None:
     flow = next(flow for flow in bench.job.flows)
-    path = bench.service.get_state()["decision"]["paths"][flow.id]
+    decision = bench.service.get_state().decision
+    assert decision is not None
+    path = decision.paths[flow.id]
     second = bench.fabric.links[path[1]].target
     held = next(
         c.rule for c in bench.network.read() if c.rule.switch == second and c.rule.match.source_port == flow.source_port
@@ -84,6 +86,6 @@ def test_packets_that_left_the_path_are_noticed(bench: Bench) -> None:
 
 def test_the_packets_of_a_flow_are_told_switch_by_switch_along_its_path(bench: Bench) -> None:
     bench.send()
-    packets = bench.service.get_check()["packets"]
+    packets = bench.service.get_verification().packets
     assert set(packets) == {flow.id for flow in bench.job.flows}
     assert all(counts and set(counts) == {1} for counts in packets.values())

@@ -7,9 +7,10 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
+from greedy_rates import greedy_rates
 
 from controller.schedulers.crux.compression import first_levels_own
-from controller.schedulers.sincronia import bssi, bssi_rounds, greedy_rates
+from controller.schedulers.sincronia import bssi, bssi_rounds
 from controller.schedulers.varys import allocate, even_levels
 
 Port = tuple[str, int]

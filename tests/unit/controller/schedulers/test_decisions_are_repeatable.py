@@ -17,7 +17,7 @@ from controller.schedulers.pias import Pias
 from controller.schedulers.sincronia import Sincronia
 from controller.schedulers.taccl_star import TacclStar
 from controller.schedulers.varys import Varys, VarysPriority
-from controller.service.json_codec import decision_to_json
+from controller.service.json_codec import to_json
 from topologies.clos import clos96
 fabric = clos96()
 jobs = [ring(f"j{i}", fabric, list(range(i, 12, 2)), size=1e9, first_port=20000 + 1000 * i) for i in range(5)]
@@ -25,8 +25,8 @@ steps = {job.name: Step(job.name, 0, 0.0, {flow.id: 1e9 + n for n, flow in enume
 view = ClusterView(fabric, {job.name: job for job in jobs}, level_count=3, seed=3, steps=steps)
 for kind in (Hedera, Ideal, PFabric, Pias, Sincronia, TacclStar, Varys, VarysPriority):
     scheduler = kind()
-    first = decision_to_json(scheduler.decide(view, StepStarted("j0", 0)))
-    assert first == decision_to_json(scheduler.decide(view, StepStarted("j0", 0))), kind
+    first = to_json(scheduler.decide(view, StepStarted("j0", 0)))
+    assert first == to_json(scheduler.decide(view, StepStarted("j0", 0))), kind
     print(kind.name, first)
 """
 

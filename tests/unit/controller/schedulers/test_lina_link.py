@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from controller.lina_link import Operation, ends_by_fair_sharing, ends_in_one_queue, ends_of_micro_ops
+from lina_link import Operation, ends_by_fair_sharing, ends_in_one_queue, ends_of_micro_ops
 
 MB = Fraction(10**6)
 RATE = 100 * MB

@@ -5,12 +5,13 @@ from fractions import Fraction
 from random import Random
 
 import pytest
+from greedy_rates import greedy_rates
 
 from controller.dataplane.rules import RuleBuilder, plans_of
 from controller.decision import ClusterView, JobArrived, JobDeparted, Step, StepEnded, StepStarted
 from controller.ecmp_hash import with_default_paths
 from controller.schedulers.common.coflows import iteration_demands
-from controller.schedulers.sincronia import Sincronia, bssi, greedy_rates, sincronia_order
+from controller.schedulers.sincronia import Sincronia, bssi, sincronia_order
 from topologies.fabric import Fabric
 from workloads.job import Flow, Job, Phase, Transfer
 

@@ -2,17 +2,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
 from controller.dataplane.fake_network import MemoryNetwork
+from controller.dataplane.planner import FlowChange
 from controller.dataplane.rules import RuleBuilder, cookie_of, plans_of
 from controller.dataplane.ryu_compat import hub
 from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.schedulers.registry import create
-from controller.service.json_codec import decision_from_json, encode
-from controller.service.rest import RestServer
+from controller.service.json_codec import encode, fabric_from_json
+from controller.service.messages import (
+    Apply,
+    CommitAnswer,
+    CommitRequest,
+    DecisionAnswer,
+    JobRequest,
+    ObservedPathsAnswer,
+    job_request_from_json,
+)
+from controller.service.rest import Response, RestServer
 from controller.service.service import RequestError, Service
 from topologies.fabric import Fabric
 from topologies.queues import dscp_of_level
@@ -58,11 +68,21 @@ class Bench:
         self.fabric = fabric
         self.network = MemoryNetwork()
         self.service = Service(self.network, scheduler)
-        self.service.put_fabric(json.loads(json.dumps(encode(fabric))))
+        self.service.put_fabric(fabric_from_json(json.loads(json.dumps(encode(fabric)))))
         self.network.log.clear()
 
-    def post(self, job: Job, apply: str = "now") -> dict[str, Any]:
-        return self.service.post_job({"job": json.loads(json.dumps(encode(job))), "apply": apply})
+    def post(self, job: Job, apply: Apply = "now") -> DecisionAnswer:
+        body = json.loads(json.dumps(encode(JobRequest(job, apply))))
+        return self.service.post_job(job_request_from_json(body))
+
+    @property
+    def decision(self) -> Decision:
+        decision = self.service.get_state().decision
+        assert decision is not None
+        return decision
+
+    def commit(self, *flows: str) -> CommitAnswer:
+        return self.service.post_commit(CommitRequest(flows))
 
     def way(self, flow: Flow) -> tuple[tuple[str, ...], int]:
         """Links and DSCP of a packet of ``flow`` that reaches its target."""
@@ -80,10 +100,10 @@ def test_a_posted_job_is_carried_and_a_deleted_one_leaves_nothing(
     jobs = make_mix(any_fabric)
     for job in jobs:
         answer = bench.post(job)
-        assert answer["confirmed"]
+        assert answer.confirmed
     for flow in (flow for job in jobs for flow in job.flows):
         links, _ = bench.way(flow)
-        assert answer["decision"]["paths"].get(flow.id, list(links)) == list(links)
+        assert answer.decision.paths.get(flow.id, links) == links
     for job in jobs:
         bench.service.delete_job(job.name)
     assert bench.network.read() == []
@@ -91,18 +111,18 @@ def test_a_posted_job_is_carried_and_a_deleted_one_leaves_nothing(
 
 def test_an_answer_lists_the_running_flows_that_moved(small_fabric: Fabric, make_ring: RingMaker) -> None:
     bench = Bench(small_fabric, Wandering())
-    assert bench.post(make_ring("a", small_fabric, [0, 2]))["changes"] == []
+    assert bench.post(make_ring("a", small_fabric, [0, 2])).changes == ()
     answer = bench.post(make_ring("b", small_fabric, [1, 3], first_port=30000))
-    assert answer["changes"] == [
-        {"flow": flow, "path_changed": True, "level_changed": True} for flow in ("a/0/0", "a/0/1")
-    ]
+    assert answer.changes == tuple(
+        FlowChange(flow, path_changed=True, level_changed=True) for flow in ("a/0/0", "a/0/1")
+    )
 
 
 def test_a_flow_that_keeps_its_path_and_level_is_not_touched(small_fabric: Fabric, make_ring: RingMaker) -> None:
     bench = Bench(small_fabric, create("ecmp"))
     bench.post(make_ring("a", small_fabric, [0, 2]))
     bench.network.log.clear()
-    assert bench.post(make_ring("b", small_fabric, [1, 3], first_port=30000))["changes"] == []
+    assert bench.post(make_ring("b", small_fabric, [1, 3], first_port=30000)).changes == ()
     (batch,) = bench.network.log
     assert {rule.match.source for rule in batch.add} == {"10.0.1.1", "10.0.3.1"}
     assert not batch.delete
@@ -130,15 +150,15 @@ def test_prepare_leaves_running_flows_alone_until_their_commit(small_fabric: Fab
     newcomer = make_ring("b", small_fabric, [1, 3], first_port=30000)
     answer = bench.post(newcomer, "prepare")
     assert [bench.way(flow) for flow in job.flows] == before
-    assert bench.way(newcomer.flows[0])[0] == tuple(answer["decision"]["paths"]["b/0/0"])
-    assert bench.service.get_state()["pending"] == ["a/0/0", "a/0/1"]
+    assert bench.way(newcomer.flows[0])[0] == answer.decision.paths["b/0/0"]
+    assert bench.service.get_state().pending == ("a/0/0", "a/0/1")
 
-    assert bench.service.post_commit({"flows": ["a/0/0"]})["confirmed"]
+    assert bench.commit("a/0/0").confirmed
     links, dscp = bench.way(job.flows[0])
-    assert links == tuple(answer["decision"]["paths"]["a/0/0"])
+    assert links == answer.decision.paths["a/0/0"]
     assert dscp == dscp_of_level(5)
     assert bench.way(job.flows[1]) == before[1]
-    assert bench.service.get_state()["pending"] == ["a/0/1"]
+    assert bench.service.get_state().pending == ("a/0/1",)
 
 
 def test_after_all_commits_the_switches_hold_exactly_the_decision(small_fabric: Fabric, make_ring: RingMaker) -> None:
@@ -147,12 +167,11 @@ def test_after_all_commits_the_switches_hold_exactly_the_decision(small_fabric: 
     for job in jobs:
         bench.post(job, "prepare")
     bench.service.delete_job("j1", "prepare")
-    bench.service.post_commit({"flows": bench.service.get_state()["pending"]})
-    state = bench.service.get_state()
+    bench.commit(*bench.service.get_state().pending)
     flows = [flow for job in (jobs[0], jobs[2]) for flow in job.flows]
-    plans = plans_of(RuleBuilder(small_fabric), small_fabric, flows, decision_from_json(state["decision"]), levels=8)
+    plans = plans_of(RuleBuilder(small_fabric), small_fabric, flows, bench.decision, levels=8)
     assert {count.rule for count in bench.network.read()} == {rule for plan in plans.values() for rule in plan.rules}
-    assert state["pending"] == []
+    assert bench.service.get_state().pending == ()
 
 
 def test_a_decision_taken_back_before_its_commit_moves_nothing(small_fabric: Fabric, make_ring: RingMaker) -> None:
@@ -161,7 +180,7 @@ def test_a_decision_taken_back_before_its_commit_moves_nothing(small_fabric: Fab
     before = bench.way(job.flows[0])[0]
     bench.post(make_ring("b", small_fabric, [1, 3], first_port=30000), "prepare")
     answer = bench.service.delete_job("b", "prepare")
-    assert all(not change["path_changed"] and change["level_changed"] for change in answer["changes"])
+    assert all(not change.path_changed and change.level_changed for change in answer.changes)
     assert bench.way(job.flows[0])[0] == before
 
 
@@ -169,9 +188,9 @@ def test_a_commit_twice_does_nothing_the_second_time(small_fabric: Fabric, make_
     bench = Bench(small_fabric, Wandering())
     bench.post(make_ring("a", small_fabric, [0, 2]))
     bench.post(make_ring("b", small_fabric, [1, 3], first_port=30000), "prepare")
-    bench.service.post_commit({"flows": ["a/0/0", "a/0/0"]})
+    bench.commit("a/0/0", "a/0/0")
     bench.network.log.clear()
-    bench.service.post_commit({"flows": ["a/0/0"]})
+    bench.commit("a/0/0")
     assert bench.network.log == []
 
 
@@ -202,19 +221,19 @@ def test_what_the_switches_hold_can_be_read_with_packet_counts(small_fabric: Fab
     bench, job = Bench(small_fabric, create("ecmp")), make_ring("a", small_fabric, [0, 2])
     bench.post(job)
     bench.way(job.flows[0])
-    rules = bench.service.get_rules()["rules"]
+    rules = bench.service.get_rules().rules
     assert len(rules["tor0"]) == 4
-    assert sum(rule["packets"] for rule in rules["tor0"]) == 2
+    assert sum(rule.packets for rule in rules["tor0"]) == 2
 
 
 def test_the_way_that_switches_chose_is_read_back(small_fabric: Fabric, make_ring: RingMaker) -> None:
     bench, job = Bench(small_fabric, create("ecmp-switch")), make_ring("a", small_fabric, [0, 2])
     bench.post(job)
     links, _ = bench.way(job.flows[0])
-    assert bench.service.get_taken() == {"taken": {"a/0/0": list(links), "a/0/1": None}}
+    assert bench.service.get_observed_paths() == ObservedPathsAnswer({"a/0/0": links, "a/0/1": None})
 
 
-def ask(bench: Bench, method: str, target: str, body: object = None) -> tuple[int, dict[str, Any]]:
+def ask(bench: Bench, method: str, target: str, body: object = None) -> Response:
     return RestServer(bench.service, hub.Semaphore(1)).answer(method, target, lambda: body)
 
 
@@ -236,13 +255,38 @@ def ask(bench: Bench, method: str, target: str, body: object = None) -> tuple[in
 def test_a_bad_request_is_answered_with_one_line(
     small_fabric: Fabric, method: str, target: str, body: object, status: int, message: str
 ) -> None:
-    assert ask(Bench(small_fabric, create("ecmp")), method, target, body) == (status, {"error": message})
+    assert ask(Bench(small_fabric, create("ecmp")), method, target, body) == Response(status, {"error": message}, {})
 
 
-def test_requests_before_a_fabric_are_refused() -> None:
+@pytest.mark.parametrize(("old", "new"), [("/check", "/verification"), ("/taken", "/observed-paths")])
+def test_a_renamed_route_is_answered_and_says_its_new_name(
+    small_fabric: Fabric, make_ring: RingMaker, caplog: pytest.LogCaptureFixture, old: str, new: str
+) -> None:
+    bench, job = Bench(small_fabric, create("ecmp-switch")), make_ring("a", small_fabric, [0, 2])
+    bench.post(job)
+    bench.way(job.flows[0])
+    rest = RestServer(bench.service, hub.Semaphore(1))
+    answers = [rest.answer("GET", route, lambda: None) for route in (old, new, old + "/")]
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert [answer.headers.get("Deprecation") for answer in answers] == ["true", None, "true"]
+    assert answers[0].headers["Link"] == f'<{new}>; rel="successor-version"'
+    assert [record.getMessage() for record in caplog.records] == [f"the route {old} is deprecated: ask {new}"]
+    renamed = {"taken": "paths"}
+    assert {renamed.get(key, key): value for key, value in answers[0].body.items()} == answers[1].body
+
+
+def test_each_route_of_observed_paths_answers_under_its_own_key(small_fabric: Fabric, make_ring: RingMaker) -> None:
+    bench = Bench(small_fabric, create("ecmp-switch"))
+    bench.post(make_ring("a", small_fabric, [0, 2]))
+    paths = {"a/0/0": None, "a/0/1": None}
+    assert ask(bench, "GET", "/taken").body == {"taken": paths}
+    assert ask(bench, "GET", "/observed-paths").body == {"paths": paths}
+
+
+def test_requests_before_a_fabric_are_refused(small_fabric: Fabric, make_ring: RingMaker) -> None:
     service = Service(MemoryNetwork(), create("ecmp"))
     with pytest.raises(RequestError, match="no fabric yet: PUT /fabric first"):
-        service.post_job({})
+        service.post_job(JobRequest(make_ring("a", small_fabric, [0, 2])))
 
 
 def test_a_job_on_unknown_ports_is_refused(small_fabric: Fabric, clos96_fabric: Fabric, make_ring: RingMaker) -> None:
@@ -269,4 +313,4 @@ def test_nothing_is_decided_while_a_switch_is_away(small_fabric: Fabric, make_ri
     bench.network.away.add("agg1")
     with pytest.raises(RequestError, match="switches not connected: agg1"):
         bench.post(make_ring("a", small_fabric, [0, 2]))
-    assert bench.service.get_state()["jobs"] == []
+    assert bench.service.get_state().jobs == ()

@@ -82,7 +82,9 @@ def test_collisions_count_flows_above_the_tors_only() -> None:
 
 def test_the_estimate_grows_with_iterations_dilation_and_late_arrival() -> None:
     def estimated(*overrides: str) -> float:
-        found = plan(prepare("hello", schedulers=["crux"], overrides=["measure.limit=100s", *overrides]).experiments)
+        found = plan(
+            prepare("hello", schedulers=["crux"], overrides=["measure.time_limit=100s", *overrides]).experiments
+        )
         return float(found["estimated_s"]) - SET_UP_S
 
     assert estimated() == pytest.approx(5 * 0.44)

@@ -141,7 +141,7 @@ def test_a_setting_that_was_not_as_asked_for_invalidates() -> None:
 def test_a_run_cut_short_by_its_limit_says_so() -> None:
     verdict = judge(Evidence(enough_undisturbed=False))
     assert verdict.verdict == "degraded"
-    assert verdict.reasons == ("fewer iterations were made than asked for: measure.limit came first",)
+    assert verdict.reasons == ("fewer iterations were made than asked for: measure.time_limit came first",)
     assert not verdict.machine_caused
 
 

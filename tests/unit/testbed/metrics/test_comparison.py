@@ -14,7 +14,7 @@ def document(experiment, records):
 
 def test_the_summary_has_the_agreed_keys_in_order(document):
     assert list(document) == ["schema_version", "scenario", "engine", "seed", "scale", "runs", "comparison"]
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 

@@ -62,7 +62,7 @@ def test_idle_time_and_compute_add_up_to_the_time_that_gpus_were_held(tmp_path: 
 
 def test_gpus_that_a_job_holds_while_it_waits_for_more_are_idle(tmp_path: Path) -> None:
     jobs = [{"name": name, "model": "bert", "gpus": 12, "iterations": 5} for name in ("one", "two")]
-    (run, _) = runs(tmp_path, "kubernetes", jobs, measure={"limit": "10s"})
+    (run, _) = runs(tmp_path, "kubernetes", jobs, measure={"time_limit": "10s"})
     assert (run["jobs"], run["gpu_utilization"]) == ([], 0.0)
     assert run["allocated_gpu_s"] == pytest.approx(16 * run["duration_s"]) == run["gpu_idle_s"]["start"]
     assert run["manager"]["unfinished"] == ["one", "two"]

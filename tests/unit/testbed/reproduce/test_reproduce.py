@@ -2,19 +2,33 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
 from testbed.cli.main import main
-from testbed.reproduce.experiment import find, names, replays, seeds_of
+from testbed.reproduce.experiments import find, names
 
 
 def test_every_experiment_says_what_it_is() -> None:
     assert "crux-fig16" in names()
     for name in names():
         found = find(name)
-        assert found.SUMMARY and found.SOURCE and found.COLUMNS
-        assert (found.CASES >= 1) + (seeds_of(found) >= 1) + replays(found) == (name != "tiresias-example")
+        assert found.summary and found.source and found.columns
+        assert (found.cases >= 1) + found.emulates + found.replays == (name != "tiresias-example")
+
+
+def test_the_function_of_every_experiment_exists() -> None:
+    for name in names():
+        assert callable(find(name).load())
+
+
+def test_the_list_imports_no_experiment() -> None:
+    listing = "import sys; from testbed.cli.main import main; main(['reproduce', '--json']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"numpy", "matplotlib", *(find(name).function.partition(":")[0] for name in names())}
 
 
 def test_without_a_name_the_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

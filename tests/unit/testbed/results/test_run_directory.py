@@ -130,8 +130,8 @@ def test_a_damaged_row_is_named_with_its_line(write_run, records):
 
 def test_a_summary_of_another_version_is_refused(write_run, records):
     directory = write_run(*records)
-    (directory.path / "summary.json").write_text('{"schema_version": 2, "runs": []}')
-    with pytest.raises(BadInputError, match="schema_version 2"):
+    (directory.path / "summary.json").write_text('{"schema_version": 3, "runs": []}')
+    with pytest.raises(BadInputError, match="schema_version 3"):
         directory.read_summary()
 
 

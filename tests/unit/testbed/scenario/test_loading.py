@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import Measure, Scale
 from testbed.scenario import Scenario, build_fabric, bundled, json_schema, load
-from testbed.scenario.crosscheck import gpus_of
+from testbed.scenario.on_fabric import gpus_of
 from topologies.fabric import Fabric
 from workloads.models.catalogue import CATALOGUE
 
@@ -98,7 +98,7 @@ def test_a_scenario_is_named_after_its_file_and_has_defaults(small: Path) -> Non
     scenario = loaded(small)
     assert scenario.name == "my-small-one"
     assert scenario.measure.value() == Measure(20, 3, 300.0)
-    assert (scenario.scale, scenario.levels, scenario.seed, scenario.place) == (None, 8, 1, "first-free")
+    assert (scenario.scale, scenario.levels, scenario.seed, scenario.placement_policy) == (None, 8, 1, "first-free")
     assert [(entry.name, entry.options) for entry in scenario.schedulers] == [("ecmp", {}), ("crux", {"max_levels": 3})]
 
 
@@ -228,12 +228,12 @@ KEYS = st.sampled_from(
         "schedulers",
         "schedulers.0",
         "measure",
-        "measure.limit",
+        "measure.time_limit",
         "scale",
         "levels",
         "seed",
         "checks",
-        "place",
+        "placement_policy",
         "nonsense",
         "jobs.0.nonsense",
     ]

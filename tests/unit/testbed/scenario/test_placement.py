@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.scenario.placement import expand
+from testbed.scenario.on_fabric import expand
 from topologies.clos import clos96
 
 FABRIC = clos96()

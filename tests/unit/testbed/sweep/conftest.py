@@ -39,7 +39,7 @@ def summary_of(point: SweepPoint, verdict: str = "ok", check: bool = True) -> di
         for name, gain in GAIN.items()
     ]
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "runs": runs,
         "comparison": {"baseline": "ecmp", "crux": {"gpu_utilization_points": 10.0}},
         "checks": [{"check": "crux.gpu_utilization > 0.5", "passed": check}],

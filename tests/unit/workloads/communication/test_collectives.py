@@ -6,15 +6,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
+from bus_factor import bus_factor
 from hypothesis import given
 from hypothesis import strategies as st
+from parameter_server import server_egress
 
 from topologies.clos import clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
-from workloads.communication.collectives import COLLECTIVES, Message, bus_factor, expand
+from workloads.communication.collectives import COLLECTIVES, Message, expand
 from workloads.communication.layout import layout_of
-from workloads.communication.parameter_server import server_egress
 
 FABRICS = {
     "bonded": clos96(),

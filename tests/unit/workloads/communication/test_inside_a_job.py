@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from parameter_server import server_egress
+from ralp_cut import VGG16, best_cut
 
 from topologies.clos import clos
 from workloads.build import JobError, JobSpec, build_jobs
 from workloads.communication.gradients import Gradients
-from workloads.communication.parameter_server import server_egress
-from workloads.communication.ralp import VGG16, best_cut, exchanged_share, traffic
+from workloads.communication.ralp import exchanged_share, traffic
 from workloads.models.convnets import vgg
 from workloads.traces.job_failures import SHARES, ended_early, fate_of, with_prerun, without_repeats
 

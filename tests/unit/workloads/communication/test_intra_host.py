@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topologies.clos import clos
-from topologies.fabric import Fabric, Inside, IntraHost
+from topologies.fabric import Fabric, IntraHost, PcieQueues
 from workloads.analysis import isolated
 from workloads.build import JobSpec, build_jobs
 from workloads.communication.collectives import COLLECTIVES
@@ -20,7 +20,7 @@ RATE = 200e9
 
 
 def fabric_with(
-    intra_host: IntraHost = "instant", inside: Inside = "ideal", pcie_rate: float = 256e9, ports: int = 1
+    intra_host: IntraHost = "instant", pcie_queues: PcieQueues = "ideal", pcie_rate: float = 256e9, ports: int = 1
 ) -> Fabric:
     return clos(
         hosts=4,
@@ -33,7 +33,7 @@ def fabric_with(
         ports_per_nic=ports,
         pcie_rate=pcie_rate,
         intra_host=intra_host,
-        inside=inside,
+        pcie_queues=pcie_queues,
     )
 
 
@@ -101,7 +101,7 @@ def test_all_to_all_exchanges_in_the_host_and_hands_on_what_came_in_on_other_rai
 
 
 def test_pcie_between_gpu_and_nic_limits_what_the_ports_could_carry() -> None:
-    fabric = fabric_with(inside="emulated", pcie_rate=100e9, ports=2)
+    fabric = fabric_with(pcie_queues="emulated", pcie_rate=100e9, ports=2)
     alone = isolated(job_on(fabric, ["h0", "h2"]), fabric)
     per_nic = 2 * 1 / 2 * S / 4
     assert alone.bytes_by_link["h0s0->h0n0"] == alone.bytes_by_link["h0n0->h0s0"] == pytest.approx(per_nic)
@@ -110,7 +110,7 @@ def test_pcie_between_gpu_and_nic_limits_what_the_ports_could_carry() -> None:
 
 
 def test_pcie_4_is_faster_than_a_nic_of_200_gbps_and_changes_nothing() -> None:
-    counted, plain = fabric_with(inside="emulated"), fabric_with()
+    counted, plain = fabric_with(pcie_queues="emulated"), fabric_with()
     for collective in COLLECTIVES:
         one, other = (isolated(job_on(each, ["h0", "h2"], collective), each) for each in (counted, plain))
         assert (one.iteration_s, one.communication_s) == (other.iteration_s, other.communication_s)
@@ -131,9 +131,9 @@ def test_gpu_traffic_and_network_traffic_add_up_on_pcie() -> None:
     st.sets(st.integers(0, 31), min_size=1, max_size=20),
 )
 def test_links_are_those_of_the_jobs_hosts_and_what_leaves_gpus_reaches_gpus_or_nics(
-    collective: str, intra_host: IntraHost, inside: Inside, chosen: set[int]
+    collective: str, intra_host: IntraHost, pcie_queues: PcieQueues, chosen: set[int]
 ) -> None:
-    fabric = fabric_with(intra_host, inside)
+    fabric = fabric_with(intra_host, pcie_queues)
     job = job_on(fabric, [fabric.gpus[index] for index in sorted(chosen)], collective)
     assert set(job.inside) <= fabric.links.keys()
     own = set(job.gpus)

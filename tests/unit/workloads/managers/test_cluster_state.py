@@ -122,7 +122,7 @@ def test_every_action_has_its_effect(action: Action, free: int) -> None:
 
 def test_packed_jobs_free_their_gpus_when_the_last_of_them_ends() -> None:
     state = EMPTY.start(A, ("h0g0", "h0g1")).after(Pack((A, B), ("h0g0", "h0g1"), 1.0, "overload"))
-    assert state.running["a"].packed_with == ("b",)
+    assert state.running["a"].share_gpus_with == ("b",)
     assert consistent(state)
     assert state.end("a").free_gpus == 14
     assert state.end("a").end("b").free_gpus == 16

@@ -1,7 +1,7 @@
 """Muri's grouping of jobs that share GPUs (Zhao et al., SIGCOMM 2022), as functions of stage times.
 
 A job's iteration uses ``k`` resources in turn, for the seconds in its ``stages``; jobs of a group run
-staggered, each one resource further than the next. Nothing here places a job: the network form, in which
+staggered, each one resource ahead of the next. Nothing here places a job: the network form, in which
 every GPU has one job, is :mod:`workloads.managers.placers.muri`.
 """
 

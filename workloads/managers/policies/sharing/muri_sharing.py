@@ -1,7 +1,7 @@
 """Muri with shared GPUs (Zhao et al., SIGCOMM 2022): in rounds, jobs that interleave well get the same GPUs.
 
-Who shares with whom is :mod:`workloads.managers.policies.sharing.interleaving`, with two resources, compute and
-network; here that becomes what a cluster manager does.
+:mod:`workloads.managers.policies.sharing.interleaving` groups the jobs, by two resources, compute and network; here
+the groups become actions of a cluster manager.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob, Tick
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -24,11 +24,11 @@ ORDERS: Final = {"remaining": srsf, "attained": least_attained}
 """Muri-S, where durations are known, and Muri-L."""
 
 
-class MuriSharing:
-    """Groups anew every ``round_s`` seconds; in between, free GPUs serve whoever waits, in groups where they are few.
+class MuriSharing(Policy):
+    """Groups all jobs every ``round_s`` seconds; in between, free GPUs go to waiting jobs, in groups if they are few.
 
-    ``order``: whom it admits first, the least ``remaining`` GPU-time (Muri-S) or the least ``attained`` (Muri-L). A
-    job that was taken off its GPUs goes on after ``restart_s``.
+    ``order``: which jobs it admits first, the least ``remaining`` GPU-time (Muri-S) or the least ``attained`` (Muri-L).
+    Resuming costs a preempted job ``restart_s``.
     """
 
     name: ClassVar[str] = "muri-sharing"
@@ -43,7 +43,7 @@ class MuriSharing:
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Group all jobs at a round, those that wait at any other time."""
+        """Group all jobs at a round, only the waiting ones at any other time."""
         waiting = {entry.job.name: entry.job for entry in queued}
         if isinstance(event, Tick):
             yield from self._regroup(state, waiting)
@@ -54,12 +54,12 @@ class MuriSharing:
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """The next round, if somebody waits or shares."""
-        if not waiting and not any(each.packed_with for each in state.running.values()):
+        if not waiting and not any(each.share_gpus_with for each in state.running.values()):
             return inf
         return next_round(state.time_s, self._round_s)
 
     def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[PolicyAction]:
-        """Whoever stays with its group where one of it runs goes on; the others are taken off, and placed anew."""
+        """Jobs whose group stays on their GPUs continue; the others are preempted, and placed again."""
         now_s = state.time_s
         movable = {each.name: each for each in state.running.values() if each.job.preemptible}
         fixed = {gpu for each in state.running.values() if each.name not in movable for gpu in each.gpus}
@@ -91,7 +91,7 @@ class MuriSharing:
 
 
 def _homes(groups: Sequence[tuple[str, ...]], running: Mapping[str, Running]) -> list[tuple[str, ...] | None]:
-    """The GPUs that each group can have because one of it is there, and no group before has them; None for none."""
+    """The GPUs of each group: those of its first member that runs, if no group before has them; else None."""
     claimed: set[tuple[str, ...]] = set()
     homes: list[tuple[str, ...] | None] = []
     for group in groups:
@@ -104,7 +104,7 @@ def _homes(groups: Sequence[tuple[str, ...]], running: Mapping[str, Running]) ->
 
 
 def _sharer(each: Candidate, now_s: float) -> Sharer:
-    """The job as Muri's grouping sees it; one whose remaining time nobody knows is admitted last by that."""
+    """The job as Muri's grouping sees it; an unknown remaining time counts as infinite."""
     job = asked_by(each)
     left_s = each.left_s(now_s) if isinstance(each, Running) else each.left_s
     attained = each.attained_service_s(now_s) if isinstance(each, Running) else each.attained_service_s

@@ -1,8 +1,8 @@
-"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while more are asked for than there are.
+"""Gandiva's packing (Xiao et al., OSDI 2018): several jobs on a GPU, but only while jobs ask for more GPUs than exist.
 
-Which of them is left to chance, as in the stand-in for Gandiva in Gavel's repository (Narayanan et al., OSDI 2020):
-pairs of equal size at random. A pair is tried if its stages promise a gain, measured, and taken apart if both together
-make less progress than one of them alone.
+Pairs of equal size are drawn at random, as in the implementation of Gandiva in Gavel's repository (Narayanan et al.,
+OSDI 2020). A pair is tried if its stages promise a gain, measured, and separated if both together make less progress
+than one alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, PolicyAction, QueuedJob
+from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.sharing.interleaving import worth_sharing
@@ -26,13 +26,12 @@ TRIAL_S: Final = 60.0
 _ROUNDING: Final = 1e-6
 
 
-class Packing:
+class Packing(Policy):
     """Gangs; a job that does not fit joins a running one of its size, chosen by ``seed``, if that gains anything.
 
-    ``overhead``: how many times as long the iterations of packed jobs take beside what their stages say. After
-    ``trial_s`` a pair that makes less progress than one job alone is taken apart: whoever came last waits again, and
-    does not share with the other any more. When nobody waits and GPUs are free, one of a pair moves there in
-    ``migrate_s``.
+    ``overhead``: factor on the iteration time that the stages of packed jobs predict. After ``trial_s`` a pair that
+    makes less progress than one job alone is separated: the last to join waits, and never shares with the other again.
+    When no job waits and GPUs are free, one of a pair migrates there in ``migrate_s``.
     """
 
     name: ClassVar[str] = "packing"
@@ -53,14 +52,14 @@ class Packing:
         return min((end for job in state.running.values() if (end := self._tried_s(job)) > state.time_s), default=inf)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
-        """Part pairs if nobody waits, or if they do not gain; start what fits, pack what does not."""
+        """Separate pairs if no job waits, or if they do not gain; start what fits, pack what does not."""
         parted = [] if queued else list(self._apart(state))
         yield from parted
-        yield from self._undo(state, {name for want in parted for name in _pack_of(state, want.job.name)})
-        free, partners, standing = state.free_gpus, _alone(state), set[str]()
+        yield from self._undo(state, {name for request in parted for name in _pack_of(state, request.job.name)})
+        free, partners, blocked = state.free_gpus, _alone(state), set[str]()
         for entry in queued:
             job = entry.job
-            if entry.line in standing:
+            if entry.line in blocked:
                 continue
             if job.gpus <= free:
                 free -= job.gpus
@@ -71,7 +70,7 @@ class Packing:
                 partners.remove(partner)
                 yield Pack((partner.job, job), partner.gpus, state.time_s, "overload")
             elif entry.line is not None:
-                standing.add(entry.line)
+                blocked.add(entry.line)
 
     def _partner(self, job: Waiting, running: Sequence[Running]) -> Running | None:
         fitting = [
@@ -87,11 +86,11 @@ class Packing:
 
     def _tried_s(self, job: Running) -> float:
         """When a packed job has been measured for long enough."""
-        return -inf if not job.packed_with or job.packed_s is None else job.packed_s + self._trial_s
+        return -inf if not job.share_gpus_with or job.packed_s is None else job.packed_s + self._trial_s
 
     def _undo(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
         for each in state.running.values():
-            if not each.packed_with or each.name in judged or state.time_s < self._tried_s(each):
+            if not each.share_gpus_with or each.name in judged or state.time_s < self._tried_s(each):
                 continue
             members = [state.running[name] for name in _pack_of(state, each.name)]
             judged.update(member.name for member in members)
@@ -99,12 +98,12 @@ class Packing:
             if len(speeds) == len(members) and sum(speeds) < 1.0 - _ROUNDING:
                 last = max(members, key=lambda member: (member.since_s, member.job.number))
                 reason = f"together {sum(speeds):.2f} of one alone"
-                yield Preempt(last.name, state.time_s, reason, apart_from=last.packed_with)
+                yield Preempt(last.name, state.time_s, reason, apart_from=last.share_gpus_with)
 
     def _apart(self, state: ClusterState) -> Iterator[PlacementRequest]:
         free, parted = state.free_gpus, set[str]()
         for each in state.running.values():
-            if each.packed_with and parted.isdisjoint(each.packed_with) and len(each.gpus) <= free:
+            if each.share_gpus_with and parted.isdisjoint(each.share_gpus_with) and len(each.gpus) <= free:
                 free -= len(each.gpus)
                 parted.add(each.name)
                 yield PlacementRequest(
@@ -114,9 +113,9 @@ class Packing:
 
 def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
     """A running job and those that it shares GPUs with."""
-    return (name, *state.running[name].packed_with)
+    return (name, *state.running[name].share_gpus_with)
 
 
 def _alone(state: ClusterState) -> list[Running]:
     """Running jobs that share with nobody."""
-    return [each for each in state.running.values() if not each.packed_with]
+    return [each for each in state.running.values() if not each.share_gpus_with]

@@ -14,7 +14,6 @@ from controller.schedulers.crux.compression import (
     compress,
     contending,
     contention_edges,
-    cut_weight,
     first_levels_own,
     random_topological_order,
 )
@@ -48,6 +47,11 @@ def optimum(jobs: list[str], edges: dict[tuple[str, str], float], levels: int) -
         valid &= above <= below
         weight += value * (above < below)
     return float(weight[valid].max())
+
+
+def cut_weight(groups: dict[str, int], edges: dict[tuple[str, str], float]) -> float:
+    """The weight of the edges between different groups."""
+    return sum(weight for (higher, lower), weight in edges.items() if groups[higher] != groups[lower])
 
 
 def test_figure_13_separates_both_pairs_with_two_levels() -> None:

@@ -14,7 +14,7 @@ from controller.schedulers.crux.path_selection import least_loaded, select_paths
 from controller.schedulers.crux.scheduler import Crux
 from controller.schedulers.ecmp import Ecmp
 from controller.schedulers.registry import create, names
-from controller.service.json_codec import decision_to_json
+from controller.service.json_codec import to_json
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -169,12 +169,12 @@ sys.path.insert(0, sys.argv[1])
 from conftest import mix
 from controller.decision import ClusterView, JobArrived
 from controller.schedulers.registry import create
-from controller.service.json_codec import decision_to_json
+from controller.service.json_codec import to_json
 from topologies.clos import clos96
 fabric = clos96()
 view = ClusterView(fabric, {job.name: job for job in mix(fabric)}, level_count=8, seed=3)
 for name in ("crux", "ecmp", "ecmp-switch"):
-    print(decision_to_json(create(name, {}, 3).decide(view, JobArrived("job0"))))
+    print(to_json(create(name, {}, 3).decide(view, JobArrived("job0"))))
 """
 
 
@@ -194,6 +194,6 @@ def test_decisions_are_the_same_byte_for_byte_in_every_process() -> None:
 
 
 def test_the_order_in_a_decisions_json_is_canonical() -> None:
-    one = decision_to_json(Decision(levels={"b": 1, "a": 0}))
-    assert one == decision_to_json(Decision(levels={"a": 0, "b": 1}))
+    one = to_json(Decision(levels={"b": 1, "a": 0}))
+    assert one == to_json(Decision(levels={"a": 0, "b": 1}))
     assert '"levels":{"a":0,"b":1}' in one

@@ -15,7 +15,7 @@ from controller.schedulers.crux.intensity import links_used, profile
 from controller.schedulers.crux.path_index import FabricIndex, JobIndex
 from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, select_paths
 from controller.schedulers.crux.scheduler import Crux
-from controller.service.json_codec import decision_to_json
+from controller.service.json_codec import to_json
 from topologies.clos import clos, clos3
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric, Path
@@ -64,7 +64,7 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         fabric_rate=100e9,
         pcie_rate=120e9,
         intra_host="pcie",
-        inside="emulated",
+        pcie_queues="emulated",
     ),
 }
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
@@ -152,7 +152,7 @@ def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str
     warm = Crux()
     kept = history(lambda: warm, BUILT[name], seed)
     afresh = history(Crux, BUILT[name], seed)
-    assert [decision_to_json(one) for one in kept] == [decision_to_json(one) for one in afresh]
+    assert [to_json(one) for one in kept] == [to_json(one) for one in afresh]
 
 
 @settings(max_examples=25, deadline=None)

@@ -153,16 +153,16 @@ def test_under_every_manager_every_job_ends_and_no_work_is_lost(name: str, trace
             assert outcome.end_s is not None and outcome.end_s >= asked.spec.start_s
 
 
-def with_fates(fates: JobFailures, count: int = 60) -> Clock:
+def with_failures(failures: JobFailures, count: int = 60) -> Clock:
     trace = tuple(submission(f"j{number}", 2 + 14 * (number % 2), 40, 5.0 * number) for number in range(count))
-    clock = Clock(ManagedJobs(replace(managed(*trace), fates=fates), FABRIC, 1))
+    clock = Clock(ManagedJobs(replace(managed(*trace), job_failures=failures), FABRIC, 1))
     clock.run(until_s=1e6)
     assert clock.jobs.unfinished == 0
     return clock
 
 
 def test_jobs_that_fail_are_tried_again_from_the_beginning_up_to_a_limit() -> None:
-    clock = with_fates(JobFailures(retries=2))
+    clock = with_failures(JobFailures(retries=2))
     outcomes = clock.jobs.outcomes(clock.now)
     failed = [each for each in outcomes if each.status == "unsuccessful"]
     assert 0.1 < len(failed) / len(outcomes) < 0.5  # 30.6 % are drawn
@@ -174,8 +174,8 @@ def test_jobs_that_fail_are_tried_again_from_the_beginning_up_to_a_limit() -> No
 
 
 def test_policies_against_failures_save_gpu_time_and_change_nobody_who_passes() -> None:
-    def held(fates: JobFailures) -> tuple[float, float]:
-        clock = with_fates(fates)
+    def held(failures: JobFailures) -> tuple[float, float]:
+        clock = with_failures(failures)
         outcomes = clock.jobs.outcomes(clock.now)
         passed = sum(each.allocated_gpu_s for each in outcomes if each.status == "passed")
         return passed, sum(each.allocated_gpu_s for each in outcomes) - passed
@@ -183,7 +183,7 @@ def test_policies_against_failures_save_gpu_time_and_change_nobody_who_passes() 
     plain, prerun, blacklist = held(JobFailures()), held(JobFailures(prerun=True)), held(JobFailures(blacklist=True))
     assert prerun[0] == blacklist[0] == plain[0]
     assert prerun[1] < plain[1] and blacklist[1] < plain[1]
-    assert held(JobFailures(end_at=0.4))[0] < 0.5 * plain[0]
+    assert held(JobFailures(early_stop_at=0.4))[0] < 0.5 * plain[0]
 
 
 def test_without_fates_every_job_passes_at_once() -> None:

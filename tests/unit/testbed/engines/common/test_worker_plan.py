@@ -164,7 +164,7 @@ def test_traffic_between_gpus_is_a_time_that_the_communication_takes_at_least(tm
 
 
 def test_slow_pcie_holds_the_first_packet_and_its_queues_widen_the_window(tmp_path: Path) -> None:
-    plain, slow = inside(tmp_path, "pcie_rate: 100Gbps"), inside(tmp_path, "pcie_rate: 100Gbps, inside: emulated")
+    plain, slow = inside(tmp_path, "pcie_rate: 100Gbps"), inside(tmp_path, "pcie_rate: 100Gbps, pcie_queues: emulated")
     (one, other) = (next(iter(job_plans(each.jobs[0], each, Decision()).values())) for each in (plain, slow))
     assert other["departure"] - BURST_S == pytest.approx(2 * (one["departure"] - BURST_S))
     assert other["window"] - one["window"] == 2 * segment_size(9000)

@@ -46,8 +46,8 @@ def scenario(folder: Path, failures: list[dict[str, Any]], scheduler: str = "cru
         "jobs": jobs,
         "schedulers": [scheduler],
         "levels": 1,
-        "failures": failures,
-        "measure": {"iterations": 30, "warmup": 1, "limit": "200s"},
+        "link_failures": failures,
+        "measure": {"iterations": 30, "warmup": 1, "time_limit": "200s"},
     }
     path.write_text(yaml.safe_dump(document), "utf-8")
     return path
@@ -85,9 +85,9 @@ def test_a_run_with_failures_is_written_and_read_back(tmp_path: Path) -> None:
     path = scenario(tmp_path, [{"link": "tor1->agg1", "at": "5s"}, {"link": "tor0->agg1", "at": "7s", "until": "9s"}])
     made = run_scenario(str(path), engine="flow", out=tmp_path)
     experiment = RunDirectory.open(made.directory).read_experiment()
-    assert experiment.failures == (LinkFailure("tor1->agg1", 5.0), LinkFailure("tor0->agg1", 7.0, 9.0))
+    assert experiment.link_failures == (LinkFailure("tor1->agg1", 5.0), LinkFailure("tor0->agg1", 7.0, 9.0))
     resolved = prepare(str(made.directory / "scenario.yaml"), engine="flow").experiments[0]
-    assert resolved.failures == experiment.failures
+    assert resolved.link_failures == experiment.link_failures
 
 
 def test_an_emulation_refuses_failures_and_names_the_line(tmp_path: Path) -> None:

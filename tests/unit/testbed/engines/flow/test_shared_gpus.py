@@ -38,7 +38,7 @@ def job(name: str, compute_s: float, communication_s: float, **where: Any) -> di
 
 def ran(folder: Path, *jobs: dict[str, Any], **more: Any) -> dict[str, Any]:
     path = folder / "shared.yaml"
-    measure = {"iterations": 60, "warmup": 4, "limit": "1000s"}
+    measure = {"iterations": 60, "warmup": 4, "time_limit": "1000s"}
     document = {"fabric": FABRIC, "jobs": list(jobs), "schedulers": ["ecmp"], "measure": measure, **more}
     path.write_text(yaml.safe_dump(document))
     (run,) = run_scenario(str(path), engine="flow", out=folder / "runs").summary["runs"]
@@ -53,24 +53,26 @@ TWO_HOSTS = {"placement": ["h0g0", "h1g0"]}
 
 
 def test_complements_leave_no_gpu_idle(tmp_path: Path) -> None:
-    run = ran(tmp_path, job("a", 2, 1, **TWO_HOSTS), job("b", 1, 2, packed_with="a"))
+    run = ran(tmp_path, job("a", 2, 1, **TWO_HOSTS), job("b", 1, 2, share_gpus_with="a"))
     assert iterations(run) == pytest.approx([3.0, 3.0], rel=1e-3)
     assert run["gpu_utilization"] == pytest.approx(1.0, abs=0.03)
     assert [entry["gpu_utilization"] for entry in run["jobs"]] == pytest.approx([2 / 3, 1 / 3], abs=0.03)
 
 
 def test_two_jobs_of_one_kind_take_turns_on_the_gpu(tmp_path: Path) -> None:
-    run = ran(tmp_path, job("a", 2, 1, **TWO_HOSTS), job("b", 2, 1, packed_with="a"))
+    run = ran(tmp_path, job("a", 2, 1, **TWO_HOSTS), job("b", 2, 1, share_gpus_with="a"))
     assert iterations(run) == pytest.approx([4.0, 4.0], rel=1e-3)
 
 
 def test_jobs_that_send_for_longer_share_the_network_too(tmp_path: Path) -> None:
-    run = ran(tmp_path, job("a", 1, 2, **TWO_HOSTS), job("b", 1, 2, packed_with="a"))
+    run = ran(tmp_path, job("a", 1, 2, **TWO_HOSTS), job("b", 1, 2, share_gpus_with="a"))
     assert iterations(run) == pytest.approx([4.0, 4.0], rel=1e-2)
 
 
 def test_each_of_three_waits_for_the_other_two(tmp_path: Path) -> None:
-    run = ran(tmp_path, job("a", 1, 0, **TWO_HOSTS), job("b", 2, 0, packed_with="a"), job("c", 3, 0, packed_with="a"))
+    run = ran(
+        tmp_path, job("a", 1, 0, **TWO_HOSTS), job("b", 2, 0, share_gpus_with="a"), job("c", 3, 0, share_gpus_with="a")
+    )
     assert iterations(run) == pytest.approx([6.0, 6.0, 6.0], rel=1e-3)
     assert run["gpu_utilization"] == pytest.approx(1.0, abs=0.05)
 
@@ -79,7 +81,7 @@ def test_a_job_beside_them_on_other_gpus_of_the_host_never_waits(tmp_path: Path)
     run = ran(
         tmp_path,
         job("a", 2, 0, placement=["h0g0"]),
-        job("b", 2, 0, packed_with="a"),
+        job("b", 2, 0, share_gpus_with="a"),
         job("c", 2, 0, placement=["h0g1"]),
     )
     assert iterations(run) == pytest.approx([4.0, 4.0, 2.0], rel=1e-3)

@@ -54,7 +54,7 @@ def record_of(folder: Path, jobs: list[dict[str, Any]], scheduler: Any = "ecmp",
         "fabric": TWO_TORS,
         "jobs": jobs,
         "schedulers": [scheduler],
-        "measure": {"iterations": 10, "warmup": 2, "limit": "200s"},
+        "measure": {"iterations": 10, "warmup": 2, "time_limit": "200s"},
         **values,
     }
     path = folder / "twin.yaml"
@@ -127,7 +127,7 @@ def test_a_rate_holds_a_job_back_and_a_shift_its_first_communication(tmp_path: P
 
 def test_a_job_that_arrives_and_one_that_ends_change_what_the_others_get(tmp_path: Path) -> None:
     jobs = [job("one", ["h0", "h2"]), job("two", ["h1", "h3"], start="8s", iterations=3)]
-    record = record_of(tmp_path, jobs, measure={"iterations": 12, "warmup": 0, "limit": "200s"})
+    record = record_of(tmp_path, jobs, measure={"iterations": 12, "warmup": 0, "time_limit": "200s"})
     lengths = {row.iteration: row.end_s - row.start_s for row in record.iterations if row.job == "one"}
     assert lengths[0] == pytest.approx(2.0, rel=1e-4) and lengths[11] == pytest.approx(2.0, rel=1e-4)
     assert max(lengths.values()) == pytest.approx(3.0, rel=1e-3)
@@ -150,7 +150,7 @@ def test_levels_that_change_inside_rings_end_in_no_endless_taking_of_turns() -> 
 
 def test_every_byte_of_an_iteration_is_counted_on_every_link_of_its_path(tmp_path: Path) -> None:
     record = record_of(
-        tmp_path, [job("one", ["h0", "h2"], iterations=6)], measure={"iterations": 5, "warmup": 1, "limit": "60s"}
+        tmp_path, [job("one", ["h0", "h2"], iterations=6)], measure={"iterations": 5, "warmup": 1, "time_limit": "60s"}
     )
     (decision,) = [row.decision for row in record.decisions if row.cause == "arrival of one"]
     for path in decision.paths.values():
@@ -187,7 +187,7 @@ def test_a_run_that_is_too_short_says_which_job_made_too_few_iterations(tmp_path
     from testbed.errors import RunFailedError
 
     with pytest.raises(RunFailedError, match=r"job one made \d iterations in 2 s, 12 were asked for"):
-        record_of(tmp_path, [job("one", ["h0", "h2"])], measure={"iterations": 10, "warmup": 2, "limit": "2s"})
+        record_of(tmp_path, [job("one", ["h0", "h2"])], measure={"iterations": 10, "warmup": 2, "time_limit": "2s"})
 
 
 def test_the_same_experiment_gives_the_same_record(tmp_path: Path) -> None:

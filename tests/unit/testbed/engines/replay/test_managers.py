@@ -79,7 +79,7 @@ def test_preemption_costs_what_a_restart_takes() -> None:
 def test_an_elastic_job_does_the_same_work_on_fewer_gpus() -> None:
     requests = [ReplayRequest(f"job{number}", 0.0, 3000.0 * (1 + number), 16, "crux-gpt") for number in range(2)]
     found = {job.name: job for job in replay("optimus", requests, restart_s=0.0).jobs}
-    assert found["job1"].moves >= 1  # it grows when the other has ended
+    assert found["job1"].migrations >= 1  # it grows when the other has ended
     assert found["job1"].busy_gpu_s == pytest.approx(2 * found["job0"].busy_gpu_s, rel=1e-6)
 
 

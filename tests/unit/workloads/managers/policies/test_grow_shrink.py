@@ -20,7 +20,7 @@ GROWING = manager("consolidated", policy="grow-shrink")
 
 
 def elastic(name: str, gpus: int, most: int) -> Waiting:
-    return Waiting(name, gpus, 0.0, 100.0, remaining_s=100.0, least_gpus=gpus, most_gpus=most)
+    return Waiting(name, gpus, 0.0, 100.0, remaining_s=100.0, min_gpus=gpus, max_gpus=most)
 
 
 def test_a_job_grows_on_its_own_host_up_to_what_it_may_have() -> None:
@@ -60,7 +60,7 @@ def traces(draw: st.DrawFn) -> list[Waiting]:
         )
     )
     return [
-        Waiting(f"j{number}", gpus, float(submit_s), float(runs_s), remaining_s=float(runs_s), most_gpus=gpus + more)
+        Waiting(f"j{number}", gpus, float(submit_s), float(runs_s), remaining_s=float(runs_s), max_gpus=gpus + more)
         for number, (gpus, more, submit_s, runs_s) in enumerate(jobs)
     ]
 

@@ -14,8 +14,7 @@ from workloads.managers.cluster_state import empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.interfaces import CapacityChanged, Submitted
 from workloads.managers.jobs import Waiting
-from workloads.managers.policies.knapsack import choose
-from workloads.managers.policies.reclaiming import order_of_return, server_values
+from workloads.managers.policies.lyra import choose, order_of_return, server_values
 from workloads.managers.registry import manager
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=1, tors=2, aggregations=1, port_rate=1e9, fabric_rate=1e9)
@@ -84,7 +83,7 @@ def test_loans_follow_the_load_of_inference_and_shorten_the_queue() -> None:
 
 def test_an_elastic_job_shrinks_to_let_another_start() -> None:
     lyra = manager("none", policy="lyra")
-    first = Waiting("first", 16, duration_s=100.0, least_gpus=4, most_gpus=16)
+    first = Waiting("first", 16, duration_s=100.0, min_gpus=4, max_gpus=16)
     state = empty_cluster(FABRIC)
     for action in lyra.decide(state, [first], Submitted("first")):
         state = state.after(action)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from controller.service.messages import VerificationAnswer
 from testbed.engines.emulation.probes.netlink import Setting
 from testbed.engines.emulation.probes.order_probe import OrderedLink, OrderProbe
 from testbed.engines.emulation.probes.path_watch import PathSeries, PathWatch
@@ -161,8 +162,8 @@ def test_a_rule_that_was_wrong_for_a_while_has_its_seconds() -> None:
 def watch_of(*answers: list[str], versions: tuple[int | None, ...] = (1,)) -> tuple[PathWatch, list[str]]:
     left, numbers = list(answers), list(versions)
 
-    async def check() -> Mapping[str, Any]:
-        return {"mismatches": left.pop(0), "packets": {}}
+    async def check() -> VerificationAnswer:
+        return VerificationAnswer(tuple(left.pop(0)), 0, {})
 
     watch = PathWatch(check, lambda: numbers.pop(0) if len(numbers) > 1 else numbers[0], 0.0, 20)
     return watch, asyncio.run(watch.look())

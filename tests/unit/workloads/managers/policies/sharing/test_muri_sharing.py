@@ -49,7 +49,7 @@ def decided(
 
 
 def partners(state: ClusterState) -> dict[str, set[str]]:
-    return {name: {name, *running.packed_with} for name, running in state.running.items()}
+    return {name: {name, *running.share_gpus_with} for name, running in state.running.items()}
 
 
 MURI = manager(policy="muri-sharing")
@@ -111,7 +111,7 @@ PACKING = manager(policy="packing", seed=1)
 
 def test_packing_waits_for_overload_and_chooses_among_jobs_of_equal_size() -> None:
     _, state = decided(PACKING, EMPTY, [job("a"), job("b", 1), job("c", 1)], Submitted("c"))
-    assert all(not running.packed_with for running in state.running.values())
+    assert all(not running.share_gpus_with for running in state.running.values())
     (pack,), after = decided(PACKING, state, [job("d")], Submitted("d"))
     assert isinstance(pack, Pack) and pack.jobs == ("a", "d") and pack.gpus == HOST0
     assert decided(PACKING, after, [job("e")], Submitted("e"))[0] == ()  # its only equals share already

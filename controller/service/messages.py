@@ -1,0 +1,219 @@
+"""What the controller is asked and what it answers, as values.
+
+:mod:`controller.service.rest` turns a body into a request and an answer into JSON; a client in Python decodes the JSON
+into the same answer. The fields are the JSON's keys (``docs/controller.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from controller.dataplane.planner import FlowChange
+from controller.dataplane.rules import Actions, Match, RuleCount
+from controller.decision import Decision, Measured
+from controller.service.json_codec import decode, job_from_json
+from topologies.fabric import Path
+from workloads.job import Job
+
+Apply = Literal["now", "prepare"]
+"""Whether running flows move at once, or each at its commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """A job arrives."""
+
+    job: Job
+    apply: Apply = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRequest:
+    """The measured profile of the job named ``job``."""
+
+    job: str
+    profile: Measured
+    apply: Apply = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """Flows whose senders pause, to be brought to their decided path and level."""
+
+    flows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FabricAnswer:
+    """The fabric is known; ``expected`` is the number of its switches."""
+
+    fabric: str
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateAnswer:
+    """The controller's state. ``switches``: name -> whether it is connected; ``pending``: flows that wait for a commit.
+
+    Without a fabric ``fabric`` and ``decision`` are None.
+    """
+
+    scheduler: str
+    fabric: str | None
+    switches: Mapping[str, bool]
+    expected: int
+    jobs: tuple[str, ...]
+    decision: Decision | None
+    pending: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionAnswer:
+    """A decision that the switches have confirmed, and the flows of running jobs that it moves (``changes``).
+
+    ``decided_s`` and ``elapsed_s``: seconds from the request to the plan, and to the last confirmation.
+    """
+
+    decision: Decision
+    changes: tuple[FlowChange, ...]
+    confirmed: bool
+    decided_s: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAnswer:
+    """The switches have confirmed a commit, ``elapsed_s`` seconds after the request."""
+
+    confirmed: bool
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputAnswer:
+    """The shares that were kept: job -> recent iterations per second over those of the job alone."""
+
+    throughput: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRule:
+    """A rule that a switch holds, and the packets it has matched."""
+
+    switch: str
+    priority: int
+    match: Match
+    actions: Actions
+    cookie: int
+    packets: int
+
+    @classmethod
+    def of(cls, count: RuleCount) -> CountedRule:
+        """Return ``count`` with the rule's fields beside the packets."""
+        rule = count.rule
+        return cls(rule.switch, rule.priority, rule.match, rule.actions, rule.cookie, count.packets)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesAnswer:
+    """Switch -> the rules that it holds, read back."""
+
+    rules: Mapping[str, tuple[CountedRule, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAnswer:
+    """What on the switches is not as decided, a line each, and the number of ``rules`` expected.
+
+    ``packets``: flow -> packets counted at each switch along its path.
+    """
+
+    mismatches: tuple[str, ...]
+    rules: int
+    packets: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedPathsAnswer:
+    """Flow -> the path that the switches' hashing chose, None before its first packet."""
+
+    paths: Mapping[str, Path | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenAnswer:
+    """:class:`ObservedPathsAnswer` under the key of the deprecated route ``/taken``."""
+
+    taken: Mapping[str, Path | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """Why a request was refused, in one line."""
+
+    error: str
+
+
+Answer = (
+    FabricAnswer
+    | StateAnswer
+    | DecisionAnswer
+    | CommitAnswer
+    | ThroughputAnswer
+    | RulesAnswer
+    | VerificationAnswer
+    | ObservedPathsAnswer
+    | TakenAnswer
+    | ErrorAnswer
+)
+
+RENAMED_ROUTES: Final[Mapping[str, str]] = {"/check": "/verification", "/taken": "/observed-paths"}
+"""Deprecated route -> its new name; the old ones are answered until the next release."""
+
+
+def job_request_from_json(body: object) -> JobRequest:
+    """Return the request of the parsed JSON ``body``. Raises ``ValueError``, as the functions below do."""
+    given = _object(body, JobRequest)
+    apply = apply_from_text(given.get("apply", "now"))
+    return JobRequest(job_from_json(given.get("job")), apply)
+
+
+def profile_request_from_json(body: object) -> ProfileRequest:
+    """Return the request of the parsed JSON ``body``."""
+    given = _object(body, ProfileRequest)
+    apply = apply_from_text(given.get("apply", "now"))
+    return ProfileRequest(str(given.get("job")), decode(Measured, given.get("profile"), "profile"), apply)
+
+
+def commit_request_from_json(body: object) -> CommitRequest:
+    """Return the request of the parsed JSON ``body``."""
+    flows = _object(body, CommitRequest).get("flows")
+    if not isinstance(flows, list) or not all(isinstance(flow, str) for flow in flows):
+        raise ValueError("'flows' must be an array of flow ids")
+    return CommitRequest(tuple(flows))
+
+
+def throughput_from_json(body: object) -> dict[str, float]:
+    """Return the shares of the parsed JSON ``body``: job -> share."""
+    return decode(dict[str, float], body, "throughput")
+
+
+def apply_from_text(text: object) -> Apply:
+    """Return ``text`` as when running flows move."""
+    if text == "now":
+        return "now"
+    if text == "prepare":
+        return "prepare"
+    raise ValueError(f"apply must be now or prepare, not '{text}'")
+
+
+def _object(body: object, kind: type) -> Mapping[str, object]:
+    if not isinstance(body, dict):
+        raise ValueError("the body must be a JSON object")
+    known = sorted(field.name for field in fields(kind))
+    unknown = sorted(body.keys() - known)
+    if unknown:
+        raise ValueError(f"unknown key '{unknown[0]}', expected {', '.join(known)}")
+    return body

@@ -1,0 +1,1 @@
+"""The figures of Crux (Cao et al., SIGCOMM 2024)."""

@@ -1,0 +1,154 @@
+"""The figures of Crux (Cao et al., SIGCOMM 2024) that can be reproduced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from testbed.reproduce.number_formats import change, count, fine_percent, hundredths, mebibytes, percent, points
+from testbed.reproduce.paper_experiment import Column, PaperExperiment
+
+TRACE_DAYS: Final = 14.0
+
+TESTBED_COLUMNS: Final = (
+    Column("without", "ecmp paper", percent, paper=True),
+    Column("without", "here", percent),
+    Column("without_spread", "+-", percent),
+    Column("without_fluid", "fluid", percent),
+    Column("crux", "crux paper", percent, paper=True),
+    Column("crux", "here", percent),
+    Column("crux_spread", "+-", percent),
+    Column("crux_fluid", "fluid", percent),
+    Column("ideal", "ideal paper", percent, paper=True),
+    Column("ideal", "here", percent),
+    Column("gain_points", "gain paper", points, paper=True),
+    Column("gain_points", "here", points),
+)
+"""Of figures 19 to 22: GPU utilisation under ECMP, under Crux and of jobs alone."""
+
+EXPERIMENTS: Final = (
+    PaperExperiment(
+        name="crux-fig4-6",
+        summary="job sizes, concurrency and shared links of the trace",
+        source="Cao et al., SIGCOMM 2024, section 2.2, figures 4 to 6",
+        columns=(
+            Column("value", "paper", lambda value: f"{value:g}", paper=True),
+            Column("value", "here", lambda value: f"{value:.3g}" if value < 1 else f"{value:.1f}"),
+        ),
+        function="testbed.reproduce.crux.trace_figures:figures_4_to_6",
+        days=TRACE_DAYS,
+    ),
+    PaperExperiment(
+        name="crux-fig7",
+        summary="GPT on 64 GPUs with and without BERT on 16 under the same two ToRs, under ECMP",
+        source="Cao et al., SIGCOMM 2024, section 2.2, figure 7",
+        columns=(
+            Column("change", "paper %", change, paper=True),
+            Column("change", "here %", change),
+            Column("spread", "+-", percent),
+            Column("min", "min", change),
+            Column("median", "median", change),
+            Column("max", "max", change),
+            Column("fluid_change", "fluid %", change),
+            Column("fluid_min", "min", change),
+            Column("fluid_median", "median", change),
+            Column("fluid_max", "max", change),
+        ),
+        function="testbed.reproduce.crux.figure_7:reproduce",
+        seeds=20,
+    ),
+    PaperExperiment(
+        name="crux-fig16",
+        summary="each mechanism of Crux against the optimum of small generated cases",
+        source="Cao et al., SIGCOMM 2024, section 4.4, figure 16",
+        columns=(
+            Column("performance", "paper %", fine_percent, paper=True),
+            Column("performance", "here %", fine_percent),
+            Column("spread", "+-", fine_percent),
+            Column("of_range", "range %", fine_percent),
+            Column("median_error", "p50 err", fine_percent),
+            Column("p90_error", "p90", fine_percent),
+            Column("max_error", "max", fine_percent),
+            Column("optimal", "opt %", fine_percent),
+        ),
+        function="testbed.reproduce.crux.figure_16:reproduce",
+        cases=1500,
+    ),
+    PaperExperiment(
+        name="crux-fig19",
+        summary="GPT and two to four BERT on the testbed, contending in the network",
+        source="Cao et al., SIGCOMM 2024, section 6.2, figure 19",
+        columns=TESTBED_COLUMNS,
+        function="testbed.reproduce.crux.figures_19_to_22:figure_19",
+        seeds=3,
+    ),
+    PaperExperiment(
+        name="crux-fig20",
+        summary="GPT, BERT and ResNet on all 96 GPUs of the testbed, contending in the network",
+        source="Cao et al., SIGCOMM 2024, section 6.2, figure 20",
+        columns=TESTBED_COLUMNS,
+        function="testbed.reproduce.crux.figures_19_to_22:figure_20",
+        seeds=3,
+    ),
+    PaperExperiment(
+        name="crux-fig21",
+        summary="BERT and one to three ResNet behind the same PCIe switches",
+        source="Cao et al., SIGCOMM 2024, section 6.2, figure 21",
+        columns=TESTBED_COLUMNS,
+        function="testbed.reproduce.crux.figures_19_to_22:figure_21",
+        seeds=3,
+    ),
+    PaperExperiment(
+        name="crux-fig22",
+        summary="ResNet and BERT of three sizes behind the same PCIe switches",
+        source="Cao et al., SIGCOMM 2024, section 6.2, figure 22",
+        columns=TESTBED_COLUMNS,
+        function="testbed.reproduce.crux.figures_19_to_22:figure_22",
+        seeds=3,
+    ),
+    PaperExperiment(
+        name="crux-fig23",
+        summary="six schedulers over two weeks of trace on two fabrics",
+        source="Cao et al., SIGCOMM 2024, section 6.3, figure 23",
+        columns=(
+            Column("utilization", "paper %", percent, paper=True),
+            Column("utilization", "here %", percent),
+            Column("time_mean", "over time %", percent),
+            Column("of_all", "of all GPUs %", percent),
+            Column("stretch", "stretch", hundredths),
+            Column("mean_gpus", "GPUs", count),
+            Column("sharing_gpus", "sharing %", percent),
+            Column("cpu_s", "CPU s", count),
+            Column("peak_bytes", "MiB", mebibytes),
+        ),
+        function="testbed.reproduce.crux.trace_figures:figure_23",
+        days=TRACE_DAYS,
+    ),
+    PaperExperiment(
+        name="crux-fig24",
+        summary="utilisation over time and what link classes carry, six schedulers on Clos",
+        source="Cao et al., SIGCOMM 2024, section 6.3, figure 24",
+        columns=tuple(
+            Column(key, f"{title} {side}", percent, paper=side == "paper")
+            for key, title in (("mean", "12 days"), ("first_day", "day 1"), ("solid", ".7-1.6"), ("dashed", "3.9-5.8"))
+            for side in ("paper", "here")
+        ),
+        function="testbed.reproduce.crux.trace_figures:figure_24",
+        days=TRACE_DAYS,
+    ),
+    PaperExperiment(
+        name="crux-fig25",
+        summary="placements None, Muri and HiveD without and with Crux",
+        source="Cao et al., SIGCOMM 2024, section 6.4, figure 25",
+        columns=(
+            Column("alone", "alone paper %", percent, paper=True),
+            Column("alone", "ecmp %", percent),
+            Column("sincronia", "sincronia %", percent),
+            Column("crux", "+ Crux paper %", percent, paper=True),
+            Column("crux", "here %", percent),
+            Column("gain_points", "gain paper", lambda value: f"{value:+.0f}", paper=True),
+            Column("gain_points", "here", points),
+        ),
+        function="testbed.reproduce.crux.trace_figures:figure_25",
+        days=TRACE_DAYS,
+    ),
+)

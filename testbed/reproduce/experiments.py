@@ -1,0 +1,42 @@
+"""All experiments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from testbed.errors import BadInputError
+from testbed.reproduce.crux import crux_figures
+from testbed.reproduce.managers import manager_experiments
+from testbed.reproduce.number_formats import change, percent
+from testbed.reproduce.paper_experiment import Column, PaperExperiment
+
+TWIN: Final = PaperExperiment(
+    name="twin",
+    summary="the flow engine against the emulation: every bundled scenario, every scheduler",
+    source="no paper: targets are 1.5 points of GPU utilisation and 3 % of any job's iteration",
+    columns=(
+        Column("emulation", "emulated %", percent),
+        Column("flow", "flow %", percent),
+        Column("points", "points", lambda value: f"{value:+.2f}"),
+        Column("iteration_error", "worst iteration %", change),
+    ),
+    function="testbed.reproduce.twin_comparison:reproduce",
+    seeds=1,
+)
+
+EXPERIMENTS: Final[Mapping[str, PaperExperiment]] = {
+    each.name: each for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN)
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all experiments, in alphabetical order."""
+    return tuple(sorted(EXPERIMENTS))
+
+
+def find(name: str) -> PaperExperiment:
+    """Return the experiment called ``name``; :class:`~testbed.errors.BadInputError` if there is none."""
+    if name not in EXPERIMENTS:
+        raise BadInputError(f"unknown experiment '{name}', expected one of: {', '.join(names())}")
+    return EXPERIMENTS[name]

@@ -1,0 +1,63 @@
+"""How the tables of experiments print numbers: the formats of :class:`~testbed.reproduce.paper_experiment.Column`."""
+
+from __future__ import annotations
+
+
+def percent(value: float) -> str:
+    """``0.655`` -> ``65.5``."""
+    return f"{100 * value:.1f}"
+
+
+def fine_percent(value: float) -> str:
+    """``0.4366`` -> ``43.66``."""
+    return f"{100 * value:.2f}"
+
+
+def change(value: float) -> str:
+    """``-0.18`` -> ``-18.0``."""
+    return f"{100 * value:+.1f}"
+
+
+def points(value: float) -> str:
+    """``13`` -> ``+13.0``."""
+    return f"{value:+.1f}"
+
+
+def times(value: float) -> str:
+    """``1.73`` -> ``1.73 x``."""
+    return f"{value:.2f} x"
+
+
+def hundredths(value: float) -> str:
+    """``1.732`` -> ``1.73``."""
+    return f"{value:.2f}"
+
+
+def tenths(value: float) -> str:
+    """``25.31`` -> ``25.3``."""
+    return f"{value:.1f}"
+
+
+def thousandths(value: float) -> str:
+    """``0.3517`` -> ``0.352``."""
+    return f"{value:.3f}"
+
+
+def whole(value: float) -> str:
+    """``12680.8`` -> ``12,681``."""
+    return f"{value:,.0f}"
+
+
+def count(value: float) -> str:
+    """``12680.8`` -> ``12681``."""
+    return f"{value:.0f}"
+
+
+def mebibytes(size: float) -> str:
+    """Bytes in MiB: ``3145728`` -> ``3``."""
+    return f"{size / 2**20:.0f}"
+
+
+def hours(seconds: float) -> str:
+    """Seconds in hours: ``5400`` -> ``1.50``."""
+    return f"{seconds / 3600:.2f}"

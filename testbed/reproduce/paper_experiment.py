@@ -1,0 +1,102 @@
+"""What describes an experiment of a paper, what the user may set, and the rows that come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Final, cast
+
+from testbed.errors import EXIT_OK
+from testbed.progress import Progress
+
+OUT: Final = Path("runs") / "reproduce"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The user's choices; :mod:`testbed.cli.reproduce` fills in the experiment's defaults.
+
+    ``cases`` to generate from ``seed`` by so many ``processes``. Emulated experiments: the number of hash ``seeds``,
+    starting at ``seed``; ``only`` these rows (all if empty); ``redo``: rerun kept runs whose verdict is not ``ok``.
+    Trace experiments: the ``trace`` (None: a synthetic one) and its first ``days``. Results are kept in ``out``.
+    """
+
+    cases: int
+    seed: int = 1
+    processes: int = 1
+    seeds: int = 0
+    only: tuple[str, ...] = ()
+    out: Path = OUT
+    redo: bool = False
+    trace: Path | None = None
+    days: float = 0.0
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One line of the result: the ``paper``'s numbers and ours (``here``), by the same keys.
+
+    ``status`` is the exit status that the row asks for: not 0 if a run failed or its verdict is not ``ok``.
+    """
+
+    label: str
+    paper: Mapping[str, float] = field(default_factory=dict)
+    here: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+    status: int = EXIT_OK
+
+
+Run = Callable[[Settings, Progress], Sequence[PaperRow]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the printed table: the key of its numbers, its title, and their format.
+
+    ``paper``: the numbers are the paper's, not ours.
+    """
+
+    key: str
+    title: str
+    form: Callable[[float], str]
+    paper: bool = False
+
+
+@dataclass(frozen=True)
+class PaperExperiment:
+    """One experiment: what it shows, where it was published, and what computes it.
+
+    An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: the one of the
+    three that is not 0 is the default of its option. A worked example does none of them.
+    """
+
+    name: str
+    summary: str
+    source: str
+    columns: tuple[Column, ...]
+    function: str
+    """``module:function`` that takes settings and progress and returns the rows; imported when it is called."""
+    cases: int = 0
+    seeds: int = 0
+    days: float = 0.0
+
+    @property
+    def emulates(self) -> bool:
+        """Whether it emulates packets, which takes root."""
+        return self.seeds > 0
+
+    @property
+    def replays(self) -> bool:
+        """Whether it replays a trace."""
+        return self.days > 0
+
+    def load(self) -> Run:
+        """Import and return the function that computes the rows."""
+        module, _, name = self.function.partition(":")
+        return cast(Run, getattr(import_module(module), name))
+
+    def run(self, settings: Settings, progress: Progress) -> Sequence[PaperRow]:
+        """Return the rows."""
+        return self.load()(settings, progress)

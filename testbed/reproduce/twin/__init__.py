@@ -1,1 +1,0 @@
-"""The flow engine against the emulation."""

@@ -1,0 +1,119 @@
+"""Every bundled scenario under every scheduler, emulated and by the flow engine: the error of the flow engine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from controller.schedulers.registry import names
+from testbed.api import run_scenario
+from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
+from testbed.progress import Progress
+from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
+from testbed.reproduce.paper_experiment import PaperRow, Settings
+from testbed.scenario.loading import bundled, load
+
+LEFT_OUT: Final = ("fixed", "ecmp-switch")
+"""One takes its decision from the scenario; the other leaves paths to the switches' hash, which only they know."""
+ITERATION_ERROR: Final = 0.03
+POINTS: Final = 1.5
+
+Entry = Mapping[str, Any]
+
+
+def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
+    """Return a row for each scenario and scheduler; emulations kept in ``settings.out`` are reused."""
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    wanted = {(s, t): [Task(s, t, seed) for seed in seeds] for s, t in pairs(settings.only)}
+    runs = Runs(settings.out, redo=settings.redo, execute=execute)
+    found = runs.all([task for tasks in wanted.values() for task in tasks], progress)
+    progress.phase("flow engine", len(wanted))
+    rows = []
+    for place, ((scenario, treatment), tasks) in enumerate(wanted.items(), 1):
+        rows.append(_row(f"{scenario}/{treatment.name}", tasks, found))
+        progress.advance_to(place)
+    return rows
+
+
+def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
+    """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER), all if it is empty."""
+    every = [
+        (scenario, Treatment(name, name))
+        for scenario in bundled()
+        for name in names()
+        if name not in LEFT_OUT and not (name == "ideal" and load(scenario).manager)  # ideal isolates each job
+    ]
+    chosen = [pair for pair in every if not only or {pair[0], f"{pair[0]}/{pair[1].name}"} & set(only)]
+    known = {word for scenario, treatment in every for word in (scenario, f"{scenario}/{treatment.name}")}
+    for word in only:
+        if word not in known:
+            raise BadInputError(f"--row {word}: no such row, expected a bundled SCENARIO or SCENARIO/SCHEDULER")
+    return chosen
+
+
+def compute(task: Task) -> Entry:
+    """Return the flow engine's entry of ``summary.json`` for ``task``."""
+    with tempfile.TemporaryDirectory(prefix="twin-") as folder:
+        result = run_scenario(
+            task.scenario,
+            engine="flow",
+            overrides=[*task.treatment.overrides, "checks=[]"],
+            seed=task.seed,
+            out=Path(folder),
+        )
+        entry: Entry = result.summary["runs"][0]
+        return entry
+
+
+def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
+    """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
+    made = [(found[task], compute(task)) for task in tasks if found[task].entry]
+    believable = [(each.entry, its) for each, its in made if each.verdict == "ok" and each.entry]
+    here = numbers(believable or [(each.entry, its) for each, its in made if each.entry])
+    problems = [found[task].problem for task in tasks if found[task].problem]
+    verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
+    note = "; ".join([*problems, *verdicts] or _misses(here))
+    status = EXIT_FAILED if problems else EXIT_NOT_BELIEVABLE if verdicts else EXIT_OK
+    return PaperRow(label, {}, here, note, status)
+
+
+def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
+    """Return both engines' utilisations, their difference in points, and the largest error of a job's iteration."""
+    if not made:
+        return {}
+    emulated = fmean(float(entry["gpu_utilization"]) for entry, _ in made)
+    computed = fmean(float(its["gpu_utilization"]) for _, its in made)
+    errors = iteration_errors(made).values()
+    return {
+        "emulation": emulated,
+        "flow": computed,
+        "points": 100 * (computed - emulated),
+        "iteration_error": max(errors, key=abs, default=0.0),
+    }
+
+
+def iteration_errors(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
+    """Job -> relative error of its iteration, the mean over the seeds in which both engines have one.
+
+    Where small delays decide whether a job of a low level still fits into a period of those above it, single
+    seeds differ by percents in either engine.
+    """
+    both: dict[str, list[tuple[float, float]]] = {}
+    for entry, its in made:
+        computed = {job["name"]: job["iteration_s"]["mean"] for job in its["jobs"]}
+        for job in entry["jobs"]:
+            if (emulated_s := job["iteration_s"]["mean"]) and (computed_s := computed[job["name"]]):
+                both.setdefault(job["name"], []).append((emulated_s, computed_s))
+    return {name: fmean(its for _, its in times) / fmean(mine for mine, _ in times) - 1 for name, times in both.items()}
+
+
+def _misses(here: Mapping[str, float]) -> list[str]:
+    missed = []
+    if abs(here.get("points", 0.0)) > POINTS:
+        missed.append(f"more than {POINTS:g} points apart")
+    if abs(here.get("iteration_error", 0.0)) > ITERATION_ERROR:
+        missed.append(f"an iteration more than {ITERATION_ERROR:.0%} off")
+    return missed

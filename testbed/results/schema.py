@@ -1,0 +1,65 @@
+"""The version of a run directory's JSON files, and how those of version 1 say it in the keys of today. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+SCHEMA_VERSION: Final = 2
+"""Of ``summary.json``, ``experiment.json`` and ``run.json``."""
+
+ANY: Final = "*"
+"""Any item of a list."""
+
+EXPERIMENT_KEYS: Final[Mapping[tuple[str, ...], str]] = {
+    ("fabric", "inside"): "pcie_queues",
+    ("measure", "limit_s"): "time_limit_s",
+    ("failures",): "link_failures",
+    ("managed", "fates"): "job_failures",
+    ("managed", "job_failures", "end_at"): "early_stop_at",
+    ("managed", "submissions", ANY, "least_gpus"): "min_gpus",
+    ("managed", "submissions", ANY, "most_gpus"): "max_gpus",
+    ("managed", "submissions", ANY, "spec", "packed_with"): "share_gpus_with",
+}
+"""Place of a key in ``experiment.json`` of version 1 -> its name of today; a key above it is renamed before."""
+
+
+def summary_today(document: dict[str, Any]) -> dict[str, Any]:
+    """``summary.json`` of any version in the keys of today; ``ValueError`` for a version from the future."""
+    return document if _is_of_today(document) else {**document, "schema_version": SCHEMA_VERSION}
+
+
+def experiment_today(document: dict[str, Any]) -> dict[str, Any]:
+    """``experiment.json`` of any version in the keys of today, without its version; ``ValueError`` likewise."""
+    if not _is_of_today(document):
+        for place, new in EXPERIMENT_KEYS.items():
+            for holder in _mappings(document, place[:-1]):
+                if place[-1] in holder:
+                    holder[new] = holder.pop(place[-1])
+    return {key: value for key, value in document.items() if key != "schema_version"}
+
+
+def run_today(document: dict[str, Any]) -> dict[str, Any]:
+    """``run.json`` of any version: no key of it has changed; ``ValueError`` likewise."""
+    _is_of_today(document)
+    return document
+
+
+def _is_of_today(document: Mapping[str, Any]) -> bool:
+    """Whether it is of this version; what has none is of the first, in which only summaries had one."""
+    version = document.get("schema_version", 1)
+    if version not in (1, SCHEMA_VERSION):
+        raise ValueError(f"schema_version {version!r}")
+    return bool(version == SCHEMA_VERSION)
+
+
+def _mappings(document: Any, place: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The objects that ``place`` leads to."""
+    if not place:
+        if isinstance(document, dict):
+            yield document
+    elif place[0] == ANY:
+        for item in document if isinstance(document, list) else ():
+            yield from _mappings(item, place[1:])
+    elif isinstance(document, dict):
+        yield from _mappings(document.get(place[0]), place[1:])

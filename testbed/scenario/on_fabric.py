@@ -1,0 +1,175 @@
+"""What can only be wrong between a scenario and its fabric: jobs that do not fit, placements, cables that fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from math import inf
+from typing import Final
+
+from testbed.scenario.document import Location, Problem
+from testbed.scenario.spec import JobEntry, LinkFailureSpec
+from topologies.fabric import Fabric, Host
+
+_ITEM: Final = re.compile(r"^(?P<host>h\d+)(?:g(?P<gpu>\d+)|:(?P<list>\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*))?$", re.ASCII)
+
+
+def expand(item: str, fabric: Fabric) -> tuple[str, ...]:
+    """Return the GPU names that one placement item means, in the order written.
+
+    Raises ``ValueError`` saying what was expected if it means none, or one twice.
+    """
+    match = _ITEM.match(re.sub(r"\s", "", item))
+    if match is None:
+        raise ValueError(f"'{item}' is no placement, expected a host (h0), GPUs of it (h1:0-3) or one GPU (h1g4)")
+    host = fabric.hosts.get(match["host"])
+    if host is None:
+        raise ValueError(f"no host '{match['host']}' in the fabric, expected h0 to h{len(fabric.hosts) - 1}")
+    if match["gpu"]:
+        return (_gpu(host, int(match["gpu"])),)
+    if not match["list"]:
+        return host.gpus
+    gpus = tuple(gpu for part in match["list"].split(",") for gpu in _range(host, part))
+    if len(set(gpus)) < len(gpus):
+        raise ValueError(f"'{item}' names a GPU twice, expected each once")
+    return gpus
+
+
+def gpus_of(job: JobEntry, fabric: Fabric) -> tuple[str, ...] | None:
+    """Return the GPU names of an explicit placement, None without one; ``ValueError`` for one that is wrong."""
+    if job.placement is None:
+        return None
+    return tuple(gpu for item in job.placement for gpu in expand(item, fabric))
+
+
+def placement_problems(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
+    """Every placement that is wrong, and jobs that ask for more GPUs together than there are."""
+    yield from _gpu_sum(jobs, fabric)
+    yield from _placements(jobs, fabric)
+    yield from _stragglers(jobs, fabric)
+
+
+def size_problems(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
+    """Every job that no manager could place: it alone asks for more GPUs than there are."""
+    have = len(fabric.gpus)
+    for index, job in jobs.items():
+        for key in ("gpus", "max_gpus"):
+            asked = getattr(job, key)
+            if asked is not None and asked > have:
+                message = f"job '{job.name}' asks for {asked} GPUs on {have}, expected at most {have}"
+                yield Problem(("jobs", index, key), message)
+
+
+def failure_problems(failures: Mapping[int, LinkFailureSpec], fabric: Fabric) -> Iterator[Problem]:
+    """Every failure that is wrong by itself; of right ones, the first that cuts ToRs off from each other."""
+    right: dict[int, LinkFailureSpec] = {}
+    for index, failure in failures.items():
+        problem = _wrong(failure, fabric)
+        if problem is None:
+            right[index] = failure
+        else:
+            yield Problem(("link_failures", index, problem[0]), problem[1])
+    for index, failure in sorted(right.items(), key=lambda item: item[1].at):
+        down = [other.link for other in right.values() if other.at <= failure.at < _end(other)]
+        if not _connected(fabric.without(down)):
+            message = f"without {', '.join(sorted(down))} some ToRs cannot reach each other, expected a path to be left"
+            yield Problem(("link_failures", index), message)
+            return
+
+
+def _range(host: Host, part: str) -> tuple[str, ...]:
+    first, _, last = part.partition("-")
+    one, other = _gpu(host, int(first)), _gpu(host, int(last or first))
+    start, end = host.gpus.index(one), host.gpus.index(other)
+    if start > end:
+        raise ValueError(f"range '{part}' runs backwards, expected {last}-{first}")
+    return host.gpus[start : end + 1]
+
+
+def _gpu(host: Host, index: int) -> str:
+    if index >= len(host.gpus):
+        raise ValueError(f"no GPU {index} on host {host.name}, expected 0 to {len(host.gpus) - 1}")
+    return host.gpus[index]
+
+
+def _gpu_sum(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
+    """The first job that no longer fits, with the sum of all, as a count: ``97 GPUs on 96``."""
+    have, needs = len(fabric.gpus), {index: _size(job, fabric) for index, job in jobs.items()}
+    total = sum(needs.values())
+    running = 0
+    for index, need in needs.items():
+        running += need
+        if running > have:
+            key = "gpus" if jobs[index].gpus is not None else "placement"
+            message = f"the jobs ask for {total} GPUs on {have}, expected at most {have} together"
+            yield Problem(("jobs", index, key), message)
+            return
+
+
+def _size(job: JobEntry, fabric: Fabric) -> int:
+    if job.gpus is not None:
+        return job.gpus * job.count
+    try:
+        return len(set(gpus_of(job, fabric) or ()))
+    except ValueError:
+        return 0
+
+
+def _placements(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    for index, job in jobs.items():
+        for number, item in enumerate(job.placement or ()):
+            location: Location = ("jobs", index, "placement", number)
+            try:
+                gpus = expand(item, fabric)
+            except ValueError as error:
+                yield Problem(location, f"job '{job.name}': {error}")
+                continue
+            clash = next((gpu for gpu in gpus if gpu in taken), None)
+            if clash is not None:
+                owner = taken[clash]
+                yield Problem(location, f"job '{job.name}': GPU {clash} belongs to job '{owner}', expected a free one")
+            taken.update(dict.fromkeys(gpus, job.name))
+
+
+def _stragglers(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
+    for index, job in jobs.items():
+        try:
+            own = gpus_of(job, fabric)
+        except ValueError:
+            continue
+        for number, straggler in enumerate(job.stragglers):
+            location: Location = ("jobs", index, "stragglers", number, "gpu")
+            if straggler.gpu not in fabric.host_of_gpu:
+                yield Problem(location, f"no GPU '{straggler.gpu}' in the fabric, expected one like {fabric.gpus[0]}")
+            elif own is not None and straggler.gpu not in own:
+                yield Problem(location, f"job '{job.name}' is not on GPU '{straggler.gpu}', expected one of its own")
+
+
+def _wrong(failure: LinkFailureSpec, fabric: Fabric) -> tuple[str, str] | None:
+    """The key that is wrong and why."""
+    link = fabric.links.get(failure.link)
+    between = [name for name, each in fabric.links.items() if each.kind in ("tor-agg", "agg-core")]
+    if link is None or failure.link not in between:
+        near = get_close_matches(failure.link, between, 1) or between[:1]
+        return "link", f"no cable '{failure.link}' between switches, expected one like {near[0] if near else 'none'}"
+    if failure.until is not None and failure.until <= failure.at:
+        return "until", f"ends at {failure.until:g} s, expected a time after {failure.at:g} s"
+    return None
+
+
+def _end(failure: LinkFailureSpec) -> float:
+    return inf if failure.until is None else failure.until
+
+
+def _connected(fabric: Fabric) -> bool:
+    """Whether every ToR reaches every other."""
+    tors = {switch.name for switch in fabric.switches.values() if switch.tier == "tor"}
+    reached, waiting = set[str](), sorted(tors)[:1]
+    while waiting:
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting += [link.target for link in fabric.links_from.get(node, ()) if link.target in fabric.switches]
+    return tors <= reached

@@ -1,0 +1,126 @@
+"""Trace experiments on small cuts: what is kept, what is made again, and what the rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from testbed.cli.main import main
+from testbed.progress import Progress
+from testbed.reproduce import kept_replays
+from testbed.reproduce.crux import trace_figures
+from testbed.reproduce.kept_replays import Cell, cell, results, trace_of
+from testbed.reproduce.paper_experiment import Settings
+
+HOURS = 0.25
+SETTINGS = {"cases": 0, "processes": 1, "days": HOURS}
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """The cells that are really made."""
+    found: list[Cell] = []
+    original = kept_replays.result_of
+
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
+        found.append(asked)
+        return original(asked, tell)
+
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
+    return found
+
+
+def run(asked: Sequence[Cell], settings: Settings) -> dict[Cell, kept_replays.Result]:
+    with Progress(quiet=True) as progress:
+        return results(asked, settings, progress)
+
+
+def test_a_finished_replay_is_kept_and_another_cut_is_another_replay(tmp_path: Path, made: list[Cell]) -> None:
+    settings = Settings(**SETTINGS, out=tmp_path)
+    asked = cell(settings, "clos", "crux")
+    first = run([asked], settings)
+    assert run([asked], settings) == first and made == [asked]
+    longer = Settings(**{**SETTINGS, "days": 2 * HOURS}, out=tmp_path)
+    run([cell(longer, "clos", "crux")], longer)
+    assert len(made) == 2
+
+
+class Heard(Progress):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.values: list[float] = []
+
+    def advance_to(self, value: float, note: str = "") -> None:
+        self.values.append(value)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_progress_goes_on_while_replays_are_made(tmp_path: Path, processes: int) -> None:
+    settings, heard = Settings(**{**SETTINGS, "processes": processes}, out=tmp_path), Heard()
+    results([cell(settings, "clos", "crux"), cell(settings, "clos", "ecmp")], settings, heard)
+    assert heard.values == sorted(heard.values)
+    assert (heard.values[0], heard.values[-1]) == (0, pytest.approx(2.0, abs=0.2))
+    assert any(value % 1 for value in heard.values) or processes > 1  # in processes they may be done at the first look
+
+
+def test_an_interrupted_replay_leaves_those_that_were_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    original = kept_replays.result_of
+
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
+        if asked.scheduler == "cassini":
+            raise KeyboardInterrupt
+        return original(asked, tell)
+
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
+    command = ["reproduce", "crux-fig24", "--days", str(HOURS), "--jobs", "1", "--out", str(tmp_path)]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert f"go on with: python -m testbed reproduce crux-fig24 --days {HOURS} --out {tmp_path}" in said
+    kept = sorted(path.name.split("-")[2] for path in (tmp_path / "replays").iterdir())
+    assert kept == ["sincronia", "taccl"]
+
+
+def test_a_trace_of_ones_own_is_replayed_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("job_id,submission_time,duration,num_gpu\n1,0,600,16\n2,60,600,8\n", "utf-8")
+    settings = Settings(**SETTINGS, out=tmp_path, trace=path)
+    trace = trace_of(cell(settings, "clos", "ecmp"))
+    assert [job.gpus for job in trace.jobs] == [16, 8]
+    assert "synthetic" not in kept_replays.trace_note(trace)
+
+
+def test_the_synthetic_trace_says_so_in_the_note_of_the_first_row(tmp_path: Path) -> None:
+    settings = Settings(**SETTINGS, out=tmp_path)
+    with Progress(quiet=True) as progress:
+        rows = trace_figures.figures_4_to_6(settings, progress)
+    assert "synthetic" in rows[0].note and rows[1].note == ""
+    assert {"value"} == set(rows[0].here)
+
+
+def test_a_damaged_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.csv"
+    path.write_text("job_id,submission_time,duration,num_gpu\n1,0,-600,16\n", "utf-8")
+    assert main(["reproduce", "crux-fig4-6", "--trace", str(path), "--out", str(tmp_path)]) == 2
+    (line,) = [text for text in capsys.readouterr().err.splitlines() if str(path) in text]
+    assert line.startswith(f"{path}:2: ") and "-600" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["crux-fig16", "--days", "1"], "crux-fig16 replays no trace, expected neither --trace nor --days"),
+        (["crux-fig23", "--days", "0"], "--days must be more than 0, not 0"),
+        (["crux-fig23", "--seeds", "2"], "crux-fig23 emulates nothing, expected neither --seeds nor --row"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_one_line(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *arguments]) == 2
+    assert capsys.readouterr().err.strip() == line

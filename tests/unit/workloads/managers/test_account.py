@@ -1,0 +1,73 @@
+"""A job's account: times, preemptions and migrations, and the steps that each action becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from workloads.managers.account import Account, PutOn, Share, TakeOff, carry_out
+from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
+from workloads.managers.jobs import Waiting
+
+ONE, TWO = Waiting("one", 2), Waiting("two", 2)
+
+
+def accounts(**gpus: tuple[str, ...]) -> dict[str, Account]:
+    """Jobs that have held these GPUs since 0 s."""
+    return {name: Account(name, 2, 0.0, gpus=held) for name, held in gpus.items()}
+
+
+def steps(action: Action, known: dict[str, Account], now_s: float = 10.0) -> list[object]:
+    return list(carry_out(action, known, now_s))
+
+
+def test_a_start_puts_a_job_on_its_gpus_and_is_no_migration() -> None:
+    known = accounts(one=())
+    assert steps(Start(ONE, ("a", "b"), 10.0, "", pause_s=3.0), known) == [PutOn("one", ("a", "b"), 3.0)]
+    assert (known["one"].gpus, known["one"].since_s, known["one"].migrations) == (("a", "b"), 10.0, 0)
+
+
+@pytest.mark.parametrize("action", [Resize("one", ("c",), 10.0, ""), Migrate("one", ("c",), 10.0, "")])
+def test_who_moves_is_taken_off_first(action: Action) -> None:
+    known = accounts(one=("a", "b"))
+    assert steps(action, known) == [TakeOff("one"), PutOn("one", ("c",), 0.0)]
+    assert (known["one"].migrations, known["one"].held_s, known["one"].held_gpu_s) == (1, 10.0, 20.0)
+
+
+def test_the_account_changes_after_the_job_was_taken_off() -> None:
+    known = accounts(one=("a", "b"))
+    for step in carry_out(Preempt("one", 10.0, ""), known, 10.0):
+        assert step == TakeOff("one") and known["one"].gpus == ("a", "b")
+    assert (known["one"].gpus, known["one"].preemptions, known["one"].held_s) == ((), 1, 10.0)
+
+
+def test_a_pack_leaves_those_on_its_gpus_alone() -> None:
+    known = accounts(one=("a", "b"), two=("c", "d"))
+    share = Share(("one", "two"), ("a", "b"))
+    assert steps(Pack((ONE, TWO), ("a", "b"), 10.0, ""), known) == [
+        TakeOff("two"),
+        PutOn("two", ("a", "b"), 0.0),
+        share,
+    ]
+    assert [known[name].migrations for name in known] == [0, 1]
+    assert steps(Pack((ONE, TWO), ("a", "b"), 10.0, ""), known) == [share]
+
+
+@pytest.mark.parametrize("action", [Loan(("h0",), 10.0, ""), Requeue("one", 20.0, 10.0, ""), Promote("one", 10.0, "")])
+def test_what_changes_nobodys_progress_has_no_steps(action: Action) -> None:
+    assert steps(action, accounts(one=())) == []
+
+
+def test_the_outcome_adds_what_is_still_held_and_leaves_the_account_as_it_is() -> None:
+    account = Account("one", 2, 1.0)
+    account.begin(2.0)
+    account.move(("a", "b"), 2.0)
+    account.fail(5.0)
+    account.begin(7.0)
+    account.move(("a",), 7.0)
+    for _ in range(2):
+        found = account.outcome(9.0, 6.0, {"share": 1.0})
+        assert (found.start_s, found.end_s, found.jct_s, found.attempts, found.migrations) == (2.0, None, None, 2, 0)
+        assert (found.held_s, found.allocated_gpu_s, found.alone_s, found.waits) == (5.0, 8.0, 6.0, {"share": 1.0})
+    account.end(10.0)
+    done = account.outcome(99.0, 6.0)
+    assert (done.end_s, done.jct_s, done.held_s, done.allocated_gpu_s) == (10.0, 9.0, 6.0, 9.0)
