@@ -14,9 +14,10 @@ from math import ceil
 from typing import Any, Final
 
 from benchmarks.common import Run, Scenario
-from controller.schedulers.crux.pair_simulation import Pattern, State, sending_times
+from controller.schedulers.crux.pair_simulation import State, sending_times
 from testbed.metrics.job_metrics import decision_for
 from testbed.results.record import IterationRow
+from workloads.periodic_job import PeriodicJob, on_one_link
 
 PORT_RATE: Final = 100e9
 TOLERANCE: Final = 0.02
@@ -42,7 +43,7 @@ class Player:
     """A job: its iteration, and how far into it, run alone, the job stands when the window begins."""
 
     name: str
-    pattern: Pattern
+    pattern: PeriodicJob[str]
     offset_s: float
 
     @property
@@ -92,10 +93,7 @@ class Contest:
         Example 2 with J2 first is one: J2 leaves J1 gaps of exactly the 1 s that J1 needs. Where a message takes the
         least bit longer its end waits for 3 s, so anything that sends packets falls on either side of the edge.
         """
-        longer = [
-            replace(player, pattern=replace(player.pattern, communication_s=player.pattern.communication_s + EDGE_S))
-            for player in self.players
-        ]
+        longer = [shorter(player, player.pattern.communication_s + EDGE_S) for player in self.players]
         return replace(self, high=longer[0], low=longer[1]).exact()
 
     def scenario(self) -> Scenario:
@@ -147,11 +145,11 @@ class Contest:
         return Times(8 * sum(sent) / len(sent) / PORT_RATE, self.window_s - busy)
 
 
-EXAMPLE_1: Final = (Player("one", Pattern(2.0, 2.0, 2.0), 2.0), Player("two", Pattern(1.0, 1.0, 1.0), 1.0))
+EXAMPLE_1: Final = (Player("one", on_one_link(2.0, 2.0, 2.0), 2.0), Player("two", on_one_link(1.0, 1.0, 1.0), 1.0))
 """Serial; both begin to communicate at the window's begin."""
-EXAMPLE_2: Final = (Player("one", Pattern(4.0, 1.0, 2.0), 0.0), Player("two", Pattern(2.0, 3.0, 1.0), 1.0))
+EXAMPLE_2: Final = (Player("one", on_one_link(4.0, 1.0, 2.0), 0.0), Player("two", on_one_link(2.0, 3.0, 1.0), 1.0))
 """Communication after half of the compute; the first begins its compute, the second stands in mid-iteration."""
-HIDDEN: Final = (Player("one", Pattern(1.0, 0.8, 0.0), 0.0), Player("two", Pattern(0.6, 0.9, 0.6), 0.3))
+HIDDEN: Final = (Player("one", on_one_link(1.0, 0.8, 0.0), 0.0), Player("two", on_one_link(0.6, 0.9, 0.6), 0.3))
 """The first may hide all of its communication, the second none."""
 
 FIRST, SECOND = EXAMPLE_2
@@ -159,7 +157,8 @@ FIRST, SECOND = EXAMPLE_2
 
 def shorter(player: Player, communication_s: float) -> Player:
     """``player`` with another length of its communication."""
-    return replace(player, pattern=replace(player.pattern, communication_s=communication_s))
+    pattern = player.pattern
+    return replace(player, pattern=on_one_link(pattern.compute_s, communication_s, pattern.lead_s))
 
 
 CONTESTS: Final = (

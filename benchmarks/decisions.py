@@ -143,7 +143,7 @@ def _model(random: Random, gpus: int) -> str:
 
 def follows_steps(scheduler: Scheduler) -> bool:
     """Whether the scheduler decides at every communication step."""
-    return StepStarted in getattr(scheduler, "events", ())
+    return StepStarted in scheduler.events
 
 
 def views(scheduler: Scheduler, fabric: Fabric, jobs: Sequence[Job]) -> Iterator[tuple[ClusterView, Event]]:

@@ -1,1 +1,18 @@
 """Schedulers, the rules that carry their decisions out, and the service around both."""
+
+from __future__ import annotations
+
+from workloads.moved_modules import ALL_OTHERS, accept
+
+accept(
+    {
+        "controller.cluster_views": {ALL_OTHERS: "controller.decider"},
+        "controller.ecmp": {
+            ALL_OTHERS: "controller.schedulers.ecmp",
+            "ecmp_path": "controller.ecmp_hash:ecmp_path",
+            "with_default_paths": "controller.ecmp_hash:with_default_paths",
+        },
+        "controller.registry": {ALL_OTHERS: "controller.schedulers.registry"},
+        "controller.wire": {ALL_OTHERS: "controller.service.json_codec"},
+    }
+)

@@ -27,7 +27,7 @@ from workloads.job import Job
 
 def wants_profiles(scheduler: Scheduler) -> bool:
     """Whether ``scheduler`` hears of measured profiles."""
-    return JobProfiled in getattr(scheduler, "events", ())
+    return JobProfiled in scheduler.events
 
 
 def with_job(view: ClusterView, job: Job, scheduler: Scheduler) -> ClusterView:

@@ -7,10 +7,11 @@ decisions out.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal
 
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
@@ -195,19 +196,44 @@ class ClusterView:
         return tuple(flow for job in self.jobs.values() for flow in job.flows)
 
 
-@runtime_checkable
-class Scheduler(Protocol):
-    """One method, called at each event. ``name`` is what scenario files and reports call it.
+class Scheduler(ABC):
+    """Decides at each event.
 
-    Further attributes are optional: ``events``, the types of events it wants to hear (default:
-    :data:`JOB_EVENTS`; everybody hears of links that fail); ``decides``, the columns it fills
-    (``paths``, ``levels``, ``rates``, ``shifts``); ``source``, the publication it follows; ``alone``,
-    True to run each job by itself.
+    ``name`` is what scenario files and reports call it, ``summary`` what it does, in one line. ``events`` are the types
+    of events it wants to hear (of links that fail all schedulers hear). ``decides`` are the columns of a
+    :class:`Decision` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``. ``source`` is the publication it
+    follows. ``alone`` is True to run each job by itself.
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
+    events: frozenset[type] = JOB_EVENTS
+    decides: ClassVar[tuple[str, ...]] = ()
+    source: ClassVar[str] = ""
+    alone: ClassVar[bool] = False
 
+    @abstractmethod
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return the decision for all running jobs."""
-        ...
+
+
+class _Completed(Scheduler):
+    """A scheduler that does not inherit from :class:`Scheduler`, with the defaults of what it does not say."""
+
+    def __init__(self, scheduler: object) -> None:
+        said = ("name", "summary", "events", "decides", "source", "alone", "decide")
+        vars(self).update({key: getattr(scheduler, key) for key in said if hasattr(scheduler, key)})
+        vars(self)["events"] = frozenset(self.events)
+        self._scheduler = scheduler
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(vars(self)["_scheduler"], name)
+
+    def decide(self, view: ClusterView, event: Event) -> Decision:
+        """Never called: the scheduler's own stands before it."""
+        raise NotImplementedError
+
+
+def as_scheduler(made: object) -> Scheduler:
+    """Return ``made`` as a :class:`Scheduler`; one that has a name and ``decide`` need not inherit from it."""
+    return made if isinstance(made, Scheduler) else _Completed(made)

@@ -1,4 +1,18 @@
-"""Running scenarios from Python: what ``testbed run`` and the pytest plugin call."""
+"""The testbed from Python: run a scenario, say what a run would do, read finished runs back, compare them.
+
+The four functions are ``testbed.run`` (:func:`run_scenario`), ``testbed.plan``, ``testbed.load`` and
+``testbed.compare``; the command line and the pytest plugin call the same ones. A session::
+
+    import testbed
+
+    print(testbed.plan("hello", schedulers=["ecmp", "crux"])["estimated_s"])
+    done = testbed.run("hello", engine="flow")
+    run = testbed.load(done.directory)
+    print(run.summary["comparison"], len(run.records["crux"].iterations))
+    print(testbed.compare(done.directory)["runs"])
+
+What is wrong raises an exception of :mod:`testbed.errors`, with the lines that the command line would print.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from testbed import dry_run
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.registry import Engine, create_engine
 from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
@@ -17,13 +32,16 @@ from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_ru
 from testbed.machine import manifest
 from testbed.machine.budget import Budget
 from testbed.machine.budget_cache import current_budget
+from testbed.metrics.aggregate import side_by_side as runs_side_by_side
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.summary import summary as summarise
 from testbed.progress import Progress
 from testbed.report import html
+from testbed.results.finished_run import FinishedRun, read_run, summaries_of
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
-from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed, load
+from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
+from testbed.scenario import load as load_scenario
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -55,7 +73,7 @@ class Prepared:
 
 
 def prepare(
-    scenario: str,
+    scenario: str | Path,
     *,
     engine: str = "emulation",
     schedulers: Sequence[str] = (),
@@ -71,7 +89,7 @@ def prepare(
         changed.append(f"schedulers=[{', '.join(schedulers)}]")
     if seed is not None:
         changed.append(f"seed={seed}")
-    loaded = load(scenario, changed)
+    loaded = load_scenario(scenario, changed)
     fabric = build_fabric(loaded)
     placed, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
     jobs = placed if managed is None else stand_ins(managed, fabric)
@@ -103,14 +121,47 @@ def prepare(
     return Prepared(loaded, fabric, jobs, experiments, budget)
 
 
+def plan(
+    scenario: str | Path,
+    *,
+    schedulers: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
+
+    Raises ``BadInputError`` or ``CannotRunError`` as :func:`prepare` does, ``RunFailedError`` where a scheduler fails.
+    """
+    prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed)
+    return dry_run.plan(prepared.experiments, prepared.budget)
+
+
+def load(directory: str | Path) -> FinishedRun:
+    """Return the finished run in ``directory``: its summary, its manifest, and the records of its schedulers.
+
+    Raises ``BadInputError`` for a directory without a finished run, or with a damaged file.
+    """
+    return read_run(Path(directory))
+
+
+def compare(*directories: str | Path) -> dict[str, Any]:
+    """Return finished runs side by side, JSON-ready: a row per scheduler of each, and means over runs of one scenario.
+
+    Raises ``BadInputError`` with a line for each directory that cannot be read, or if there is none.
+    """
+    if not directories:
+        raise BadInputError("nothing to compare, expected directories of finished runs")
+    return runs_side_by_side(summaries_of([Path(directory) for directory in directories]))
+
+
 def run_scenario(
-    scenario: str,
+    scenario: str | Path,
     *,
     engine: str = "emulation",
     schedulers: Sequence[str] = (),
     overrides: Sequence[str] = (),
     seed: int | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
     quiet: bool = True,
     allow_degraded: bool = False,
     discard_disturbed: bool = False,
@@ -132,7 +183,7 @@ def run_scenario(
     chosen.check()
     records = []
     with chosen.alone(), Progress(quiet) as progress:
-        directory = _create(prepared, RUNS if out is None else out)
+        directory = _create(prepared, RUNS if out is None else Path(out))
         for experiment in prepared.experiments:
             record = _run(chosen, experiment, directory.folder(experiment.scheduler), progress)
             directory.write_record(record)

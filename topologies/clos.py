@@ -8,8 +8,9 @@ aggregation switches of all pods with all cores). Rates are bit/s of payload per
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
-from topologies.fabric import Fabric, IntraHost, PcieQueues
+from topologies.fabric import Fabric
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -19,24 +20,39 @@ from topologies.hosts import (
     require_multiple,
     require_rates,
 )
+from topologies.parameters import (
+    Bonded,
+    CoreRate,
+    Count,
+    FabricRate,
+    GpusPerHost,
+    IntraHostTraffic,
+    NicsPerHost,
+    NvlinkRate,
+    ParallelLinks,
+    PcieRate,
+    PcieToNics,
+    PortRate,
+    PortsPerNic,
+)
 
 
 def clos(
     *,
-    hosts: int,
-    gpus_per_host: int,
-    nics_per_host: int,
-    tors: int,
-    aggregations: int,
-    port_rate: float,
-    fabric_rate: float,
-    ports_per_nic: int = 1,
-    parallel_links: int = 1,
-    bonded: bool = False,
-    pcie_rate: float = PCIE_RATE,
-    nvlink_rate: float = NVLINK_RATE,
-    intra_host: IntraHost = "instant",
-    pcie_queues: PcieQueues = "ideal",
+    gpus_per_host: GpusPerHost,
+    nics_per_host: NicsPerHost,
+    ports_per_nic: PortsPerNic = 1,
+    port_rate: PortRate,
+    fabric_rate: FabricRate,
+    parallel_links: ParallelLinks = 1,
+    bonded: Bonded = False,
+    pcie_rate: PcieRate = PCIE_RATE,
+    nvlink_rate: NvlinkRate = NVLINK_RATE,
+    intra_host: IntraHostTraffic = "instant",
+    pcie_queues: PcieToNics = "ideal",
+    hosts: Annotated[int, Count("number of hosts")],
+    tors: Annotated[int, Count("number of ToR switches")],
+    aggregations: Annotated[int, Count("number of aggregation switches")],
 ) -> Fabric:
     """Return a two-layer Clos: ``parallel_links`` cables of ``fabric_rate`` between each ToR and aggregation switch.
 
@@ -61,23 +77,23 @@ def clos(
 
 def clos3(
     *,
-    pods: int,
-    hosts: int,
-    gpus_per_host: int,
-    nics_per_host: int,
-    tors_per_pod: int,
-    aggregations_per_pod: int,
-    cores: int,
-    port_rate: float,
-    fabric_rate: float,
-    core_rate: float | None = None,
-    ports_per_nic: int = 1,
-    parallel_links: int = 1,
-    bonded: bool = False,
-    pcie_rate: float = PCIE_RATE,
-    nvlink_rate: float = NVLINK_RATE,
-    intra_host: IntraHost = "instant",
-    pcie_queues: PcieQueues = "ideal",
+    gpus_per_host: GpusPerHost,
+    nics_per_host: NicsPerHost,
+    ports_per_nic: PortsPerNic = 1,
+    port_rate: PortRate,
+    fabric_rate: FabricRate,
+    parallel_links: ParallelLinks = 1,
+    bonded: Bonded = False,
+    pcie_rate: PcieRate = PCIE_RATE,
+    nvlink_rate: NvlinkRate = NVLINK_RATE,
+    intra_host: IntraHostTraffic = "instant",
+    pcie_queues: PcieToNics = "ideal",
+    pods: Annotated[int, Count("number of pods")],
+    hosts: Annotated[int, Count("number of hosts in all pods together")],
+    tors_per_pod: Annotated[int, Count("ToR switches of a pod")],
+    aggregations_per_pod: Annotated[int, Count("aggregation switches of a pod")],
+    cores: Annotated[int, Count("number of core switches")],
+    core_rate: CoreRate = None,
 ) -> Fabric:
     """Return a three-layer Clos of ``pods`` pods; ``hosts`` counts all pods together.
 

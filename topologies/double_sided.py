@@ -9,8 +9,9 @@ mesh every shortest path between ToRs turns at an aggregation switch, and cores 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
-from topologies.fabric import Fabric, IntraHost, PcieQueues
+from topologies.fabric import Fabric
 from topologies.hosts import (
     NVLINK_RATE,
     PCIE_RATE,
@@ -20,26 +21,40 @@ from topologies.hosts import (
     require_multiple,
     require_rates,
 )
+from topologies.parameters import (
+    Bonded,
+    CoreRate,
+    Count,
+    FabricRate,
+    GpusPerHost,
+    IntraHostTraffic,
+    NicsPerHost,
+    NvlinkRate,
+    ParallelLinks,
+    PcieRate,
+    PcieToNics,
+    PortRate,
+)
 
 
 def double_sided(
     *,
-    hosts: int = 252,
-    gpus_per_host: int = 8,
-    nics_per_host: int = 4,
-    ports_per_nic: int = 2,
-    tors: int = 6,
-    aggregations: int = 12,
-    cores: int = 32,
-    port_rate: float = 100e9,
-    fabric_rate: float = 100e9,
-    core_rate: float | None = None,
-    parallel_links: int = 1,
-    bonded: bool = False,
-    pcie_rate: float = PCIE_RATE,
-    nvlink_rate: float = NVLINK_RATE,
-    intra_host: IntraHost = "instant",
-    pcie_queues: PcieQueues = "ideal",
+    gpus_per_host: GpusPerHost = 8,
+    nics_per_host: NicsPerHost = 4,
+    ports_per_nic: Annotated[int, Count("ports of a NIC, half of them to each ToR of the pair")] = 2,
+    port_rate: PortRate = 100e9,
+    fabric_rate: FabricRate = 100e9,
+    parallel_links: ParallelLinks = 1,
+    bonded: Bonded = False,
+    pcie_rate: PcieRate = PCIE_RATE,
+    nvlink_rate: NvlinkRate = NVLINK_RATE,
+    intra_host: IntraHostTraffic = "instant",
+    pcie_queues: PcieToNics = "ideal",
+    hosts: Annotated[int, Count("number of hosts")] = 252,
+    tors: Annotated[int, Count("number of ToR switches, an even number")] = 6,
+    aggregations: Annotated[int, Count("number of aggregation switches")] = 12,
+    cores: Annotated[int, Count("number of core switches")] = 32,
+    core_rate: CoreRate = None,
 ) -> Fabric:
     """Return a double-sided fabric; hosts go to ToR pairs in order.
 

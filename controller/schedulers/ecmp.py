@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.decision import ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.ecmp_hash import ecmp_path
 from topologies.fabric import Path
 
 
-class Ecmp:
+class Ecmp(Scheduler):
     """The baseline: every flow on its hashed path, all at the lowest level. ``seed``: instead of the view's."""
 
     name: ClassVar[str] = "ecmp"
@@ -26,7 +26,7 @@ class Ecmp:
         return Decision(paths={flow.id: ecmp_path(view.fabric, flow, seed) for flow in view.flows})
 
 
-class EcmpSwitch:
+class EcmpSwitch(Scheduler):
     """ECMP by the select groups of the switches: their bucket choices are read back, not decided."""
 
     name: ClassVar[str] = "ecmp-switch"

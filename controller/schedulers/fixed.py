@@ -14,7 +14,7 @@ from workloads.job import Job
 _PATHS: Final = ("ecmp", "least-loaded")
 
 
-class Fixed:
+class Fixed(Scheduler):
     """Levels, rates and shifts as its options say, paths as ECMP or Crux would choose them.
 
     ``levels``: job name or flow id -> level, 0 served first; what it does not name is at the lowest

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow
 
@@ -99,7 +99,7 @@ def first_fit(fabric: Fabric, demands: Sequence[tuple[Flow, float]]) -> dict[str
     return paths
 
 
-class Hedera:
+class Hedera(Scheduler):
     """Paths for big flows by global first fit; all other flows, and those that fit nowhere, keep their ECMP path.
 
     ``threshold``: share of the slower of a flow's two host links above which its estimated demand
@@ -108,7 +108,6 @@ class Hedera:
 
     name: ClassVar[str] = "hedera"
     summary: ClassVar[str] = "big flows on the first path with room for their estimated demand"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("paths",)
     source: ClassVar[str] = "Al-Fares et al., NSDI 2010, section 4"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.ecmp_hash import ecmp_path
 from controller.schedulers.crux.path_selection import select_paths
 from workloads.analysis import isolated
 
 
-class Ideal:
+class Ideal(Scheduler):
     """Each job runs alone (``alone``), its flows spread over the least loaded paths as Crux does it (section 4.1).
 
     Should there be several jobs in the view, they choose in order of arrival. ``paths: ecmp`` leaves every flow on its
@@ -19,7 +19,6 @@ class Ideal:
 
     name: ClassVar[str] = "ideal"
     summary: ClassVar[str] = "each job by itself, its flows on the least loaded paths"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("paths",)
     source: ClassVar[str] = "Cao et al., SIGCOMM 2024, section 6.2 (Ideal)"
     alone: ClassVar[bool] = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from workloads.job import Job
 
 
@@ -19,12 +19,11 @@ def all_to_all_flows(job: Job) -> frozenset[str]:
     )
 
 
-class Lina:
+class Lina(Scheduler):
     """All-to-alls at the highest level, everything else at the lowest; paths are those of ECMP."""
 
     name: ClassVar[str] = "lina"
     summary: ClassVar[str] = "the all-to-alls of a job before its own gradient exchange"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("levels",)
     source: ClassVar[str] = "Li et al., ATC 2023, section 4"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.decision import JOB_EVENTS, ByteLevels, ClusterView, Decision, Event
+from controller.decision import ByteLevels, ClusterView, Decision, Event, Scheduler
 from controller.schedulers.common.message_sizes import senders
 
 RATIO = 2.0
@@ -20,7 +20,7 @@ def log_thresholds(largest: float, levels: int, ratio: float = RATIO) -> tuple[f
     return tuple(largest / ratio ** (levels - 1 - index) for index in range(levels - 1))
 
 
-class PFabric:
+class PFabric(Scheduler):
     """Levels by the bytes that a message has left.
 
     The thresholds hang on the largest message of the running jobs: the lowest level holds what has
@@ -30,7 +30,6 @@ class PFabric:
 
     name: ClassVar[str] = "pfabric"
     summary: ClassVar[str] = "levels by the bytes a message has left, on a log scale"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("levels",)
     source: ClassVar[str] = "Alizadeh et al., SIGCOMM 2013"
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import ClassVar
 
-from controller.decision import JOB_EVENTS, ByteLevels, ClusterView, Decision, Event
+from controller.decision import ByteLevels, ClusterView, Decision, Event, Scheduler
 from controller.schedulers.common.message_sizes import senders
 from topologies.units import parse_size
 
@@ -35,7 +35,7 @@ def equal_share_thresholds(sizes: Iterable[float], levels: int) -> tuple[float, 
     return tuple(thresholds)
 
 
-class Pias:
+class Pias(Scheduler):
     """Levels by the bytes that a message has sent.
 
     ``thresholds``: sizes in bytes (``1e6`` or ``1MB``), ascending, at most K - 1, in place of those
@@ -45,7 +45,6 @@ class Pias:
 
     name: ClassVar[str] = "pias"
     summary: ClassVar[str] = "levels by the bytes a message has sent, thresholds from the running jobs"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("levels",)
     source: ClassVar[str] = "Bai et al., NSDI 2015"
 

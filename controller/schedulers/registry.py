@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import Final
 
-from controller.decision import JOB_EVENTS, Scheduler
+from controller.decision import Scheduler, as_scheduler
 from controller.schedulers.cassini.scheduler import Cassini
 from controller.schedulers.crux.scheduler import Crux, CruxPa, CruxPsPa
 from controller.schedulers.ecmp import Ecmp, EcmpSwitch
@@ -23,26 +23,28 @@ from workloads.plugins import Options, Plugins
 
 GROUP = "testbed.schedulers"
 
-_BUILT_IN: Mapping[str, type[Scheduler]] = {
-    "cassini": Cassini,
-    "crux": Crux,
-    "crux-pa": CruxPa,
-    "crux-ps-pa": CruxPsPa,
-    "ecmp": Ecmp,
-    "ecmp-switch": EcmpSwitch,
-    "fixed": Fixed,
-    "hedera": Hedera,
-    "ideal": Ideal,
-    "lina": Lina,
-    "pfabric": PFabric,
-    "pias": Pias,
-    "sincronia": Sincronia,
-    "taccl-star": TacclStar,
-    "varys": Varys,
-    "varys-priority": VarysPriority,
-}
+BUILT_IN: Final[tuple[type[Scheduler], ...]] = (
+    Cassini,
+    Crux,
+    CruxPa,
+    CruxPsPa,
+    Ecmp,
+    EcmpSwitch,
+    Fixed,
+    Hedera,
+    Ideal,
+    Lina,
+    PFabric,
+    Pias,
+    Sincronia,
+    TacclStar,
+    Varys,
+    VarysPriority,
+)
+"""The one place where a built-in scheduler is registered: it goes by its ``name``."""
+
 _ATTRIBUTES = ("name", "summary", "decide")
-_SCHEDULERS = Plugins("scheduler", GROUP, _BUILT_IN, _ATTRIBUTES)
+_SCHEDULERS = Plugins("scheduler", GROUP, {scheduler.name: scheduler for scheduler in BUILT_IN}, _ATTRIBUTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def create(name: str, options: Options | None = None, seed: int | None = None) -
 
     Raises ``ValueError``, one line, for an unknown name, an unknown option, or an option's bad value.
     """
-    return cast("Scheduler", _SCHEDULERS.create(name, options, seed))
+    return as_scheduler(_SCHEDULERS.create(name, options, seed))
 
 
 def descriptions() -> tuple[Description, ...]:
@@ -86,13 +88,13 @@ def describe(name: str) -> Description:
     package = _SCHEDULERS.package_of(name)
     try:
         factory = _SCHEDULERS.find(name)
-        subject = factory if _is_scheduler(factory) else create(name)
+        subject = as_scheduler(factory) if _is_scheduler(factory) else create(name)
         return Description(
             name=name,
-            summary=" ".join(str(getattr(subject, "summary", "")).split()),
-            decides=_words(getattr(subject, "decides", ())),
-            events=tuple(sorted(event.__name__ for event in getattr(subject, "events", JOB_EVENTS))),
-            source=" ".join(str(getattr(subject, "source", "")).split()),
+            summary=" ".join(str(subject.summary).split()),
+            decides=_words(subject.decides),
+            events=tuple(sorted(event.__name__ for event in subject.events)),
+            source=" ".join(str(subject.source).split()),
             package=package,
         )
     except Exception as error:  # a foreign package may fail in any way; the list goes on

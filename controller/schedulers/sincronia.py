@@ -13,7 +13,7 @@ from fractions import Fraction
 from heapq import heapify, heappop, heapreplace
 from typing import ClassVar, Generic, TypeVar, cast
 
-from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event
+from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event, Scheduler
 from controller.schedulers.common.coflows import StepBook, iteration_demands
 from controller.schedulers.common.stable_levels import stable_levels
 from controller.schedulers.crux.compression import first_levels_own
@@ -98,7 +98,7 @@ def sincronia_order(fabric: Fabric, jobs: Sequence[Job]) -> tuple[str, ...]:
     return bssi(iteration_demands(fabric, jobs))
 
 
-class Sincronia:
+class Sincronia(Scheduler):
     """Levels by the BSSI order of the communication steps under way, by what they still have to send.
 
     Weights are 1, ports are the directions of host cables, paths are those of ECMP. A job between
@@ -108,7 +108,7 @@ class Sincronia:
 
     name: ClassVar[str] = "sincronia"
     summary: ClassVar[str] = "levels by the BSSI order of the communication steps under way"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS | STEP_EVENTS
+    events = JOB_EVENTS | STEP_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("levels",)
     source: ClassVar[str] = "Agarwal et al., SIGCOMM 2018, section 3"
 

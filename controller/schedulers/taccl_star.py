@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, Literal
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.varys import even_levels
 from topologies.fabric import Fabric, Path
@@ -76,7 +76,7 @@ def taccl_star_order(
     return tuple(sorted((name for name in far if far[name] > 0), key=lambda name: -far[name]))
 
 
-class TacclStar:
+class TacclStar(Scheduler):
     """Least congested paths in order of arrival, levels by falling transmission distance.
 
     ``distance``: ``hops`` or ``cost`` (:func:`transmission_distance`). ``compression`` of ranks to
@@ -85,7 +85,6 @@ class TacclStar:
 
     name: ClassVar[str] = "taccl-star"
     summary: ClassVar[str] = "least congested paths, longest transmission distance first"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("paths", "levels")
     source: ClassVar[str] = "Cao et al., SIGCOMM 2024, section 4.4, footnote 3"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import ClassVar
 
-from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event
+from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event, Scheduler
 from controller.schedulers.common.coflows import HostLinks, StepBook, iteration_demands
 from controller.schedulers.common.stable_levels import stable_levels
 from topologies.fabric import Fabric
@@ -111,7 +111,7 @@ def _by_bottleneck(seconds: Mapping[str, Mapping[str, float]]) -> tuple[str, ...
     return tuple(sorted(longest, key=lambda name: longest[name]))
 
 
-class Varys:
+class Varys(Scheduler):
     """A rate per flow of the communication steps under way, in bit/s of payload; 0 holds it back.
 
     Ports are the directions of host cables, paths are those of ECMP. A flow with nothing left to
@@ -120,7 +120,7 @@ class Varys:
 
     name: ClassVar[str] = "varys"
     summary: ClassVar[str] = "rates: smallest effective bottleneck first, all flows of a step end together"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS | STEP_EVENTS
+    events = JOB_EVENTS | STEP_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("rates",)
     source: ClassVar[str] = "Chowdhury et al., SIGCOMM 2014, section 5"
 
@@ -139,7 +139,7 @@ def _in_bits(remaining: Iterable[tuple[str, float]], links: HostLinks) -> Coflow
     return [(flow, *links[flow], 8 * size) for flow, size in remaining if size > 0]
 
 
-class VarysPriority:
+class VarysPriority(Scheduler):
     """The SEBF order of the communication steps under way as levels, split evenly (Crux figure 13).
 
     A job between two steps has no entry and so the lowest level. With no more steps than levels, levels in
@@ -148,7 +148,7 @@ class VarysPriority:
 
     name: ClassVar[str] = "varys-priority"
     summary: ClassVar[str] = "levels: smallest effective bottleneck first, split evenly"
-    events: ClassVar[frozenset[type]] = JOB_EVENTS | STEP_EVENTS
+    events = JOB_EVENTS | STEP_EVENTS
     decides: ClassVar[tuple[str, ...]] = ("levels",)
     source: ClassVar[str] = "Chowdhury et al., SIGCOMM 2014, section 5; Cao et al., SIGCOMM 2024, figure 13"
 

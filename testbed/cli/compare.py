@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import EXIT_OK, RunFailedError
 from testbed.metrics.aggregate import side_by_side
-from testbed.results.run_directory import RunDirectory, open_all
+from testbed.results.finished_run import summaries_of
 
 NAME = "compare"
 HELP = "tables and plots of runs side by side"
@@ -27,8 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the comparison; without ``--json`` also write its plots."""
-    directories = open_all(arguments.directory)
-    summaries = _labelled(directories)
+    summaries = summaries_of(arguments.directory)
     document = side_by_side(summaries)
     if arguments.json:
         print(json.dumps(document, indent=1))
@@ -37,18 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     from testbed.report.tables import show
 
     show(across_tables.tables(document))
-    first = directories[0].path.resolve()
+    first = arguments.directory[0].resolve()
     out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"
     print(_draw(summaries, out))
     return EXIT_OK
-
-
-def _labelled(directories: Sequence[RunDirectory]) -> Mapping[str, Mapping[str, Any]]:
-    """The summaries by the shortest names that are distinct."""
-    names = [directory.path.resolve().name for directory in directories]
-    if len(set(names)) < len(names):
-        names = [os.path.normpath(directory.path) for directory in directories]
-    return {name: directory.read_summary() for name, directory in zip(names, directories, strict=True)}
 
 
 def _draw(summaries: Mapping[str, Mapping[str, Any]], out: Path) -> Path:

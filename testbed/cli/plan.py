@@ -9,9 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from testbed.api import prepare
+from testbed.api import plan
 from testbed.cli.arguments import add_changes, add_scenario
-from testbed.dry_run import plan
 from testbed.errors import EXIT_OK
 from testbed.machine.budget import BUILT_IN
 from testbed.report.tables import new_table, percent, seconds, show
@@ -32,10 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan; raises :class:`testbed.errors.TestbedError` if there is none."""
-    prepared = prepare(
+    document = plan(
         arguments.scenario, schedulers=arguments.scheduler, overrides=arguments.overrides, seed=arguments.seed
     )
-    document = plan(prepared.experiments, prepared.budget)
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK

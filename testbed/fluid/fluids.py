@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -12,39 +12,12 @@ from typing import Final
 import numpy as np
 
 from testbed.fluid.maxmin import Flags, Floats, Integers
+from workloads.periodic_job import PeriodicJob
 
 FINEST: Final = 256
 """Iterations of a stretch that are computed one by one; more only as :meth:`Contention.bundles` of them."""
 MUCH: Final = 8.0
 """Iterations that are so many times as long are no longer like each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fluid:
-    """A job on its links. Seconds per iteration: ``compute_s``, ``lead_s`` of it before communication may start.
-
-    ``loads``: link -> seconds that the link needs for an iteration's bytes. ``level``: 0 is served first.
-    ``pause_s``: what the job waits before each iteration to keep a time shift. ``offset_s``: how far into an
-    iteration, alone, the job stands at time 0. ``weight``: its GPUs.
-    """
-
-    compute_s: float
-    lead_s: float
-    loads: Mapping[int, float]
-    level: int
-    weight: float
-    pause_s: float = 0.0
-    offset_s: float = 0.0
-
-    @property
-    def communication_s(self) -> float:
-        """Seconds of communication alone: those of the most loaded link."""
-        return max(self.loads.values(), default=0.0)
-
-    @property
-    def period_s(self) -> float:
-        """Seconds of an iteration alone."""
-        return self.pause_s + max(self.compute_s, self.lead_s + self.communication_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +28,7 @@ class Contention:
     number of links. ``times`` [jobs, 4]: compute and lead (pause included), communication, offset, in seconds.
     """
 
-    jobs: tuple[Fluid, ...]
+    jobs: tuple[PeriodicJob[int], ...]
     starts: Integers
     links: Integers
     shares: Floats
@@ -65,11 +38,11 @@ class Contention:
     weights: Floats
 
     @classmethod
-    def of(cls, jobs: Sequence[Fluid]) -> Contention:
+    def of(cls, jobs: Sequence[PeriodicJob[int]]) -> Contention:
         """Return ``jobs`` as arrays."""
         times = [[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs]
         levels = np.array([job.level for job in jobs], np.int64)
-        weights = np.array([job.weight for job in jobs], float)
+        weights = np.array([job.gpus for job in jobs], float)
         return cls(tuple(jobs), *_shared_links(jobs), np.array(times), levels, weights)
 
     @cached_property
@@ -102,7 +75,7 @@ class Contention:
             most = least
 
 
-def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, int]:
+def _shared_links(jobs: Sequence[PeriodicJob[int]]) -> tuple[Integers, Integers, Floats, int]:
     """Links that several jobs use, in rows by job: starts [jobs + 1], link numbers, shares at full speed; their count.
 
     Of links with the same users only those matter that are not less loaded by everyone than another.
@@ -122,7 +95,7 @@ def _shared_links(jobs: Sequence[Fluid]) -> tuple[Integers, Integers, Floats, in
     return starts, np.array([link for link, _ in flat], np.int64), np.array([share for _, share in flat]), count
 
 
-def _users_of_links(jobs: Sequence[Fluid]) -> Iterable[tuple[list[int], list[float]]]:
+def _users_of_links(jobs: Sequence[PeriodicJob[int]]) -> Iterable[tuple[list[int], list[float]]]:
     """Of each link that several jobs load: who, and their shares of it at full speed; in order of first users."""
     counts = [len(job.loads) for job in jobs]
     links = np.fromiter(chain.from_iterable(job.loads for job in jobs), np.int64, sum(counts))

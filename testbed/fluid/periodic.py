@@ -8,16 +8,18 @@ changes at an event is computed exactly, so there is no time step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.rates import Floats, Integers, speeds
+from workloads.periodic_job import SLACK_S, PeriodicJob
 
-SLACK_S = 1e-9
-"""Seconds below which a remainder is rounding and counts as done."""
+LinkT = TypeVar("LinkT")
+
 FIRST_PERIODS = 8
 """Iterations of the slowest job, alone, in the first horizon that is tried."""
 MOST_DOUBLINGS = 9
@@ -26,41 +28,6 @@ TOLERANCE = 1e-3
 MOST_JOBS = 62
 
 _TABLE_JOBS = 10
-
-
-@dataclass(frozen=True)
-class PeriodicJob:
-    """A job on its links; times in seconds per iteration.
-
-    ``lead_s`` is the compute that must be done before communication may start. ``loads``: link ->
-    seconds that the link needs for the job's bytes (bytes * 8 / capacity). ``gpus`` weighs the job in
-    utilisation. ``offset_s`` is how far into an iteration, run alone, the job stands at time 0.
-    ``ValueError`` for what cannot be repeated for ever.
-    """
-
-    compute_s: float
-    lead_s: float
-    loads: Mapping[str, float] = field(default_factory=dict)
-    gpus: float = 1.0
-    offset_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.lead_s <= self.compute_s:
-            raise ValueError("a periodic job needs 0 <= lead_s <= compute_s")
-        if self.gpus <= 0 or any(load < 0 for load in self.loads.values()):
-            raise ValueError("a periodic job needs gpus > 0 and no load below 0")
-        if self.period_s <= SLACK_S or not 0 <= self.offset_s < self.period_s:
-            raise ValueError("a periodic job needs an iteration longer than 0 s, and 0 <= offset_s < that")
-
-    @property
-    def communication_s(self) -> float:
-        """Seconds of communication of the job alone: t_j, those of its most loaded link."""
-        return max(self.loads.values(), default=0.0)
-
-    @property
-    def period_s(self) -> float:
-        """Length of an iteration of the job alone."""
-        return max(self.compute_s, self.lead_s + self.communication_s)
 
 
 @dataclass(frozen=True)
@@ -87,7 +54,9 @@ class PeriodicOutcome:
         return self.busy_gpus / sum(self.gpus)
 
 
-def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: float | None = None) -> PeriodicOutcome:
+def simulate(
+    jobs: Sequence[PeriodicJob[LinkT]], levels: Sequence[int], horizon_s: float | None = None
+) -> PeriodicOutcome:
     """Return what ``jobs`` do at ``levels`` (one each, smallest served first) from time 0 on.
 
     Without ``horizon_s`` the horizon is :data:`FIRST_PERIODS` of the longest iteration, doubled until
@@ -97,6 +66,8 @@ def simulate(jobs: Sequence[PeriodicJob], levels: Sequence[int], horizon_s: floa
     """
     if not 0 < len(jobs) <= MOST_JOBS or len(levels) != len(jobs):
         raise ValueError(f"a simulation needs 1 to {MOST_JOBS} jobs and a level for each")
+    if any(job.period_s <= SLACK_S for job in jobs):
+        raise ValueError(f"a simulation needs iterations longer than {SLACK_S:g} s")
     if horizon_s is not None and horizon_s <= 0:
         raise ValueError(f"a horizon must be longer than 0 s, not {horizon_s:g} s")
     shape = JobArrays.of(jobs)
@@ -124,9 +95,9 @@ class JobArrays:
     gpus: Floats
 
     @classmethod
-    def of(cls, jobs: Sequence[PeriodicJob]) -> JobArrays:
+    def of(cls, jobs: Sequence[PeriodicJob[LinkT]]) -> JobArrays:
         """Return the arrays of ``jobs``."""
-        users: dict[str, int] = {}
+        users: dict[LinkT, int] = {}
         for job in jobs:
             for link, load in job.loads.items():
                 users[link] = users.get(link, 0) + (load > 0)

@@ -17,10 +17,11 @@ from typing import Final
 
 import numpy as np
 
-from testbed.fluid.fluids import Contention, Fluid
+from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats, Integers
-from testbed.fluid.periodic import SLACK_S, state_at_start
+from testbed.fluid.periodic import state_at_start
 from testbed.fluid.steady_state_kernel import run
+from workloads.periodic_job import SLACK_S, PeriodicJob
 
 FIRST_PERIODS: Final = 8
 """Iterations of the slowest job, alone, in the first stretch."""
@@ -43,7 +44,7 @@ class Settled:
 
 
 def settle(
-    jobs: Sequence[Fluid] | Contention,
+    jobs: Sequence[PeriodicJob[int]] | Contention,
     horizon_s: float | None = None,
     states: Sequence[State | None] = (),
     limit_s: float = inf,

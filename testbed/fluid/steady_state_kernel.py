@@ -11,7 +11,7 @@ import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.periodic import SLACK_S
+from workloads.periodic_job import SLACK_S
 
 TOLERANCE: Final = 1e-3
 """A stretch twice as long must move the busy GPUs by less than this share of all."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
-from testbed.scenario.fabrics import AnyFabricSpec, build_fabric
+from testbed.scenario.fabrics import FabricSection, build_fabric
 from testbed.scenario.on_fabric import failure_problems, placement_problems, size_problems
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
 
@@ -19,7 +19,7 @@ class Parts:
     ``complete`` says that all jobs and all schedulers are among them, ``managed`` that there is a manager.
     """
 
-    fabric: AnyFabricSpec | None
+    fabric: FabricSection | None
     jobs: Mapping[int, JobEntry]
     schedulers: Mapping[int, str]
     checks: Mapping[int, str]

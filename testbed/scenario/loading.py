@@ -14,11 +14,11 @@ from pydantic import PrivateAttr, TypeAdapter, ValidationError
 from testbed.errors import BadInputError
 from testbed.scenario.crosscheck import Parts, cross_problems, job_names
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
-from testbed.scenario.fabrics import AnyFabricSpec
+from testbed.scenario.fabrics import FabricSection, FabricSpec
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, scheduler_names
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
-from testbed.scenario.spec import FabricSpec, JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
+from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Scenario(ScenarioSpec):
         """Return the scenario as YAML, overrides and defaults filled in; it loads to an equal scenario."""
         data = self.model_dump(mode="json", exclude_none=True)
         data["scale"] = data.get("scale", "auto")
-        data["fabric"] = {"kind": self.fabric.kind, **data["fabric"]}
+        data["fabric"] = {"kind": data["fabric"]["kind"], **data["fabric"]}
         ordered = {key: data[key] for key in type(self).model_fields if key in data}
         return yaml.safe_dump(ordered, sort_keys=False, width=120)
 
@@ -157,7 +157,7 @@ def _try_schedulers(scenario: Scenario, document: Document) -> None:
         except (ValueError, TypeError) as error:
             problems.append(Problem(("schedulers", index), str(error)))
             continue
-        if scenario.manager is not None and getattr(scheduler, "alone", False):
+        if scenario.manager is not None and scheduler.alone:
             why = f"{entry.name} runs each job by itself, expected another scheduler where a manager places jobs"
             problems.append(Problem(("schedulers", index), why))
     if problems:
@@ -181,7 +181,7 @@ def _validate(document: Document, names: Names) -> Scenario:
 
 def _parts(data: Mapping[str, object], names: Names) -> Parts:
     """Validate each part alone: one wrong job must not hide what is wrong between the others."""
-    fabric = _alone(TypeAdapter[AnyFabricSpec](FabricSpec), data.get("fabric"), names)
+    fabric = _alone(TypeAdapter[FabricSection](FabricSpec), data.get("fabric"), names)
     jobs = dict(_items(TypeAdapter(JobEntry), data.get("jobs"), names))
     schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))

@@ -10,12 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.scenario.document import Location, Problem
+from testbed.scenario.fabrics import FABRICS
 from testbed.scenario.managers import JobFailuresSpec, ManagerSpec
 from testbed.scenario.quantities import EXPECTED
 from testbed.scenario.spec import (
-    Clos3Spec,
-    ClosSpec,
-    DoubleSidedSpec,
     ExpertsSpec,
     GradientsSpec,
     JobEntry,
@@ -27,11 +25,6 @@ from testbed.scenario.spec import (
     one_of,
 )
 
-FABRICS: Final[Mapping[str, type[BaseModel]]] = {
-    "clos": ClosSpec,
-    "clos3": Clos3Spec,
-    "double-sided": DoubleSidedSpec,
-}
 _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     (): ScenarioSpec,
     ("jobs",): JobEntry,

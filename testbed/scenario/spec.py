@@ -19,6 +19,7 @@ from pydantic import (
 
 from testbed.experiment.experiment import LinkFailure, Measure, Scale
 from testbed.metrics.checks import CheckError, parse_check
+from testbed.scenario.fabrics import FabricSpec, kinds_spelled
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.quantities import (
     Count,
@@ -27,14 +28,11 @@ from testbed.scenario.quantities import (
     Number,
     PositiveTime,
     PositiveWork,
-    Rate,
     Share,
     Size,
     Time,
     expected,
 )
-from topologies.fabric import IntraHost, PcieQueues
-from topologies.hosts import NVLINK_RATE, PCIE_RATE
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
@@ -55,60 +53,6 @@ class Names:
 
 class _Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _FabricSpec(_Spec):
-    gpus_per_host: Count = Field(description="GPUs of a host")
-    nics_per_host: Count = Field(description="NICs of a host")
-    ports_per_nic: Count = Field(1, description="ports of a NIC")
-    port_rate: Rate = Field(description="rate of one port, each direction")
-    fabric_rate: Rate = Field(description="rate of one cable between ToR and aggregation, each direction")
-    parallel_links: Count = Field(1, description="cables between two switches")
-    bonded: Flag = Field(False, description="whether parallel cables are one of their summed rate")
-    pcie_rate: Rate = Field(PCIE_RATE, description="rate of PCIe between GPU, PCIe switch and NIC, each direction")
-    nvlink_rate: Rate = Field(NVLINK_RATE, description="rate of a GPU's NVLinks, each direction")
-    intra_host: IntraHost = Field("instant", description="what carries traffic between GPUs of a host")
-    pcie_queues: PcieQueues = Field("ideal", description="whether PCIe between GPUs and NICs holds network traffic up")
-
-
-class ClosSpec(_FabricSpec):
-    """Parameters of :func:`topologies.clos.clos`."""
-
-    kind: Literal["clos"]
-    hosts: Count = Field(description="number of hosts")
-    tors: Count = Field(description="number of ToR switches")
-    aggregations: Count = Field(description="number of aggregation switches")
-
-
-class Clos3Spec(_FabricSpec):
-    """Parameters of :func:`topologies.clos.clos3`."""
-
-    kind: Literal["clos3"]
-    pods: Count = Field(description="number of pods")
-    hosts: Count = Field(description="number of hosts in all pods together")
-    tors_per_pod: Count = Field(description="ToR switches of a pod")
-    aggregations_per_pod: Count = Field(description="aggregation switches of a pod")
-    cores: Count = Field(description="number of core switches")
-    core_rate: Rate | None = Field(None, description="rate of one cable to a core switch (default: fabric_rate)")
-
-
-class DoubleSidedSpec(_FabricSpec):
-    """Parameters of :func:`topologies.double_sided.double_sided`."""
-
-    kind: Literal["double-sided"]
-    hosts: Count = Field(252, description="number of hosts")
-    gpus_per_host: Count = Field(8, description="GPUs of a host")
-    nics_per_host: Count = Field(4, description="NICs of a host")
-    ports_per_nic: Count = Field(2, description="ports of a NIC, half of them to each ToR of the pair")
-    tors: Count = Field(6, description="number of ToR switches, an even number")
-    aggregations: Count = Field(12, description="number of aggregation switches")
-    cores: Count = Field(32, description="number of core switches")
-    port_rate: Rate = Field(100e9, description="rate of one port, each direction")
-    fabric_rate: Rate = Field(100e9, description="rate of one cable between ToR and aggregation, each direction")
-    core_rate: Rate | None = Field(None, description="rate of one cable to a core switch (default: fabric_rate)")
-
-
-FabricSpec = Annotated[ClosSpec | Clos3Spec | DoubleSidedSpec, Field(discriminator="kind")]
 
 
 class StragglerSpec(_Spec):
@@ -293,7 +237,7 @@ class ScenarioSpec(_Spec):
 
     name: str = Field(pattern=SCENARIO_NAME, description="name of the scenario (default: that of the file)")
     description: str = Field("", description="what the scenario shows")
-    fabric: FabricSpec = Field(description="the fabric, with its kind: clos, clos3 or double-sided")
+    fabric: FabricSpec = Field(description=f"the fabric, with its kind: {kinds_spelled()}")
     jobs: tuple[JobEntry, ...] = Field(min_length=1, description="a list of jobs")
     placement_policy: Literal["first-free", "spread"] = Field(
         "first-free", description="where jobs without placement go"

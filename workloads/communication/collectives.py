@@ -62,7 +62,20 @@ class Message:
     lead: float = 0.0
 
 
-Collective = Callable[[Layout, float], Iterator[Message]]
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """A collective: the ``messages`` of one of so many bytes on a layout, and how often these go round.
+
+    Each of the ``passes`` of n participants over S bytes puts (n - 1)/n S on a participant's wire; None where nothing
+    goes round.
+    """
+
+    messages: Callable[[Layout, float], Iterator[Message]]
+    passes: int | None
+
+    def bus_factor(self, participants: int) -> float:
+        """busbw / algbw of nccl-tests: bytes on a participant's wire per byte of S."""
+        return 1.0 if self.passes is None else self.passes * (participants - 1) / participants
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +195,24 @@ def _point_to_point(layout: Layout, size: float) -> Iterator[Message]:
 
 COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
     {
-        "hierarchical": _hierarchical,
-        "ring": _flat_ring,
-        "scattered-ring": _scattered_ring,
-        "reduce-scatter": _half,
-        "all-gather": _half,
-        "alltoall": _alltoall,
-        "parameter-server": _parameter_server,
-        "point-to-point": _point_to_point,
+        "hierarchical": Collective(_hierarchical, passes=2),
+        "ring": Collective(_flat_ring, passes=2),
+        "scattered-ring": Collective(_scattered_ring, passes=2),
+        "reduce-scatter": Collective(_half, passes=1),
+        "all-gather": Collective(_half, passes=1),
+        "alltoall": Collective(_alltoall, passes=1),
+        "parameter-server": Collective(_parameter_server, passes=2),
+        "point-to-point": Collective(_point_to_point, passes=None),
     }
 )
 """What a scenario may name as ``collective``."""
+
+
+def collective_named(name: str) -> Collective:
+    """Return the collective ``name``; ``ValueError`` for one that is not in :data:`COLLECTIVES`."""
+    if name not in COLLECTIVES:
+        raise ValueError(f"unknown collective '{name}', expected one of: {', '.join(COLLECTIVES)}")
+    return COLLECTIVES[name]
 
 
 def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
@@ -201,13 +221,12 @@ def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
     Empty for a job inside one host and for ``size`` 0. Raises ``ValueError`` for a name not in
     :data:`COLLECTIVES` and for a negative size.
     """
-    if collective not in COLLECTIVES:
-        raise ValueError(f"unknown collective '{collective}', expected one of: {', '.join(COLLECTIVES)}")
+    chosen = collective_named(collective)
     if size < 0:
         raise ValueError(f"a collective of {size:g} bytes")
     if size == 0 or len(layout.shares) < 2:
         return ()
-    return tuple(COLLECTIVES[collective](layout, size))
+    return tuple(chosen.messages(layout, size))
 
 
 def returned(messages: Iterable[Message]) -> tuple[Message, ...]:

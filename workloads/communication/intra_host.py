@@ -31,11 +31,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
 
 from topologies.fabric import Fabric
-from workloads.communication.collectives import Message, scattered_pairs
+from workloads.communication.collectives import Message, collective_named, scattered_pairs
 from workloads.communication.layout import HostShare, Layout
 from workloads.models.model import PhaseTemplate
-
-_RING_PASSES = {"hierarchical": 2, "reduce-scatter": 1, "all-gather": 1}
 
 LinkBytes = tuple[tuple[str, float], ...]
 
@@ -82,7 +80,7 @@ def _between_gpus(collective: str, layout: Layout, share: HostShare, size: float
     elif collective == "ring" and len(layout.shares) > 1:
         yield from ((*pair, 2 * (layout.nics - 1) / layout.nics * size) for pair in pairwise(names))
     else:
-        moved = _RING_PASSES.get(collective, 2) * (gpus - 1) / gpus * size
+        moved = collective_named(collective).bus_factor(gpus) * size
         yield from ((*pair, moved) for pair in pairwise((*names, names[0])))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
-from controller.decision import ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.ecmp_hash import ecmp_path
 from controller.schedulers.cassini.affinity_graph import time_shifts, without_loops
 from controller.schedulers.cassini.common_periods import common_periods
@@ -17,7 +17,7 @@ from topologies.fabric import Fabric
 from workloads.job import Job
 
 
-class Cassini:
+class Cassini(Scheduler):
     """Shifts jobs in time so that those on one link send while the others compute; no paths, levels or rates.
 
     Links are those of the ECMP paths. ``step`` is the angle by which a circle is turned, in degrees of

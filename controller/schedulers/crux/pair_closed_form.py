@@ -10,25 +10,30 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from controller.schedulers.crux.pair_simulation import Pattern
+from workloads.periodic_job import PeriodicJob
 
 _SLACK = 1e-9
 """Seconds below which a difference is rounding."""
 
 
-def higher_sending_time(pattern: Pattern, offset_s: float, begin_s: float, end_s: float) -> float:
+def higher_sending_time(pattern: PeriodicJob[str], offset_s: float, begin_s: float, end_s: float) -> float:
     """Return the seconds that a job ``offset_s`` into its iteration at time 0 sends from ``begin_s`` to ``end_s``."""
     return _sent_alone(pattern, offset_s + end_s) - _sent_alone(pattern, offset_s + begin_s)
 
 
-def _sent_alone(pattern: Pattern, time_s: float) -> float:
+def _sent_alone(pattern: PeriodicJob[str], time_s: float) -> float:
     rounds = floor(time_s / pattern.period_s)
     within = time_s - rounds * pattern.period_s - pattern.lead_s
     return rounds * pattern.communication_s + min(pattern.communication_s, max(0.0, within))
 
 
 def lower_sending_time(
-    low: Pattern, low_offset_s: float, high: Pattern, high_offset_s: float, begin_s: float, end_s: float
+    low: PeriodicJob[str],
+    low_offset_s: float,
+    high: PeriodicJob[str],
+    high_offset_s: float,
+    begin_s: float,
+    end_s: float,
 ) -> float:
     """Return the seconds that ``low`` sends from ``begin_s`` to ``end_s`` below ``high``.
 
@@ -39,7 +44,9 @@ def lower_sending_time(
     )
 
 
-def _sent_below(low: Pattern, low_offset_s: float, high: Pattern, high_offset_s: float, end_s: float) -> float:
+def _sent_below(
+    low: PeriodicJob[str], low_offset_s: float, high: PeriodicJob[str], high_offset_s: float, end_s: float
+) -> float:
     """Seconds that ``low`` sends in the first ``end_s``.
 
     Time is counted from an end of the higher job's communication: every ``period`` begins with

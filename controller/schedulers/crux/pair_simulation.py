@@ -9,30 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workloads.periodic_job import SLACK_S, PeriodicJob
+
 _INFINITY = float("inf")
-_SLACK = 1e-9
-"""Seconds below which a remainder is rounding and counts as done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """One iteration: ``compute_s``, ``communication_s``, and ``lead_s`` of compute before the latter may start.
-
-    ``lead_s`` equal to ``compute_s`` is the serial form, less is the overlapping one.
-    """
-
-    compute_s: float
-    communication_s: float
-    lead_s: float
-
-    def __post_init__(self) -> None:
-        if self.communication_s <= 0 or not 0 <= self.lead_s <= self.compute_s:
-            raise ValueError("a pattern needs communication_s > 0 and 0 <= lead_s <= compute_s")
-
-    @property
-    def period_s(self) -> float:
-        """Length of an iteration alone on the link."""
-        return max(self.compute_s, self.lead_s + self.communication_s)
 
 
 @dataclass(slots=True)
@@ -42,7 +21,7 @@ class State:
     ``sent_s`` and ``computed_s`` add up while time is counted; what is left of that time its GPUs are idle.
     """
 
-    pattern: Pattern
+    pattern: PeriodicJob[str]
     compute_left: float
     lead_left: float
     communication_left: float
@@ -50,7 +29,7 @@ class State:
     computed_s: float = 0.0
 
     @classmethod
-    def at(cls, pattern: Pattern, offset_s: float) -> State:
+    def at(cls, pattern: PeriodicJob[str], offset_s: float) -> State:
         """The state ``offset_s`` seconds into an iteration that runs alone (0 <= offset_s < period)."""
         return cls(
             pattern,
@@ -89,7 +68,7 @@ class State:
 
 def _less(left: float, seconds: float) -> float:
     rest = left - seconds
-    return rest if rest > _SLACK else 0.0
+    return rest if rest > SLACK_S else 0.0
 
 
 def sending_times(high: State, low: State, duration_s: float, warmup_s: float = 0.0) -> tuple[float, float]:
@@ -99,7 +78,7 @@ def sending_times(high: State, low: State, duration_s: float, warmup_s: float = 
     """
     for length, counted in ((warmup_s, False), (duration_s, True)):
         left = length
-        while left > _SLACK:
+        while left > SLACK_S:
             high_sends = high.wants_link
             low_sends = low.wants_link and not high_sends
             step = min(left, high.next_event(high_sends), low.next_event(low_sends))

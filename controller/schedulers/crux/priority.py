@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.pair_closed_form import higher_sending_time, lower_sending_time
-from controller.schedulers.crux.pair_simulation import Pattern, State, sending_times
+from controller.schedulers.crux.pair_simulation import State, sending_times
+from workloads.periodic_job import PeriodicJob, on_one_link
 
 SMALLEST_FACTOR = 0.1
 LARGEST_FACTOR = 10.0
@@ -28,12 +29,12 @@ def reference_of(profiles: Sequence[Profile]) -> Profile:
     return min(profiles, key=lambda profile: (-profile.traffic, profile.job))
 
 
-def pattern_of(profile: Profile) -> Pattern:
+def pattern_of(profile: Profile) -> PeriodicJob[str]:
     """Return the iteration of ``profile`` on one link: compute and communication continuous, simple overlap."""
-    return Pattern(profile.compute_s, profile.communication_s, min(profile.lead_s, profile.compute_s))
+    return on_one_link(profile.compute_s, profile.communication_s, min(profile.lead_s, profile.compute_s))
 
 
-def correction_factor(job: Pattern, reference: Pattern) -> float:
+def correction_factor(job: PeriodicJob[str], reference: PeriodicJob[str]) -> float:
     """Return k_j of ``job`` against ``reference`` (k_r = 1): gain of ``job`` from going first / gain of the other."""
     if job == reference:
         return 1.0
@@ -41,7 +42,7 @@ def correction_factor(job: Pattern, reference: Pattern) -> float:
 
 
 @lru_cache(maxsize=16384)
-def _factor(job: Pattern, reference: Pattern) -> float:
+def _factor(job: PeriodicJob[str], reference: PeriodicJob[str]) -> float:
     longest = max(job.period_s, reference.period_s)
     duration_s, warmup_s = MEASURED_PERIODS * longest, WARMUP_PERIODS * longest
     job_gain = reference_gain = 0.0

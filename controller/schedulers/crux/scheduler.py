@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled
+from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled, Scheduler
 from controller.schedulers.common.paths_by_job import PathsByJob
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
@@ -26,7 +26,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 HIGHEST: Final = 0
 
 
-class Crux:
+class Crux(Scheduler):
     """The mechanisms of Crux, each of which can be switched.
 
     ``paths`` False leaves flows on their ECMP paths; ``priorities`` False leaves all jobs at the
@@ -45,7 +45,6 @@ class Crux:
     summary: ClassVar[str] = "paths and levels by GPU intensity, priorities compressed by a maximum K-cut"
     decides: ClassVar[tuple[str, ...]] = ("paths", "levels")
     source: ClassVar[str] = "Cao et al., SIGCOMM 2024, sections 4 and 5"
-    events: frozenset[type] = JOB_EVENTS
 
     def __init__(
         self,

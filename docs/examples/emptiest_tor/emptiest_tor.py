@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from workloads.managers.cluster_state import ClusterState
-from workloads.managers.jobs import Placement, Waiting
+from testbed.plugins import ClusterState, Placement, Placer, Waiting
 
 
-class EmptiestTor:
+class EmptiestTor(Placer):
     """Under the ToR with most free GPUs first, then under the next."""
 
     name = "emptiest-tor"

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
-from workloads.managers.jobs import Waiting
+from testbed.plugins import ClusterState, ManagerEvent, PlacementRequest, Policy, QueuedJob, Waiting
 
 
-class Patient:
+class Patient(Policy):
     """The fewest GPUs first; those that have waited ``patience_s`` go before them, first come first served."""
 
     name = "patient"
@@ -19,7 +17,9 @@ class Patient:
             raise ValueError(f"option 'patience_s' of patient must be a number above 0, not '{patience_s}'")
         self._patience_s = patience_s
 
-    def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
+    def decide(
+        self, state: ClusterState, queued: Sequence[QueuedJob], event: ManagerEvent
+    ) -> Iterator[PlacementRequest]:
         """Hand out wishes in order; the placer finds GPUs for those that fit."""
 
         def rank(job: Waiting) -> tuple[bool, int, int]:

@@ -1,17 +1,15 @@
 """A scheduler in a package of its own: the job with the fewest bytes per iteration goes first."""
 
-from typing import ClassVar
-
-from controller.decision import ClusterView, Decision, Event
+from testbed.plugins import ClusterView, Decision, Event, Scheduler
 
 
-class ShortestFirst:
+class ShortestFirst(Scheduler):
     """Levels by rank. ``reverse``: the job with the most bytes first."""
 
-    name: ClassVar[str] = "shortest-first"
-    summary: ClassVar[str] = "the job with the fewest bytes per iteration first"
-    decides: ClassVar[tuple[str, ...]] = ("levels",)
-    source: ClassVar[str] = "an example"
+    name = "shortest-first"
+    summary = "the job with the fewest bytes per iteration first"
+    decides = ("levels",)
+    source = "an example"
 
     def __init__(self, *, reverse: bool = False) -> None:
         if not isinstance(reverse, bool):

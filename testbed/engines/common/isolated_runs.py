@@ -20,7 +20,7 @@ _WORST: dict[Verdict, int] = {"ok": 0, "degraded": 1, "invalid": 2}
 def isolates_jobs(experiment: Experiment) -> bool:
     """Whether the scheduler of ``experiment`` runs each job by itself."""
     scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
-    return bool(getattr(scheduler, "alone", False)) and len(experiment.jobs) > 1
+    return scheduler.alone and len(experiment.jobs) > 1
 
 
 def each_alone(experiment: Experiment) -> tuple[Experiment, ...]:

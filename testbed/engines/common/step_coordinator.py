@@ -69,7 +69,7 @@ class StepCoordinator:
     @staticmethod
     def wanted(scheduler: Scheduler) -> bool:
         """Whether ``scheduler`` decides anew at communication steps."""
-        return bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
+        return bool(STEP_EVENTS & scheduler.events)
 
     def set_jobs(self, jobs: Mapping[str, Job]) -> None:
         """Take note of the running jobs."""

@@ -77,7 +77,7 @@ class Replay:
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
         self._packed: list[ReplayedJob] = []
         self._classes = link_classes(self._index)
-        self._by_steps = bool(STEP_EVENTS & frozenset(getattr(scheduler, "events", ())))
+        self._by_steps = bool(STEP_EVENTS & scheduler.events)
         self._requests: dict[str, ReplayRequest] = {}
         self._accounts: dict[str, Account] = {}
         self._running: dict[str, ReplayedJob] = {}

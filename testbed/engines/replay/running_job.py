@@ -10,11 +10,12 @@ import numpy as np
 
 from controller.decision import Step
 from testbed.engines.replay.traffic import LINK_CLASSES, Traffic
-from testbed.fluid.fluids import Contention, Fluid
+from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats
 from testbed.fluid.steady_state import State
 from workloads.job import Job
 from workloads.managers.account import Account, JobOutcome
+from workloads.periodic_job import PeriodicJob
 
 COLUMNS: Final = (
     "jobs",
@@ -62,7 +63,7 @@ class ReplayedJob:
 
     request: ReplayRequest
     traffic: Traffic
-    fluid: Fluid
+    fluid: PeriodicJob[int]
     account: Account
     left: float
     paused_until_s: float = 0.0
@@ -101,14 +102,14 @@ class ReplayedJob:
         self.left -= iterations
         self.account.busy_gpu_s += iterations * self.traffic.job.compute_s * self.gpus
 
-    def moved_to(self, traffic: Traffic, fluid: Fluid, paused_until_s: float) -> ReplayedJob:
+    def moved_to(self, traffic: Traffic, fluid: PeriodicJob[int], paused_until_s: float) -> ReplayedJob:
         """Return the job on other GPUs. What is left is divided over them: weak scaling."""
         left = self.left * self.gpus / len(traffic.job.gpus)
         return ReplayedJob(self.request, traffic, fluid, self.account, left, paused_until_s)
 
     def columns(self, rate: float) -> Floats:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
-        gpus, traffic = self.fluid.weight, self.traffic
+        gpus, traffic = self.fluid.gpus, self.traffic
         shares = float(len(self.group) > 1)
         held = gpus / self.sharers
         loads = [rate * seconds for seconds in traffic.by_class]

@@ -11,9 +11,9 @@ import numpy as np
 
 from controller.decision import Decision
 from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex, Numbers
-from testbed.fluid.fluids import Fluid
 from topologies.fabric import Path
 from workloads.job import Job
+from workloads.periodic_job import PeriodicJob
 
 LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
 
@@ -36,7 +36,7 @@ class Traffic:
         self._flow_names = tuple(flow.id for flow in job.flows)
         self._followed: Mapping[str, Path] | None = None
         self._paths: tuple[Path, ...] = ()
-        self._fluid: tuple[tuple[int, float, float], Fluid] | None = None
+        self._fluid: tuple[tuple[int, float, float], PeriodicJob[int]] | None = None
         self.loads: Mapping[int, float] = {}
         self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
@@ -71,7 +71,7 @@ class Traffic:
         seconds = 8 * total[loaded] / self._index.capacity[used[loaded]]
         return dict(zip(used[loaded].tolist(), seconds.tolist(), strict=True))
 
-    def fluid(self, decision: Decision, levels: int) -> Fluid:
+    def fluid(self, decision: Decision, levels: int) -> PeriodicJob[int]:
         """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
 
         Without a shift the job has a phase of its own, drawn by the seed: jobs do not start together.
@@ -85,13 +85,16 @@ class Traffic:
             self._fluid = decided_by, self._fluid_at(*decided_by)
         return self._fluid[1]
 
-    def _fluid_at(self, level: int, period_s: float, shift_s: float) -> Fluid:
+    def _fluid_at(self, level: int, period_s: float, shift_s: float) -> PeriodicJob[int]:
         job = self.job
-        plain = Fluid(job.compute_s, self._lead_s, self.loads, level, float(len(job.gpus)))
+        plain = PeriodicJob(job.compute_s, self._lead_s, self.loads, float(len(job.gpus)), level=level)
         if period_s <= 0.0:
             return replace(plain, offset_s=self._phase * plain.period_s)
         pause_s = max(0.0, period_s - plain.period_s)
-        return replace(plain, pause_s=pause_s, offset_s=(pause_s - shift_s) % (plain.period_s + pause_s))
+        period_s = plain.period_s + pause_s
+        offset_s = (pause_s - shift_s) % period_s
+        # The remainder of a number just below 0 is rounded to the whole period.
+        return replace(plain, pause_s=pause_s, offset_s=offset_s if offset_s < period_s else 0.0)
 
 
 def link_classes(index: FabricIndex) -> Numbers:

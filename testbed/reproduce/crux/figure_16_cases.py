@@ -34,7 +34,6 @@ from functools import lru_cache
 from random import Random
 from typing import Final
 
-from testbed.fluid.periodic import PeriodicJob
 from testbed.reproduce.crux.figure_16_optimum import PathChoices
 from topologies.clos import clos
 from topologies.fabric import Fabric, Path
@@ -43,6 +42,7 @@ from workloads.build import JobSpec, build_jobs
 from workloads.job import Flow, Job
 from workloads.models.calibration import exposed_communication
 from workloads.models.catalogue import TRANSFORMER_FLOPS
+from workloads.periodic_job import PeriodicJob
 
 JOBS: Final = 5
 LEVELS: Final = 3

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
 
-from testbed.fluid.periodic import PeriodicJob, PeriodicOutcome, simulate
+from testbed.fluid.periodic import PeriodicOutcome, simulate
+from workloads.periodic_job import PeriodicJob
 
 Loads = Mapping[str, float]
 """Link -> seconds it needs for a job's bytes of one iteration."""
@@ -29,10 +30,10 @@ _Columns = tuple[tuple[float, ...], ...]
 class PathChoices:
     """A job and the loads of each of its candidate paths; ``loads`` of ``pattern`` are not used."""
 
-    pattern: PeriodicJob
+    pattern: PeriodicJob[str]
     candidates: tuple[Loads, ...]
 
-    def on(self, path: int) -> PeriodicJob:
+    def on(self, path: int) -> PeriodicJob[str]:
         """The job on candidate ``path``."""
         pattern = self.pattern
         return PeriodicJob(pattern.compute_s, pattern.lead_s, self.candidates[path], pattern.gpus, pattern.offset_s)

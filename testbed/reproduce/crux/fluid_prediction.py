@@ -13,11 +13,12 @@ from controller.decision import Decision
 from testbed.dry_run import final_decision
 from testbed.engines.common.isolated_runs import isolates_jobs
 from testbed.experiment.experiment import Experiment
-from testbed.fluid.periodic import PeriodicJob, simulate
+from testbed.fluid.periodic import simulate
 from testbed.metrics.job_metrics import level_of
 from topologies.fabric import Fabric
 from workloads.analysis import bytes_by_link, isolated
 from workloads.job import Job
+from workloads.periodic_job import PeriodicJob
 
 
 def predict(experiment: Experiment) -> dict[str, float]:
@@ -36,7 +37,7 @@ def predict(experiment: Experiment) -> dict[str, float]:
     return {job.name: busy / outcome.horizon_s for job, busy in zip(jobs, outcome.busy_s, strict=True)}
 
 
-def fluid(job: Job, fabric: Fabric, decision: Decision) -> PeriodicJob:
+def fluid(job: Job, fabric: Fabric, decision: Decision) -> PeriodicJob[str]:
     """Return ``job`` on its decided paths; ``ValueError`` unless it has one phase."""
     if len(job.phases) != 1:
         raise ValueError(f"job {job.name} has {len(job.phases)} phases, the fluid model takes one")

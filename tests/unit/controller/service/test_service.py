@@ -31,7 +31,7 @@ from workloads.job import Flow, Job
 RingMaker = Callable[..., Job]
 
 
-class Wandering:
+class Wandering(Scheduler):
     """Moves every flow to the next candidate path, and every job one level up, at each event."""
 
     name: ClassVar[str] = "wandering"
@@ -49,7 +49,7 @@ class Wandering:
         return Decision(paths=paths, levels=dict.fromkeys(view.jobs, 7 - self.calls))
 
 
-class Failing:
+class Failing(Scheduler):
     """Raises at the second event."""
 
     name: ClassVar[str] = "failing"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller.decision import ClusterView, Decision, Event
+from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
 from testbed.cli.main import main
@@ -137,7 +137,7 @@ def test_a_wrong_scenario_is_refused_like_by_validate(tmp_path: Path, capsys: py
     assert capsys.readouterr().err == planned
 
 
-class _Raises:
+class _Raises(Scheduler):
     name = "raises"
     summary = "raises"
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from controller.schedulers.crux.pair_simulation import Pattern, State, sending_times
-from testbed.fluid.periodic import TOLERANCE, PeriodicJob, simulate
+from controller.schedulers.crux.pair_simulation import State, sending_times
+from testbed.fluid.periodic import TOLERANCE, simulate
+from workloads.periodic_job import PeriodicJob, on_one_link
 
 ROOT = Path(__file__).parents[4]
 
@@ -148,7 +149,7 @@ def test_two_jobs_send_as_the_two_job_simulation_says(
     one: tuple[float, float, float], two: tuple[float, float, float]
 ) -> None:
     found = simulate([job(*one), job(*two)], (0, 1), 40.0)
-    expected = sending_times(State.at(Pattern(*one), 0.0), State.at(Pattern(*two), 0.0), 40.0)
+    expected = sending_times(State.at(on_one_link(*one), 0.0), State.at(on_one_link(*two), 0.0), 40.0)
     assert found.sent_s == pytest.approx(expected, abs=1e-6)
 
 

@@ -6,9 +6,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.fluid.fluids import Fluid
-from testbed.fluid.periodic import PeriodicJob, simulate
+from testbed.fluid.periodic import simulate
 from testbed.fluid.steady_state import Settled, settle
+from workloads.periodic_job import PeriodicJob
+
+Fluid = PeriodicJob[int]
+
+
+def fluid(
+    compute_s: float,
+    lead_s: float,
+    loads: dict[int, float],
+    level: int,
+    gpus: float,
+    pause_s: float = 0.0,
+    offset_s: float = 0.0,
+) -> Fluid:
+    return PeriodicJob(compute_s, lead_s, loads, gpus, offset_s, level, pause_s)
 
 
 @st.composite
@@ -24,39 +38,39 @@ def fluids(draw: st.DrawFn, fastest: float = 1.0) -> list[Fluid]:
         level, weight = draw(st.integers(0, 3)), draw(st.sampled_from([1.0, 8.0, 64.0]))
         shorter = draw(st.sampled_from([1.0, fastest]))
         loads = {link: shorter * seconds * draw(st.floats(0.2, 1.0)) for link in links}
-        made.append(Fluid(shorter * compute, shorter * lead, loads, level, weight))
+        made.append(fluid(shorter * compute, shorter * lead, loads, level, weight))
     return made
 
 
 def utilization(jobs: list[Fluid], settled: Settled) -> float:
-    busy = sum(rate * job.compute_s * job.weight for rate, job in zip(settled.rates, jobs, strict=True))
-    return busy / sum(job.weight for job in jobs)
+    busy = sum(rate * job.compute_s * job.gpus for rate, job in zip(settled.rates, jobs, strict=True))
+    return busy / sum(job.gpus for job in jobs)
 
 
 def test_a_job_alone_runs_at_its_period_and_its_pause_lengthens_it() -> None:
-    job = Fluid(compute_s=1.0, lead_s=0.4, loads={7: 0.8, 9: 0.2}, level=0, weight=8.0)
+    job = fluid(1.0, 0.4, {7: 0.8, 9: 0.2}, 0, 8.0)
     assert settle([job]).rates[0] == pytest.approx(1 / 1.2)
-    paused = Fluid(1.0, 0.4, {7: 0.8}, 0, 8.0, pause_s=0.3)
+    paused = fluid(1.0, 0.4, {7: 0.8}, 0, 8.0, pause_s=0.3)
     assert settle([paused]).rates[0] == pytest.approx(1 / 1.5, rel=1e-3)
 
 
 def test_a_job_that_sends_nothing_is_never_slowed_down() -> None:
-    jobs = [Fluid(0.5, 0.5, {}, 0, 1.0), Fluid(1.0, 1.0, {1: 4.0}, 0, 1.0), Fluid(1.0, 1.0, {1: 4.0}, 0, 1.0)]
+    jobs = [fluid(0.5, 0.5, {}, 0, 1.0), fluid(1.0, 1.0, {1: 4.0}, 0, 1.0), fluid(1.0, 1.0, {1: 4.0}, 0, 1.0)]
     assert settle(jobs).rates[0] == pytest.approx(2.0, rel=1e-3)
 
 
 def test_two_serial_jobs_of_one_level_that_start_together_share_the_link_for_ever() -> None:
-    jobs = [Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0), Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0)]
+    jobs = [fluid(1.0, 1.0, {0: 1.0}, 0, 1.0), fluid(1.0, 1.0, {0: 1.0}, 0, 1.0)]
     assert settle(jobs).rates == pytest.approx((1 / 3, 1 / 3), rel=1e-3)
 
 
 def test_two_serial_jobs_half_an_iteration_apart_never_meet() -> None:
-    jobs = [Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0), Fluid(1.0, 1.0, {0: 1.0}, 0, 1.0, offset_s=1.0)]
+    jobs = [fluid(1.0, 1.0, {0: 1.0}, 0, 1.0), fluid(1.0, 1.0, {0: 1.0}, 0, 1.0, offset_s=1.0)]
     assert settle(jobs).rates == pytest.approx((0.5, 0.5), rel=1e-3)
 
 
 def test_the_higher_level_runs_as_if_it_were_alone() -> None:
-    jobs = [Fluid(1.0, 0.5, {0: 0.9}, 0, 1.0), Fluid(0.7, 0.2, {0: 1.1, 1: 0.5}, 1, 1.0)]
+    jobs = [fluid(1.0, 0.5, {0: 0.9}, 0, 1.0), fluid(0.7, 0.2, {0: 1.1, 1: 0.5}, 1, 1.0)]
     assert settle(jobs).rates[0] == pytest.approx(1 / 1.4, rel=1e-3)
 
 
@@ -66,7 +80,7 @@ def test_a_fixed_stretch_is_the_event_by_event_simulation(jobs: list[Fluid]) -> 
     horizon = 7.3
     found = settle(jobs, horizon)
     exact = simulate(
-        [PeriodicJob(j.compute_s, j.lead_s, {str(k): v for k, v in j.loads.items()}, j.weight) for j in jobs],
+        [PeriodicJob(j.compute_s, j.lead_s, {str(k): v for k, v in j.loads.items()}, j.gpus) for j in jobs],
         [j.level for j in jobs],
         horizon,
     )
@@ -94,8 +108,8 @@ def test_long_run_utilisation_is_that_of_many_iterations(jobs: list[Fluid]) -> N
 
 def test_short_jobs_that_send_in_turns_still_do_beside_a_long_one() -> None:
     """Two jobs of 10 ms that a time shift keeps apart; had it been lost, both would send at once, for 15 ms."""
-    turns = [Fluid(0.005, 0.005, {0: 0.005, 1: 0.001}, 0, 8.0, 1e-4, offset_s) for offset_s in (0.0, 0.005)]
-    rates = settle([*turns, Fluid(3.0, 1.0, {1: 2.5}, 1, 8.0)]).rates
+    turns = [fluid(0.005, 0.005, {0: 0.005, 1: 0.001}, 0, 8.0, 1e-4, offset_s) for offset_s in (0.0, 0.005)]
+    rates = settle([*turns, fluid(3.0, 1.0, {1: 2.5}, 1, 8.0)]).rates
     assert rates[:2] == pytest.approx([1 / 0.0101] * 2, rel=0.01)
 
 
@@ -104,7 +118,7 @@ def test_short_jobs_that_send_in_turns_still_do_beside_a_long_one() -> None:
 def test_iterations_of_milliseconds_are_computed_many_at_a_time_and_nobody_notices(
     levels: tuple[int, int], pause_s: float
 ) -> None:
-    jobs = [Fluid(0.004, 0.002, {0: 0.005}, levels[0], 8.0), Fluid(3.0, 1.0, {0: 2.5}, levels[1], 8.0, pause_s)]
+    jobs = [fluid(0.004, 0.002, {0: 0.005}, levels[0], 8.0), fluid(3.0, 1.0, {0: 2.5}, levels[1], 8.0, pause_s)]
     found = settle(jobs)
     one_by_one = settle(jobs, 4 * found.horizon_s)
     assert found.rates == pytest.approx(one_by_one.rates, rel=0.01)
@@ -130,18 +144,18 @@ def test_no_job_is_faster_than_alone_and_no_link_carries_more_than_it_can(jobs: 
 
 
 def test_complements_on_the_same_gpus_make_an_iteration_of_both_in_the_time_of_the_longer() -> None:
-    jobs = [Fluid(2.0, 2.0, {0: 1.0}, 0, 1.0), Fluid(1.0, 1.0, {0: 2.0}, 0, 1.0)]  # Muri's example
+    jobs = [fluid(2.0, 2.0, {0: 1.0}, 0, 1.0), fluid(1.0, 1.0, {0: 2.0}, 0, 1.0)]  # Muri's example
     assert settle(jobs, packs=[3, 3]).rates == pytest.approx((1 / 3, 1 / 3), rel=1e-3)
 
 
 def test_two_of_a_kind_on_the_same_gpus_take_turns() -> None:
-    jobs = [Fluid(2.0, 2.0, {0: 1.0}, 0, 1.0), Fluid(2.0, 2.0, {1: 1.0}, 0, 1.0)]
+    jobs = [fluid(2.0, 2.0, {0: 1.0}, 0, 1.0), fluid(2.0, 2.0, {1: 1.0}, 0, 1.0)]
     assert settle(jobs, packs=[0, 0]).rates == pytest.approx((1 / 4, 1 / 4), rel=1e-3)
     assert settle(jobs, packs=[0, 1]).rates == settle(jobs).rates
 
 
 def test_jobs_that_only_compute_share_a_gpu_by_turns_and_a_third_elsewhere_does_not_mind() -> None:
-    jobs = [Fluid(1.0, 1.0, {}, 0, 1.0), Fluid(2.0, 2.0, {}, 0, 1.0), Fluid(1.5, 1.5, {}, 0, 1.0)]
+    jobs = [fluid(1.0, 1.0, {}, 0, 1.0), fluid(2.0, 2.0, {}, 0, 1.0), fluid(1.5, 1.5, {}, 0, 1.0)]
     assert settle(jobs, packs=[5, 5, -1]).rates == pytest.approx((1 / 3, 1 / 3, 1 / 1.5), rel=5e-3)
 
 

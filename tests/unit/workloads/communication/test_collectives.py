@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
-from bus_factor import bus_factor
 from hypothesis import given
 from hypothesis import strategies as st
 from parameter_server import server_egress
@@ -14,7 +13,7 @@ from parameter_server import server_egress
 from topologies.clos import clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
-from workloads.communication.collectives import COLLECTIVES, Message, expand
+from workloads.communication.collectives import COLLECTIVES, Message, collective_named, expand
 from workloads.communication.layout import layout_of
 
 FABRICS = {
@@ -58,7 +57,7 @@ def test_every_nic_sends_and_receives_the_bus_factor_of_its_rail(fabric_name: st
     fabric = FABRICS[fabric_name]
     found = messages(collective, even(hosts, 8), fabric)
     gpus_behind = 8 if collective == "alltoall" else 1
-    expected = bus_factor(collective, hosts) * SIZE / 4 * gpus_behind
+    expected = collective_named(collective).bus_factor(hosts) * SIZE / 4 * gpus_behind
     for totals in (sent_by_nic(found, fabric), received_by_nic(found, fabric)):
         assert len(totals) == 4 * hosts
         assert list(totals.values()) == pytest.approx([expected] * 4 * hosts)
@@ -205,7 +204,7 @@ def test_an_unknown_collective_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"unknown collective 'gossip'.*hierarchical"):
         messages("gossip", even(2, 8), FABRICS["bonded"])
     with pytest.raises(ValueError, match="unknown collective"):
-        bus_factor("gossip", 4)
+        collective_named("gossip")
 
 
 def test_a_negative_size_is_refused() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.schedulers.crux.pair_simulation import Pattern, State, sending_times
+from controller.schedulers.crux.pair_simulation import State, sending_times
 from controller.schedulers.crux.priority import (
     LARGEST_FACTOR,
     SMALLEST_FACTOR,
@@ -12,11 +12,12 @@ from controller.schedulers.crux.priority import (
     priority_gains,
     priority_order,
 )
+from workloads.periodic_job import PeriodicJob, on_one_link
 
 
 def communicating_first(compute_s: float, communication_s: float) -> State:
     """A serial job at the moment its communication starts."""
-    return State(Pattern(compute_s, communication_s, compute_s), 0.0, 0.0, communication_s)
+    return State(on_one_link(compute_s, communication_s, compute_s), 0.0, 0.0, communication_s)
 
 
 def example_1() -> tuple[State, State]:
@@ -24,8 +25,8 @@ def example_1() -> tuple[State, State]:
 
 
 def example_2() -> tuple[State, State]:
-    one = State.at(Pattern(4, 1, 2), 0.0)
-    two = State(Pattern(2, 3, 1), compute_left=1.0, lead_left=0.0, communication_left=3.0)
+    one = State.at(on_one_link(4, 1, 2), 0.0)
+    two = State(on_one_link(2, 3, 1), compute_left=1.0, lead_left=0.0, communication_left=3.0)
     return one, two
 
 
@@ -96,12 +97,12 @@ def test_example_2_is_a_transient_so_neither_job_gains_in_the_long_run() -> None
 
 
 def test_a_state_in_mid_iteration_is_where_a_lone_run_would_be() -> None:
-    overlapping = State.at(Pattern(4, 3, 2), 3.0)
+    overlapping = State.at(on_one_link(4, 3, 2), 3.0)
     assert (overlapping.compute_left, overlapping.lead_left, overlapping.communication_left) == (1.0, 0.0, 2.0)
 
 
 def test_the_reference_job_has_factor_one() -> None:
-    assert correction_factor(Pattern(1, 1, 1), Pattern(1, 1, 1)) == 1.0
+    assert correction_factor(on_one_link(1, 1, 1), on_one_link(1, 1, 1)) == 1.0
 
 
 def test_equal_priorities_are_ordered_by_job_id() -> None:
@@ -110,11 +111,11 @@ def test_equal_priorities_are_ordered_by_job_id() -> None:
 
 def test_a_pattern_whose_lead_exceeds_its_compute_is_refused() -> None:
     with pytest.raises(ValueError, match="lead_s <= compute_s"):
-        Pattern(1, 1, 2)
+        on_one_link(1, 1, 2)
 
 
 patterns = st.builds(
-    lambda compute, communication, share: Pattern(compute, communication, compute * share),
+    lambda compute, communication, share: on_one_link(compute, communication, compute * share),
     st.floats(0.0, 3.0),
     st.floats(0.1, 3.0),
     st.floats(0.0, 1.0),
@@ -122,16 +123,16 @@ patterns = st.builds(
 
 
 @given(patterns, patterns)
-def test_the_higher_job_runs_as_if_it_were_alone(high: Pattern, low: Pattern) -> None:
+def test_the_higher_job_runs_as_if_it_were_alone(high: PeriodicJob[str], low: PeriodicJob[str]) -> None:
     sent, _ = sending_times(State.at(high, 0.0), State.at(low, 0.0), 10 * high.period_s)
     assert sent == pytest.approx(10 * high.communication_s, rel=1e-5, abs=1e-5)
 
 
 @given(patterns, patterns)
-def test_the_link_never_sends_longer_than_time_passes(high: Pattern, low: Pattern) -> None:
+def test_the_link_never_sends_longer_than_time_passes(high: PeriodicJob[str], low: PeriodicJob[str]) -> None:
     assert sum(sending_times(State.at(high, 0.0), State.at(low, 0.0), 20.0)) <= 20.0 + 1e-6
 
 
 @given(patterns, patterns)
-def test_a_correction_factor_stays_in_its_clamp(job: Pattern, reference: Pattern) -> None:
+def test_a_correction_factor_stays_in_its_clamp(job: PeriodicJob[str], reference: PeriodicJob[str]) -> None:
     assert SMALLEST_FACTOR <= correction_factor(job, reference) <= LARGEST_FACTOR

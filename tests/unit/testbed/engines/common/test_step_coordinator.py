@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event, StepEnded, StepStarted
+from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, Event, Scheduler, StepEnded, StepStarted
 from testbed.api import prepare
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.step_coordinator import StepCoordinator
@@ -16,12 +16,12 @@ EXPERIMENT = prepare("hello", overrides=["scale={bandwidth: 8000, time: 2}"]).ex
 BIG, SMALL = (job.name for job in EXPERIMENT.jobs)
 
 
-class FirstCome:
+class FirstCome(Scheduler):
     """Jobs in the order in which their steps began; half of 200 Gbit/s each."""
 
     name: ClassVar[str] = "first-come"
     summary: ClassVar[str] = ""
-    events: ClassVar[frozenset[type]] = JOB_EVENTS | STEP_EVENTS
+    events = JOB_EVENTS | STEP_EVENTS
 
     def __init__(self) -> None:
         self.seen: list[tuple[Event, ClusterView]] = []
@@ -60,7 +60,7 @@ def steps() -> Steps:
 
 
 def test_a_scheduler_that_hears_no_steps_needs_no_coordinator() -> None:
-    class Deaf:
+    class Deaf(Scheduler):
         name: ClassVar[str] = "deaf"
         summary: ClassVar[str] = ""
 

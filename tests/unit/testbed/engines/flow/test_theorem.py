@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.fluid.periodic import PeriodicJob, simulate
+from testbed.fluid.periodic import simulate
+from workloads.periodic_job import PeriodicJob
 
 SECONDS = st.floats(0.05, 3.0)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.fluid.periodic import PeriodicJob
 from testbed.reproduce.crux.figure_16_optimum import PathChoices, Yardstick, assignments, components
+from workloads.periodic_job import PeriodicJob
 
 TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.5])
 
