@@ -20,7 +20,7 @@ from typing import Generic
 from workloads.iteration.endpoints import SenderT
 from workloads.iteration.hold import Hold
 
-Place = tuple[str, int]
+PciePlace = tuple[str, int]
 """A link and a rank on it, 0 first."""
 
 
@@ -29,10 +29,10 @@ class PcieSemaphore(Generic[SenderT]):
 
     def __init__(self, resume: Callable[[SenderT], None]) -> None:
         self._resume = resume
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, PciePlace] = {}
         self._sending: dict[str, SenderT] = {}
 
-    def assign(self, places: Mapping[str, Place]) -> None:
+    def assign(self, places: Mapping[str, PciePlace]) -> None:
         """Let flows keep to ``places`` from now on; those that have none wait for nobody."""
         links = {link for link, _ in (*self._places.values(), *places.values())}
         self._places = dict(places)

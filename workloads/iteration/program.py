@@ -7,35 +7,22 @@ messages are through, so a late peer delays exactly those that wait for its byte
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from workloads.iteration.endpoints import ReceiverT, SenderT
 from workloads.iteration.hold import Hold
+from workloads.iteration.job_plan import PhasePlan
 from workloads.iteration.pcie_semaphore import PcieSemaphore
+from workloads.iteration.protocol import PhaseTimes, StepEdge
 from workloads.iteration.shared_gpus import GpuShare
-from workloads.iteration.time_shift import TimeShift
+from workloads.iteration.time_shift import PhaseKeeper
 
 Clock = Callable[[], float]
 Timer = Callable[[float, Callable[[float], None]], None]
 ComputeTimes = Callable[[int, int], list[float]]
-Report = Callable[[int, list[list[object]], float, float], None]
-StepReport = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class PhasePlan:
-    """A phase on this host: ``out`` is (flow, bytes, after, lead), ``into`` (flow, bytes); bytes as sent here.
-
-    ``inside_s`` is what its communication takes inside the host at least, in seconds as run. What is in the
-    ``background`` goes on beside later phases: the phase ends without it, the iteration does not.
-    """
-
-    overlap: float
-    out: tuple[tuple[str, int, str | None, int], ...]
-    into: tuple[tuple[str, int], ...]
-    inside_s: float = 0.0
-    background: bool = False
+Report = Callable[[int, tuple[PhaseTimes, ...], float, float], None]
+StepReport = Callable[[StepEdge, int, int], None]
 
 
 @dataclass(slots=True)
@@ -52,11 +39,11 @@ class JobProgram(Generic[SenderT, ReceiverT]):
     """State machine of one job on one host; all times are those of the host's monotonic clock.
 
     ``departure`` is the time in seconds that a NIC takes to send one full packet. The job ends after
-    ``iterations``. ``report`` receives (iteration, rows, the largest lateness of a timer, seconds waited for
-    its phase or its GPUs before it), a row per phase: [start, ready, communication end, end, compute seconds of
-    each GPU]. ``blocked`` is called with a flow for which there is no room. ``step``, if given, is
-    called with ("begin" or "end", iteration, phase) of the communication of each phase that has any.
-    ``time_shift`` is the shift of the job, None without one; ``pcie`` the table of who may send, None without one;
+    ``iterations``. ``report`` receives (iteration, times of its phases, the largest lateness of a timer, seconds
+    waited for its phase or its GPUs before it). ``blocked`` is called with a flow for which there is no room.
+    ``step``, if given, is called with ("begin" or "end", iteration, phase) of the communication of each phase that
+    has any.
+    ``phase_keeper`` keeps the job at its shift, None without one; ``pcie`` the table of who may send, None without one;
     ``gpus`` what it asks for its GPUs by, None where nobody else can have them.
     """
 
@@ -83,7 +70,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._report = report
         self._blocked = blocked
         self._step = step
-        self.time_shift: TimeShift | None = None
+        self.phase_keeper: PhaseKeeper | None = None
         self.pcie: PcieSemaphore[SenderT] | None = None
         self.gpus: GpuShare | None = None
         self.out: dict[str, SenderT] = {}
@@ -93,7 +80,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self.iteration = 0
         self.halted = False
         self._phase = 0
-        self._rows: list[list[object]] = []
+        self._times: list[PhaseTimes] = []
         self._late = 0.0
         self._waited = 0.0
         self._communicating = False
@@ -119,7 +106,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     def _begin_iteration(self) -> None:
         now = self._clock()
-        self._waited = 0.0 if self.time_shift is None else self.time_shift.wait(now)
+        self._waited = 0.0 if self.phase_keeper is None else self.phase_keeper.wait(now)
         if self._waited > 0.0:
             self._timer(now + self._waited, lambda _late: self._begin_phase())
         else:
@@ -163,8 +150,8 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._communicating = True
         plan = self._phases[self._phase]
         self._tell_step("begin", plan, self._phase)
-        for flow, size in plan.into:
-            self.into[flow].begin(size, self._slice)
+        for incoming in plan.into:
+            self.into[incoming.flow].begin(incoming.size, self._slice)
         self._inside_end = self._ready + plan.inside_s
         if plan.background:
             self._background.append(_Background(self._phase, plan, self._inside_end))
@@ -179,17 +166,18 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         """Let the first packets go once they would have left a NIC whole: a token bucket lets them go at once."""
         if self.halted:
             return
-        for flow, size, after, lead in plan.out:
-            stream = self.out[flow]
-            stream.begin(size, lead, self.into[after] if after is not None else None)
+        streams = [self.out[message.flow] for message in plan.out]
+        for message, stream in zip(plan.out, streams, strict=True):
+            after = message.after
+            stream.begin(message.size, message.lead, self.into[after] if after is not None else None)
             self._hold_back(stream)
             if after is not None:
                 self._dependents[after] = stream
         if self.pcie is not None:
-            self.pcie.began(self.out[flow] for flow, *_ in plan.out)
-        for flow, *_ in plan.out:
-            if not self.out[flow].held & Hold.HEAD_START:
-                self._send(self.out[flow])
+            self.pcie.began(streams)
+        for stream in streams:
+            if not stream.held & Hold.HEAD_START:
+                self._send(stream)
         self._check()
 
     def _hold_back(self, stream: SenderT) -> None:
@@ -244,15 +232,15 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         elif self.pcie is not None and stream.done:
             self.pcie.sent(stream)
 
-    def _tell_step(self, what: str, plan: PhasePlan, index: int) -> None:
+    def _tell_step(self, what: StepEdge, plan: PhasePlan, index: int) -> None:
         if self._step is not None and (plan.out or plan.into):
             self._step(what, self.iteration, index)
 
     def _through(self, plan: PhasePlan, inside_end: float) -> bool:
         """Whether all that ``plan`` moves has been moved."""
         return (
-            all(self.out[flow].done for flow, *_ in plan.out)
-            and all(self.into[flow].done for flow, _ in plan.into)
+            all(self.out[message.flow].done for message in plan.out)
+            and all(self.into[message.flow].done for message in plan.into)
             and self._clock() >= inside_end
         )
 
@@ -281,19 +269,19 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             return
         behind.ended = True
         self._tell_step("end", behind.plan, behind.index)
-        if behind.index < len(self._rows):
-            self._rows[behind.index][2] = self._clock()
+        if behind.index < len(self._times):
+            self._times[behind.index] = replace(self._times[behind.index], communication_end=self._clock())
         else:
             self._communication_end = self._clock()
 
     def _finish(self, plan: PhasePlan) -> None:
         """The messages of ``plan`` are through on this host: the next ones may begin."""
-        for flow, _, after, _ in plan.out:
-            self.out[flow].started = False
-            if after is not None:
-                self._dependents.pop(after, None)
-        for flow, _ in plan.into:
-            self.into[flow].finish()
+        for message in plan.out:
+            self.out[message.flow].started = False
+            if message.after is not None:
+                self._dependents.pop(message.after, None)
+        for incoming in plan.into:
+            self.into[incoming.flow].finish()
 
     def _end_phase(self, now: float) -> None:
         plan = self._phases[self._phase]
@@ -301,14 +289,14 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._give_back_gpus()
         if not plan.background:
             self._finish(plan)
-        self._rows.append([self._start, self._ready, self._communication_end, now, *self._compute])
+        self._times.append(PhaseTimes(self._start, self._ready, self._communication_end, now, tuple(self._compute)))
         self._phase += 1
         if self._phase == len(self._phases):
             for behind in self._background:
                 self._finish(behind.plan)
             self._background.clear()
-            self._report(self.iteration, self._rows, self._late, self._waited)
-            self._phase, self._rows, self._late = 0, [], 0.0
+            self._report(self.iteration, tuple(self._times), self._late, self._waited)
+            self._phase, self._times, self._late = 0, [], 0.0
             self.iteration += 1
             if self.iteration < self._iterations:
                 self._begin_iteration()

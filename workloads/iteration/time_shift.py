@@ -8,7 +8,7 @@ by more than 5 % of the period, and rarely).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 DRIFT: Final = 0.05
@@ -19,29 +19,36 @@ PATIENCE: Final = 20
 """Iterations that a job goes on out of phase before it waits for most of a period."""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class TimeShift:
     """Phase ``anchor + shift`` of ``period``, all in seconds of the machine's clock; period 0: delay once, no more."""
 
     anchor: float
     shift: float
     period: float = 0.0
-    _out_of_phase: int = field(default=PATIENCE, init=False)
+
+
+class PhaseKeeper:
+    """Keeps the iterations of a job at ``time_shift``."""
+
+    def __init__(self, time_shift: TimeShift) -> None:
+        self.time_shift = time_shift
+        self._out_of_phase = PATIENCE
 
     def wait(self, now: float) -> float:
         """Return how many seconds the iteration that could begin ``now`` waits."""
-        first = self.anchor + self.shift
+        first, period = self.time_shift.anchor + self.time_shift.shift, self.time_shift.period
         if now < first:
             self._out_of_phase = 0
             return first - now
-        if self.period <= 0.0:
+        if period <= 0.0:
             return 0.0
-        late = (now - first) % self.period
-        if late <= DRIFT * self.period:
+        late = (now - first) % period
+        if late <= DRIFT * period:
             self._out_of_phase = 0
             return 0.0
-        if self.period - late <= EARLY * self.period or self._out_of_phase >= PATIENCE:
+        if period - late <= EARLY * period or self._out_of_phase >= PATIENCE:
             self._out_of_phase = 0
-            return self.period - late
+            return period - late
         self._out_of_phase += 1
         return 0.0

@@ -1,4 +1,4 @@
-"""Opening the connections of a job's flows, and opening one anew from another source port."""
+"""Opening the connections of a job's flows, and opening one again from another source port."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import select
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from workloads.iteration.from_plan import Tell
+from workloads.iteration.job_plan import PlannedConnection
+from workloads.iteration.protocol import Accepted, Connected, Failed, Reconnected, Tell
 from workloads.worker.event_loop import Loop
 from workloads.worker.hosted_job import HostedJob
 from workloads.worker.socket_options import keep_little_unsent, set_tos
@@ -17,7 +18,7 @@ from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender, prepare
 
 
 class Connections:
-    """Listens and connects; ``flows`` (flow -> job) takes what stands. ``receive`` is called where bytes have come."""
+    """Listens and connects; ``flows`` (flow -> job) takes what is open. ``receive`` is called where bytes have come."""
 
     def __init__(
         self,
@@ -33,10 +34,10 @@ class Connections:
 
     def listen(self, job: HostedJob) -> None:
         """Listen for the job's incoming flows."""
-        for target, port in sorted({(flow["target"], flow["target_port"]) for flow in job.plan["incoming"]}):
+        for target, port in sorted({(planned.target, planned.target_port) for planned in job.plan.incoming}):
             listener = socket.socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            prepare(listener, job.plan["window"])
+            prepare(listener, job.plan.window)
             listener.bind((target, port))
             listener.listen(128)
             listener.setblocking(False)
@@ -54,11 +55,11 @@ class Connections:
                 return
             flow = job.expected[(*peer, *connection.getsockname())]
             connection.setblocking(False)
-            prepare(connection, job.plan["window"])
+            prepare(connection, job.plan.window)
             if flow in job.program.into:
                 self._replace_incoming(job, job.program.into[flow], connection)
                 continue
-            stream = TcpReceiver(flow, connection, job.byte_marks(flow), job.message_sizes(flow))
+            stream = TcpReceiver(flow, connection, job.plan.byte_marks.get(flow), job.message_sizes(flow))
             stream.mark(job.first_tos(flow))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
@@ -77,12 +78,12 @@ class Connections:
         stream.move_to(connection)
         job.replacing.discard(stream.flow)
         self._watch_incoming(job, stream)
-        self._tell({"event": "accepted", "flow": stream.flow})
+        self._tell(Accepted(stream.flow))
 
     def connect(self, job: HostedJob) -> None:
         """Open the job's outgoing flows."""
-        for flow, ends in job.outgoing.items():
-            self._connect(job, flow, ends, job.first_tos(flow), partial(self._opened, job, flow))
+        for flow, planned in job.outgoing.items():
+            self._connect(job, planned, job.first_tos(flow), partial(self._opened, job, flow))
         self._tell_if_connected(job)
 
     def _opened(self, job: HostedJob, flow: str, connection: socket.socket) -> None:
@@ -90,9 +91,9 @@ class Connections:
             flow,
             connection,
             job.first_tos(flow),
-            job.byte_marks(flow),
+            job.plan.byte_marks.get(flow),
             confirmed=True,
-            link_rate=job.plan["link_rate"],
+            link_rate=job.plan.link_rate,
         )
         stream.opened()
         self._flows[flow] = job
@@ -100,36 +101,36 @@ class Connections:
         self._tell_if_connected(job)
 
     def reconnect(self, job: HostedJob, flow: str, source_port: int) -> None:
-        """Open ``flow``, which is held and has nothing in flight, anew from ``source_port``; tell when it stands."""
+        """Open ``flow``, which is held and has nothing in flight, again from ``source_port``; tell when it is open."""
         stream = job.program.out[flow]
-        ends = job.outgoing[flow] = {**job.outgoing[flow], "source_port": source_port}
+        planned = job.outgoing[flow] = replace(job.outgoing[flow], source_port=source_port)
 
         def opened(connection: socket.socket) -> None:
             self._loop.forget(stream.connection.fileno())
             stream.move_to(connection)
             stream.opened()
-            self._tell({"event": "reconnected", "flow": flow})
+            self._tell(Reconnected(flow))
 
-        self._connect(job, flow, ends, stream.tos, opened)
+        self._connect(job, planned, stream.tos, opened)
 
     def _connect(
-        self, job: HostedJob, flow: str, ends: dict[str, Any], tos: int, opened: Callable[[socket.socket], None]
+        self, job: HostedJob, planned: PlannedConnection, tos: int, opened: Callable[[socket.socket], None]
     ) -> None:
         connection = socket.socket()
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        prepare(connection, job.plan["window"])
-        if flow in job.plan["byte_marks"]:
-            keep_little_unsent(connection, job.plan["slice"])
+        prepare(connection, job.plan.window)
+        if planned.flow in job.plan.byte_marks:
+            keep_little_unsent(connection, job.plan.slice_size)
         set_tos(connection, tos)
-        connection.bind((ends["source"], ends["source_port"]))
-        connection.connect_ex((ends["target"], ends["target_port"]))
+        connection.bind((planned.source, planned.source_port))
+        connection.connect_ex((planned.target, planned.target_port))
 
         def connected(_events: int) -> None:
             self._loop.forget(connection.fileno())
             failed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if failed:
-                self._tell({"event": "failed", "job": job.name, "flow": flow, "why": os.strerror(failed)})
+                self._tell(Failed(job.name, planned.flow, os.strerror(failed)))
             else:
                 opened(connection)
 
@@ -137,4 +138,4 @@ class Connections:
 
     def _tell_if_connected(self, job: HostedJob) -> None:
         if job.complete():
-            self._tell({"event": "connected", "job": job.name})
+            self._tell(Connected(job.name))

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
 
-from workloads.iteration.from_plan import Tell, byte_marks
 from workloads.iteration.hold import Hold
 from workloads.iteration.pcie_semaphore import PcieSemaphore
-from workloads.iteration.time_shift import TimeShift
+from workloads.iteration.protocol import (
+    AssignPcieTurns,
+    ExpectFlows,
+    Expecting,
+    Held,
+    HoldFlows,
+    MarkByBytes,
+    Reconnected,
+    ReconnectFlows,
+    ResumeFlows,
+    Shaped,
+    ShapeFlows,
+    ShiftJob,
+    Tell,
+)
+from workloads.iteration.time_shift import PhaseKeeper
 from workloads.worker.connections import Connections
 from workloads.worker.event_loop import Loop
 from workloads.worker.hosted_job import HostedJob
 from workloads.worker.socket_options import pace, unacknowledged
 from workloads.worker.tcp_endpoints import TcpSender
+
+V = TypeVar("V")
+
+FlowCommand = (
+    HoldFlows | ResumeFlows | ExpectFlows | ReconnectFlows | ShapeFlows | MarkByBytes | AssignPcieTurns | ShiftJob
+)
 
 _DRAIN_POLL_S: Final = 0.002
 
@@ -30,23 +51,43 @@ class FlowChanges:
         jobs: dict[str, HostedJob],
         flows: dict[str, HostedJob],
         connections: Connections,
-        turns: PcieSemaphore[TcpSender],
+        pcie: PcieSemaphore[TcpSender],
     ) -> None:
         self._loop = loop
         self._tell = tell
         self._jobs = jobs
         self._flows = flows
         self._connections = connections
-        self._pcie = turns
+        self._pcie = pcie
 
-    def _open(self, flows: dict[str, Any]) -> list[tuple[str, HostedJob, Any]]:
+    def carry_out(self, command: FlowCommand) -> None:
+        """Do what ``command`` says."""
+        match command:
+            case HoldFlows():
+                self._hold(command.flows)
+            case ResumeFlows():
+                self._resume(command.flows)
+            case ExpectFlows():
+                self._expect(command)
+            case ReconnectFlows():
+                self._reconnect(command)
+            case ShapeFlows():
+                self._shape(command)
+            case MarkByBytes():
+                for flow, job, byte_marks in self._open(command.flows):
+                    job.stream(flow).marks = byte_marks
+            case AssignPcieTurns():
+                self._pcie.assign(command.flows)
+            case ShiftJob():
+                self._shift(command)
+
+    def _open(self, flows: Mapping[str, V]) -> list[tuple[str, HostedJob, V]]:
         return [(flow, self._flows[flow], value) for flow, value in flows.items() if flow in self._flows]
 
-    def hold(self, command: dict[str, Any]) -> None:
-        """Send nothing more on some flows; tell of each when every byte of it is acknowledged."""
-        for flow in command["flows"]:
+    def _hold(self, flows: Iterable[str]) -> None:
+        for flow in flows:
             if flow not in self._flows:
-                self._tell({"event": "held", "flow": flow})
+                self._tell(Held(flow))
                 continue
             stream = self._flows[flow].program.out[flow]
             stream.held |= Hold.PATH_CHANGE
@@ -57,43 +98,39 @@ class FlowChanges:
         if stream.flow in self._flows and unacknowledged(stream.connection):
             self._loop.at(self._loop.clock() + _DRAIN_POLL_S, lambda _late: self._drain(stream))
         else:
-            self._tell({"event": "held", "flow": stream.flow})
+            self._tell(Held(stream.flow))
 
-    def resume(self, command: dict[str, Any]) -> None:
-        """Go on with held flows."""
-        for flow, job, _ in self._open(dict.fromkeys(command["flows"])):
+    def _resume(self, flows: Iterable[str]) -> None:
+        for flow, job, _ in self._open(dict.fromkeys(flows)):
             job.program.out[flow].held &= ~Hold.PATH_CHANGE
             self._pcie.changed(flow)
             job.program.resume(job.program.out[flow])
 
-    def expect(self, command: dict[str, Any]) -> None:
-        """Be ready for flows that will come from another source port."""
-        for flow, job, address in self._open(command["flows"]):
-            job.expected[tuple(address)] = flow
+    def _expect(self, command: ExpectFlows) -> None:
+        for flow, job, address in self._open(command.flows):
+            job.expected[address] = flow
             job.replacing.add(flow)
-        for flow in command["flows"]:
-            self._tell({"event": "expecting", "flow": flow})
+        for flow in command.flows:
+            self._tell(Expecting(flow))
 
-    def reconnect(self, command: dict[str, Any]) -> None:
-        """Open held flows anew from another source port."""
-        for flow, port in command["flows"].items():
+    def _reconnect(self, command: ReconnectFlows) -> None:
+        for flow, port in command.flows.items():
             if flow in self._flows:
                 self._connections.reconnect(self._flows[flow], flow, port)
             else:
-                self._tell({"event": "reconnected", "flow": flow})
+                self._tell(Reconnected(flow))
 
-    def shape(self, command: dict[str, Any]) -> None:
-        """Set marks of whole jobs and of flows, at both ends, and rates of flows."""
-        for name, tos in command["tos"].items():
+    def _shape(self, command: ShapeFlows) -> None:
+        for name, tos in command.job_tos.items():
             job = self._jobs.get(name)
             if job is not None:
                 for flow in (*job.program.out, *job.program.into):
                     self._mark(job, flow, tos)
-        for flow, job, tos in self._open(command["flows"]):
+        for flow, job, tos in self._open(command.flow_tos):
             self._mark(job, flow, tos)
-        for flow, job, rate in self._open(command["rates"]):
+        for flow, job, rate in self._open(command.rates):
             self._set_rate(job, job.program.out[flow], rate)
-        self._tell({"event": "shaped", "cause": command["cause"], "at": self._loop.clock()})
+        self._tell(Shaped(command.caused_at, self._loop.clock()))
 
     @staticmethod
     def _mark(job: HostedJob, flow: str, tos: int) -> None:
@@ -114,17 +151,7 @@ class FlowChanges:
             self._pcie.changed(stream.flow)
             job.program.resume(stream)
 
-    def count(self, command: dict[str, Any]) -> None:
-        """Set marks by bytes of the message."""
-        for flow, job, given in self._open(command["flows"]):
-            job.stream(flow).marks = byte_marks(given)
-
-    def take_turns(self, command: dict[str, Any]) -> None:
-        """Say which flows use which PCIe link by rank; flows that are not named wait for nobody."""
-        self._pcie.assign({flow: (link, rank) for flow, (link, rank) in command["flows"].items()})
-
-    def shift(self, command: dict[str, Any]) -> None:
-        """Keep the iterations of a job at a phase of a period."""
-        job = self._jobs.get(command["job"])
+    def _shift(self, command: ShiftJob) -> None:
+        job = self._jobs.get(command.job)
         if job is not None:
-            job.program.time_shift = TimeShift(**command["rhythm"]) if command["rhythm"] else None
+            job.program.phase_keeper = PhaseKeeper(command.time_shift) if command.time_shift else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from workloads.iteration.protocol import Late, Tell
 from workloads.worker.event_loop import Loop
 
 PERIOD_S: Final = 0.1
@@ -14,9 +14,9 @@ WORTH_TELLING_S: Final = 0.05
 
 
 class Heartbeat:
-    """Fires every :data:`PERIOD_S`; tells a ``late`` event with begin and end of the time it was not served."""
+    """Fires every :data:`PERIOD_S`; tells :class:`Late` with start and end of the time it was not served."""
 
-    def __init__(self, loop: Loop, tell: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, loop: Loop, tell: Tell) -> None:
         self._loop = loop
         self._tell = tell
         loop.at(loop.clock() + PERIOD_S, self._beat)
@@ -24,5 +24,5 @@ class Heartbeat:
     def _beat(self, lateness: float) -> None:
         now = self._loop.clock()
         if lateness > WORTH_TELLING_S:
-            self._tell({"event": "late", "from": now - lateness, "to": now})
+            self._tell(Late(now - lateness, now))
         self._loop.at(now + PERIOD_S, self._beat)

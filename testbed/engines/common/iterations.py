@@ -13,17 +13,8 @@ from dataclasses import dataclass
 
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow, Window
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseTimes:
-    """One phase on one host, in seconds of the machine's clock; ``compute`` per GPU."""
-
-    start: float
-    ready: float
-    communication_end: float
-    end: float
-    compute: tuple[float, ...]
+from workloads.iteration.protocol import PhaseTimes
+from workloads.iteration.time_shift import TimeShift
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +114,13 @@ def overlaps(report: HostIteration, spans: Sequence[tuple[float, float]]) -> boo
     return any(start < finish and begin < end for start, end in spans)
 
 
-def phase_errors(reports: Iterable[HostIteration], anchor: float, shift: float, period: float) -> list[float]:
+def phase_errors(reports: Iterable[HostIteration], time_shift: TimeShift) -> list[float]:
     """Seconds between the phase of a shifted job and the begin of the iterations that waited for it.
 
-    All in seconds of the machine's clock; positive is late. The job keeps phase ``anchor + shift`` of ``period``.
+    All in seconds of the machine's clock; positive is late.
     """
     begins = [report.phases[0].start for report in reports if report.waited > 0.0]
+    anchor, shift, period = time_shift.anchor, time_shift.shift, time_shift.period
     return [(begin - anchor - shift + period / 2) % period - period / 2 for begin in begins]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from controller.decision import (
     STEP_EVENTS,
@@ -22,12 +22,12 @@ from controller.decision import (
     StepStarted,
 )
 from testbed.engines.common.mark_log import MarkLog
-from testbed.engines.common.worker_plan import hosts_of, shape_command
+from testbed.engines.common.worker_plan import hosts_of
 from testbed.experiment.experiment import Experiment
 from topologies.queues import tos_of_level
+from workloads.iteration.protocol import HostStep, Shaped, ShapeFlows
 from workloads.job import Flow, Job
 
-SenderCommand = tuple[str, dict[str, Any]]
 _UNLIMITED: Final = float("inf")
 
 
@@ -37,6 +37,15 @@ class _Under:
 
     step: Step
     ended: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _HostChanges:
+    """What changes at the senders of a host: marks of jobs and flows, and rates."""
+
+    job_tos: dict[str, int] = field(default_factory=dict)
+    flow_tos: dict[str, int] = field(default_factory=dict)
+    rates: dict[str, float | None] = field(default_factory=dict)
 
 
 class StepCoordinator:
@@ -50,7 +59,7 @@ class StepCoordinator:
         self,
         experiment: Experiment,
         scheduler: Scheduler,
-        tell: Callable[[str, dict[str, Any]], None],
+        tell: Callable[[str, ShapeFlows], None],
         marks: MarkLog,
     ) -> None:
         self._experiment = experiment
@@ -77,17 +86,17 @@ class StepCoordinator:
         for key in [key for key in self._under if key[0] not in self._jobs]:
             del self._under[key]
 
-    def on_event(self, host: str, event: Mapping[str, Any]) -> None:
+    def on_step(self, host: str, step: HostStep) -> None:
         """Hear that a step begins or ends on ``host``; decide, and tell the senders what changes."""
-        key = (str(event["job"]), int(event["iteration"]), int(event["phase"]))
-        job = self._jobs.get(key[0])
+        key = step.job, step.iteration, step.phase
+        job = self._jobs.get(step.job)
         if job is None:
             return
-        if event["what"] == "begin":
+        if step.what == "begin":
             if key in self._under:
                 return
-            self._under[key] = _Under(self._new_step(job, key[2], event["at"]))
-            self._decide(StepStarted(job.name, key[2]), event["at"])
+            self._under[key] = _Under(self._new_step(job, step.phase, step.at))
+            self._decide(StepStarted(job.name, step.phase), step.at)
             return
         under = self._under.get(key)
         if under is None:
@@ -95,11 +104,11 @@ class StepCoordinator:
         under.ended.add(host)
         if len(under.ended) == len(hosts_of(job, self._experiment.fabric)):
             del self._under[key]
-            self._decide(StepEnded(job.name, key[2]), event["at"])
+            self._decide(StepEnded(job.name, step.phase), step.at)
 
-    def on_shaped(self, event: Mapping[str, Any]) -> None:
+    def on_shaped(self, shaped: Shaped) -> None:
         """Note how long it took until a sender had applied a change."""
-        self.delays.append(event["at"] - event["cause"])
+        self.delays.append(shaped.at - shaped.caused_at)
 
     def _new_step(self, job: Job, phase: int, at: float) -> Step:
         sizes: dict[str, float] = {}
@@ -136,20 +145,22 @@ class StepCoordinator:
             }
             under.step = replace(under.step, remaining=left)
 
-    def _changes(self, decision: Decision, cause: float) -> list[SenderCommand]:
+    def _changes(self, decision: Decision, cause: float) -> list[tuple[str, ShapeFlows]]:
         """The commands, a host each, that bring the senders from what they have to ``decision``."""
-        commands: dict[str, dict[str, Any]] = {}
+        changes: dict[str, _HostChanges] = {}
 
-        def of(host: str) -> dict[str, Any]:
-            return commands.setdefault(host, shape_command(cause))
+        def of(host: str) -> _HostChanges:
+            return changes.setdefault(host, _HostChanges())
 
         for job in self._jobs.values():
             self._change_levels(job, decision, of)
             for flow in job.flows:
                 self._change_rate(flow, decision, of)
-        return list(commands.items())
+        return [
+            (host, ShapeFlows(cause, change.job_tos, change.flow_tos, change.rates)) for host, change in changes.items()
+        ]
 
-    def _change_levels(self, job: Job, decision: Decision, of: Callable[[str], dict[str, Any]]) -> None:
+    def _change_levels(self, job: Job, decision: Decision, of: Callable[[str], _HostChanges]) -> None:
         """Levels of a job by its name; flows with a level of their own are named one by one."""
         if not decision.levels:
             return
@@ -159,18 +170,18 @@ class StepCoordinator:
         for host in hosts_of(job, self._experiment.fabric):
             if self._tos.get((host, job.name)) != tos:
                 self._tos[host, job.name] = tos
-                of(host)["tos"][job.name] = tos
+                of(host).job_tos[job.name] = tos
         now = time.monotonic()
         for flow in job.flows:
             self._marks.set(flow.id, now, [tos_of_level(decision.level_of(flow, lowest), levels)])
             if flow.id in decision.levels:
                 for host in (ports[flow.source].host, ports[flow.target].host):
-                    of(host)["flows"][flow.id] = tos_of_level(decision.levels[flow.id], levels)
+                    of(host).flow_tos[flow.id] = tos_of_level(decision.levels[flow.id], levels)
 
-    def _change_rate(self, flow: Flow, decision: Decision, of: Callable[[str], dict[str, Any]]) -> None:
+    def _change_rate(self, flow: Flow, decision: Decision, of: Callable[[str], _HostChanges]) -> None:
         rate = decision.rates.get(flow.id, _UNLIMITED)
         if self._rates.get(flow.id, _UNLIMITED) == rate:
             return
         self._rates[flow.id] = rate
         sent = None if rate == _UNLIMITED else self._experiment.scale.rate(rate) / 8
-        of(self._experiment.fabric.ports[flow.source].host)["rates"][flow.id] = sent
+        of(self._experiment.fabric.ports[flow.source].host).rates[flow.id] = sent

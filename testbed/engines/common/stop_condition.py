@@ -7,34 +7,15 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from testbed.engines.common.iterations import HostIteration, late_shares, undisturbed_iterations
+from testbed.engines.common.live_jobs import LiveJob
 from testbed.engines.common.managed_jobs import ManagedJobs, progress_of
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow
-from workloads.job import Job
 
 MAX_DISTURBED: Final = 0.02
 """Share of the iterations of managed jobs that neighbours of the machine may disturb, and of a job's time that late
 pauses may add: completion times are moved by no more than that."""
-
-
-class JobProgress(Protocol):
-    """What engines know of a job that has arrived: iterations that all its hosts have ``completed``."""
-
-    @property
-    def job(self) -> Job:
-        """The job."""
-        ...
-
-    @property
-    def completed(self) -> int:
-        """Iterations that it has made."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has left."""
-        ...
 
 
 class StopCondition(Protocol):
@@ -64,7 +45,7 @@ class StopCondition(Protocol):
 
 
 def stop_condition_of(
-    experiment: Experiment, jobs: Mapping[str, JobProgress], managed: ManagedJobs | None, now: Callable[[], float]
+    experiment: Experiment, jobs: Mapping[str, LiveJob], managed: ManagedJobs | None, now: Callable[[], float]
 ) -> StopCondition:
     """Return what a run of ``experiment`` goes on for; ``jobs`` are those that have arrived."""
     return EachJobsIterations(experiment, jobs) if managed is None else AllManagedJobs(experiment, managed, now)
@@ -75,7 +56,7 @@ class EachJobsIterations:
 
     managed = False
 
-    def __init__(self, experiment: Experiment, jobs: Mapping[str, JobProgress]) -> None:
+    def __init__(self, experiment: Experiment, jobs: Mapping[str, LiveJob]) -> None:
         self._experiment, self._jobs = experiment, jobs
         self._wanted = experiment.measure.warmup + experiment.measure.iterations
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from controller.decision import Decision
 from testbed.experiment.experiment import Experiment, Scale
@@ -14,6 +14,10 @@ from topologies.fabric import Fabric, Link
 from topologies.queues import tos_of_level
 from topologies.shaping import BURST_S, TCP_IP_HEADER
 from workloads.analysis import bottleneck_time
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessage, PhasePlan, PlannedConnection
+from workloads.iteration.pcie_semaphore import PciePlace
+from workloads.iteration.time_shift import TimeShift
 from workloads.job import Flow, Job, Phase
 
 MIN_WINDOW_PACKETS: Final = 8
@@ -46,55 +50,41 @@ def hosts_of(job: Job, fabric: Fabric) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fabric.host_of_gpu[gpu] for gpu in job.gpus))
 
 
-def time_shift_of(decision: Decision, job: str, scale: Scale, anchor: float) -> dict[str, float] | None:
+def time_shift_of(decision: Decision, job: str, scale: Scale, anchor: float) -> TimeShift | None:
     """What keeps ``job`` at its shift, on the machine's clock from ``anchor``; None for a job that is not shifted."""
     shift, period = decision.shifts.get(job, 0.0), decision.periods.get(job, 0.0)
     if shift == 0.0 and period == 0.0:
         return None
-    return {"anchor": anchor, "shift": shift * scale.time, "period": period * scale.time}
+    return TimeShift(anchor, shift * scale.time, period * scale.time)
 
 
-def byte_marks_of(decision: Decision, flow: Flow, experiment: Experiment) -> dict[str, Any] | None:
+def byte_marks_of(decision: Decision, flow: Flow, experiment: Experiment) -> ByteMarks | None:
     """``IP_TOS`` of ``flow`` by the bytes of its message, in emulated bytes; None where its level is fixed."""
     counted = decision.byte_levels_of(flow)
     if counted is None:
         return None
     if len(counted.thresholds) >= experiment.levels:
         raise ValueError(f"flow '{flow.id}' has {len(counted.thresholds)} thresholds for {experiment.levels} levels")
-    marks = [tos_of_level(level, experiment.levels) for level in range(len(counted.thresholds) + 1)]
-    thresholds = [round(experiment.scale.size(threshold)) for threshold in counted.thresholds]
-    return {"left": counted.by == "left", "thresholds": thresholds, "marks": marks}
-
-
-def shape_command(
-    cause: float,
-    *,
-    jobs: Mapping[str, int] | None = None,
-    flows: Mapping[str, int] | None = None,
-    rates: Mapping[str, float | None] | None = None,
-) -> dict[str, Any]:
-    """The worker's command that changes marks of jobs and flows (``IP_TOS``) and rates (bytes per second, 0: none).
-
-    ``cause`` is when the reason for it came up, on the machine's clock.
-    """
-    return {"op": "shape", "cause": cause, "tos": jobs or {}, "flows": flows or {}, "rates": rates or {}}
+    marks = tuple(tos_of_level(level, experiment.levels) for level in range(len(counted.thresholds) + 1))
+    thresholds = tuple(round(experiment.scale.size(threshold)) for threshold in counted.thresholds)
+    return ByteMarks(counted.by == "left", thresholds, marks)
 
 
 def pcie_turns_of(
     decision: Decision, jobs: Iterable[Job], fabric: Fabric, levels: int
-) -> dict[str, dict[str, list[Any]]]:
+) -> dict[str, dict[str, PciePlace]]:
     """Host -> flow -> (PCIe link, rank) of the flows of ``jobs`` that take turns on a link to a NIC of that host.
 
     All flows of a job have the job's own level for rank: a flow that waited for another of its job might wait for ever.
     """
     exclusive = set(decision.exclusive)
-    found: dict[str, dict[str, list[Any]]] = {}
+    found: dict[str, dict[str, PciePlace]] = {}
     for job in jobs:
         for flow in job.flows if exclusive else ():
             port = fabric.ports[flow.source]
             link = fabric.nic_links[port.nic][0].name
             if link in exclusive:
-                found.setdefault(port.host, {})[flow.id] = [link, decision.levels.get(job.name, levels - 1)]
+                found.setdefault(port.host, {})[flow.id] = link, decision.levels.get(job.name, levels - 1)
     return found
 
 
@@ -103,42 +93,39 @@ def with_port(flow: Flow, decision: Decision) -> Flow:
     return replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
 
 
-def job_plans(
-    job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False
-) -> dict[str, dict[str, Any]]:
-    """Host -> the ``job`` command's plan for the worker of that host.
+def job_plans(job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False) -> dict[str, JobPlan]:
+    """Host -> the plan that the worker of that host carries out.
 
     ``steps``: the worker tells when communication begins and ends.
     """
     ported = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
-    shared = {
-        "tos": tos_of_flows(decision, job.flows, experiment.levels),
-        "byte_marks": {
-            flow.id: marks for flow in job.flows if (marks := byte_marks_of(decision, flow, experiment)) is not None
-        },
-        "steps": steps,
-    }
-    return {host: {**_plan(ported, host, experiment), **shared} for host in hosts_of(job, experiment.fabric)}
-
-
-def _plan(job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
-    fabric, segment = experiment.fabric, segment_size(experiment.scale.mtu)
+    tos = tos_of_flows(decision, job.flows, experiment.levels)
+    counted = {flow.id: byte_marks_of(decision, flow, experiment) for flow in job.flows}
+    byte_marks = {flow: marks for flow, marks in counted.items() if marks is not None}
     return {
-        "name": job.name,
-        "seed": experiment.seed,
-        "iterations": job.iterations,
-        "time_scale": experiment.scale.time,
-        "jitter": job.jitter,
-        "stragglers": [[straggler.gpu, straggler.factor] for straggler in job.stragglers],
-        "gpus": [gpu for gpu in job.gpus if fabric.host_of_gpu[gpu] == host],
-        "phases": [_phase(phase, job, host, experiment) for phase in job.phases],
-        "outgoing": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host],
-        "incoming": [_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host],
-        "window": window_packets(experiment) * segment,
-        "slice": _slice(job, experiment),
-        "departure": _departure(job, experiment),
-        "link_rate": _slowest_first_link(job, experiment),
+        host: replace(_plan(ported, host, experiment), tos=tos, byte_marks=byte_marks, steps=steps)
+        for host in hosts_of(job, experiment.fabric)
     }
+
+
+def _plan(job: Job, host: str, experiment: Experiment) -> JobPlan:
+    fabric = experiment.fabric
+    return JobPlan(
+        name=job.name,
+        seed=experiment.seed,
+        iterations=job.iterations,
+        time_scale=experiment.scale.time,
+        jitter=job.jitter,
+        stragglers=job.stragglers,
+        gpus=tuple(gpu for gpu in job.gpus if fabric.host_of_gpu[gpu] == host),
+        phases=tuple(_phase(phase, job, host, experiment) for phase in job.phases),
+        outgoing=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host),
+        incoming=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host),
+        window=window_packets(experiment) * segment_size(experiment.scale.mtu),
+        slice_size=_slice(job, experiment),
+        departure=_departure(job, experiment),
+        link_rate=_slowest_first_link(job, experiment),
+    )
 
 
 def _slice(job: Job, experiment: Experiment) -> int:
@@ -178,43 +165,43 @@ def _first_links(flow: Flow, fabric: Fabric) -> tuple[Link, ...]:
     return (fabric.nic_links[nic][0], uplink) if nic in fabric.shaped_nics else (uplink,)
 
 
-def _inside_s(phase: Phase, host: str, experiment: Experiment) -> dict[str, float]:
-    """Seconds, dilated, that the communication of ``phase`` takes inside ``host`` at least; nothing where that is 0."""
+def _inside_s(phase: Phase, host: str, experiment: Experiment) -> float:
+    """Seconds, dilated, that the communication of ``phase`` takes inside ``host`` at least."""
     fabric = experiment.fabric
     own = {f"{host}nv", f"{host}rc", *fabric.hosts[host].gpus}
     for nic in fabric.hosts[host].nics:
         own |= {nic, fabric.nics[nic].pcie_switch}
     seconds = bottleneck_time({link: size for link, size in phase.inside if fabric.links[link].source in own}, fabric)
-    return {"inside_s": seconds * experiment.scale.time} if seconds > 0 else {}
+    return seconds * experiment.scale.time
 
 
-def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> dict[str, Any]:
+def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> PhasePlan:
     fabric, scale = experiment.fabric, experiment.scale
     flows = job.flow_by_id
-    return {
-        "compute_s": phase.compute_s,
-        "overlap": phase.overlap,
-        "out": [
-            [move.flow, emulated_size(scale, move.bytes), move.after, round(scale.size(move.lead))]
+    return PhasePlan(
+        compute_s=phase.compute_s,
+        overlap=phase.overlap,
+        out=tuple(
+            OutgoingMessage(move.flow, emulated_size(scale, move.bytes), move.after, round(scale.size(move.lead)))
             for move in phase.transfers
             if fabric.ports[flows[move.flow].source].host == host
-        ],
-        "in": [
-            [move.flow, emulated_size(scale, move.bytes)]
+        ),
+        into=tuple(
+            IncomingMessage(move.flow, emulated_size(scale, move.bytes))
             for move in phase.transfers
             if fabric.ports[flows[move.flow].target].host == host
-        ],
-        **_inside_s(phase, host, experiment),
-        **({"background": True} if phase.background else {}),
-    }
+        ),
+        inside_s=_inside_s(phase, host, experiment),
+        background=phase.background,
+    )
 
 
-def _connection(flow: Flow, fabric: Fabric) -> dict[str, Any]:
-    return {
-        "flow": flow.id,
-        "source": address_of(fabric, flow.source),
-        "source_port": flow.source_port,
-        "target": address_of(fabric, flow.target),
-        "target_port": flow.target_port,
-        "peer": fabric.ports[flow.source].host,
-    }
+def _connection(flow: Flow, fabric: Fabric) -> PlannedConnection:
+    return PlannedConnection(
+        flow=flow.id,
+        source=address_of(fabric, flow.source),
+        source_port=flow.source_port,
+        target=address_of(fabric, flow.target),
+        target_port=flow.target_port,
+        peer=fabric.ports[flow.source].host,
+    )

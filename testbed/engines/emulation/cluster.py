@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,10 +14,11 @@ from controller.decider import wants_profiles
 from controller.decision import Decision
 from controller.schedulers.registry import create
 from controller.service.messages import DecisionAnswer, VerificationAnswer
-from testbed.engines.common.iterations import HostIteration, PhaseTimes, phase_errors
+from testbed.engines.common.iterations import phase_errors
+from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
-from testbed.engines.common.profiling import disturbed_iterations, measure_profile, profile_window, recent_throughput
+from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
 from testbed.engines.common.worker_plan import (
     byte_marks_of,
@@ -30,14 +31,28 @@ from testbed.engines.common.worker_plan import (
 from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.managed_run import ManagedRun
 from testbed.engines.emulation.reconfiguration import Reconfiguration
-from testbed.engines.emulation.running_job import RunningJob
-from testbed.engines.emulation.workers import Event, WorkerPool
+from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow
 from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
+from workloads.iteration.protocol import (
+    Closed,
+    CloseJob,
+    Connected,
+    ConnectJob,
+    Event,
+    HaltJob,
+    HostStep,
+    IterationEnded,
+    Late,
+    Listening,
+    SetUpJob,
+    Shaped,
+    StartJob,
+)
 from workloads.job import Job
 
 QUEUE_BYTES: Final = 32 << 20
@@ -73,8 +88,7 @@ class Cluster:
             experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
         )
         self.workers = WorkerPool(self._on_event, log, scratch / "workers")
-        self.jobs: dict[str, RunningJob] = {}
-        self.reports: list[HostIteration] = []
+        self.jobs = LiveJobs(experiment)
         self.decisions: list[DecisionRow] = []
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
@@ -162,8 +176,8 @@ class Cluster:
         self.origin = time.monotonic() + START_DELAY_S
         if self.steps is not None:
             self.steps.origin = self.origin
-        for running in self.jobs.values():
-            self._start(running.job, self.origin)
+        for live in self.jobs.values():
+            self._start(live.job, self.origin)
 
     async def arrive_later(self, job: Job) -> None:
         """Wait for the arrival of ``job``, make room for it, and let it begin."""
@@ -176,37 +190,25 @@ class Cluster:
             await self._open(job)
             self._start(job, time.monotonic() + START_DELAY_S)
 
-    def profiles_due(self, disturbed: Callable[[], Sequence[tuple[float, float]]]) -> list[tuple[RunningJob, int]]:
+    def profiles_due(self, disturbed: Callable[[], Spans]) -> list[tuple[LiveJob, int]]:
         """Jobs a profile can be taken of now, where the scheduler wants one, and from which iteration; each once.
 
         ``disturbed`` returns when something disturbed the run, on the machine's clock.
         """
-        if not wants_profiles(self._scheduler):
-            return []
-        waiting = [each for each in self.jobs.values() if not each.ended and not each.profiled]
-        spans = disturbed() if waiting else ()
-        found = []
-        for running in waiting:
-            first = profile_window(running.completed, disturbed_iterations(running.job, self.reports, spans))
-            if first is not None:
-                running.profiled = True
-                found.append((running, first))
-        return found
+        return self.jobs.profiles_due(disturbed) if wants_profiles(self._scheduler) else []
 
-    async def profile(self, running: RunningJob, first: int) -> None:
+    async def profile(self, live: LiveJob, first: int) -> None:
         """Hand in the profile of a job, measured from its iteration ``first`` on, and carry out what follows."""
-        measured = measure_profile(running.job, self.reports, self._experiment.scale.time, first)
+        measured = measure_profile(live.job, self.jobs.reports, self._experiment.scale.time, first)
         async with self._changing:
             began, before = time.monotonic(), self._decision
-            answer = await self._controller.profiled(running.job.name, measured)
-            self._note_decision(f"profile of {running.job.name}", answer, began)
+            answer = await self._controller.profiled(live.job.name, measured)
+            self._note_decision(f"profile of {live.job.name}", answer, began)
             await self._carry_out(before, answer)
 
     async def _tell_throughput(self) -> None:
         """How fast the running jobs were of late beside what they would be alone."""
-        shares = recent_throughput(
-            [running.job for running in self.jobs.values() if not running.ended], self.reports, self._experiment
-        )
+        shares = self.jobs.recent_throughput()
         if shares:
             await self._controller.tell_throughput(shares)
 
@@ -215,15 +217,14 @@ class Cluster:
         await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)
-        self.jobs[job.name] = RunningJob(job)
+        self.jobs.arrive(job)
         self._note_decision(f"arrival of {job.name}", answer, began)
         return answer
 
     def _note_decision(self, cause: str, answer: DecisionAnswer, began: float) -> None:
         self._decision = answer.decision
         if self.steps is not None:
-            present = {name: running.job for name, running in self.jobs.items() if not running.ended}
-            self.steps.set_jobs(present)
+            self.steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
@@ -232,10 +233,10 @@ class Cluster:
     def _log_marks(self) -> None:
         """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""
         now, decision = time.monotonic(), self._decision
-        for flow in (flow for running in self.jobs.values() for flow in running.job.flows):
+        for flow in (flow for live in self.jobs.values() for flow in live.job.flows):
             counted = byte_marks_of(decision, flow, self._experiment)
             tos = tos_of_flows(decision, (flow,), self._experiment.levels)[flow.id]
-            self.marks.set(flow.id, now, counted["marks"] if counted else [tos])
+            self.marks.set(flow.id, now, counted.marks if counted else [tos])
 
     @property
     def decision(self) -> Decision:
@@ -270,111 +271,90 @@ class Cluster:
         """Open the connections of ``job``."""
         hosts = self.hosts_of(job)
         for host, plan in job_plans(job, self._experiment, self._decision, steps=self.steps is not None).items():
-            self.workers.tell(host, {"op": "job", "job": plan})
-        await self.workers.expect("listening", job.name, hosts)
+            self.workers.tell(host, SetUpJob(plan))
+        await self.workers.expect(Listening, job.name, hosts)
         for host in hosts:
-            self.workers.tell(host, {"op": "connect", "job": job.name})
-        await self.workers.expect("connected", job.name, hosts)
+            self.workers.tell(host, ConnectJob(job.name))
+        await self.workers.expect(Connected, job.name, hosts)
         if job.flows and not self._enlarged:
             self._enlarged = self.network.openvswitch.enlarge_buffers()
         self._changes.tell_rates(Decision(), self._decision, [job])
-        present = [running.job for running in self.jobs.values() if not running.ended]
-        self._changes.tell_pcie_turns(Decision(), self._decision, present)
+        self._changes.tell_pcie_turns(Decision(), self._decision, self.jobs.present_jobs())
 
     def _start(self, job: Job, at: float) -> None:
-        running = self.jobs[job.name]
-        running.iterations = dict.fromkeys(self.hosts_of(job), 0)
-        running.began = at
-        self._keep_time_shift(running)
+        self._keep_time_shift(self.jobs.begin(job.name, at))
         for host in self.hosts_of(job):
-            self.workers.tell(host, {"op": "start", "job": job.name, "at": at})
+            self.workers.tell(host, StartJob(job.name, at))
 
     # Running jobs change
 
     async def _carry_out(self, before: Decision, answer: DecisionAnswer) -> None:
         """Bring the jobs that run from the decision ``before`` to the one in force."""
         after = self._decision
-        running = [r for r in self.jobs.values() if r.iterations and not r.ended]
-        jobs = [r.job for r in running]
+        running = self.jobs.running()
+        jobs = [live.job for live in running]
         await self._changes.carry_out(before, after, answer.changes, jobs)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         self._changes.tell_pcie_turns(before, after, jobs)
-        for each in running:
-            name = each.job.name
+        for live in running:
+            name = live.job.name
             if (before.shifts.get(name), before.periods.get(name)) != (after.shifts.get(name), after.periods.get(name)):
-                self._keep_time_shift(each)
+                self._keep_time_shift(live)
 
-    def _keep_time_shift(self, running: RunningJob) -> None:
+    def _keep_time_shift(self, live: LiveJob) -> None:
         """Shifts with a period count from the beginning of the run, those without from that of the job."""
-        job, decision = running.job, self._decision
+        job, decision = live.job, self._decision
         if job.name in decision.shifts or job.name in decision.periods:
-            running.shifted_at = time.monotonic()
-            anchor = self.origin if job.name in decision.periods else running.began
+            live.shifted_at = time.monotonic()
+            anchor = self.origin if job.name in decision.periods else live.began
             self._changes.tell_shift(decision, job, self.hosts_of(job), anchor)
 
     def phase_errors(self) -> dict[str, list[float]]:
         """Job -> seconds between its phase and the begin of iterations that waited for it, under the last decision."""
         found: dict[str, list[float]] = {}
-        for name, running in self.jobs.items():
+        for name, live in self.jobs.items():
             time_shift = time_shift_of(self._decision, name, self._experiment.scale, self.origin)
-            if time_shift is not None and time_shift["period"] > 0.0:
-                reports = [r for r in self.reports if r.job == name and r.phases[0].start > running.shifted_at]
-                found[name] = phase_errors(reports, **time_shift)
+            if time_shift is not None and time_shift.period > 0.0:
+                reports = [r for r in self.jobs.reports if r.job == name and r.phases[0].start > live.shifted_at]
+                found[name] = phase_errors(reports, time_shift)
         return found
 
     def _on_event(self, host: str, event: Event) -> None:
-        if event["event"] == "late":
-            self.late_workers.append((host, event["from"], event["to"]))
-        if event["event"] == "closed":
-            self.retransmits += event["retransmits"]
-        if event["event"] == "shaped" and self.steps is not None:
-            self.steps.on_shaped(event)
-        if event["event"] == "step" and self.steps is not None:
-            self.steps.on_event(host, event)
-        if event["event"] != "iteration":
-            return
-        running = self.jobs[event["job"]]
-        running.iterations[host] = event["iteration"] + 1
-        gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
-        phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
-        self.reports.append(
-            HostIteration(event["job"], host, gpus, event["iteration"], phases, event["late"], event["waited"])
-        )
-        if self.managed_run is not None and self.has_finished():
-            self.managed_run.wake()
+        match event:
+            case IterationEnded():
+                self.jobs.iteration_ended(host, event)
+                if self.managed_run is not None and self.jobs.finished():
+                    self.managed_run.wake()
+            case HostStep() if self.steps is not None:
+                self.steps.on_step(host, event)
+            case Shaped() if self.steps is not None:
+                self.steps.on_shaped(event)
+            case Late():
+                self.late_workers.append((host, event.start, event.end))
+            case Closed():
+                self.retransmits += event.retransmits
 
     # Jobs go
-
-    def finished(self) -> list[RunningJob]:
-        """Jobs that have made all their iterations since the last call."""
-        found = [r for r in self.jobs.values() if not r.ended and r.completed >= r.job.iterations]
-        for running in found:
-            running.ended = True
-        return found
-
-    def has_finished(self) -> bool:
-        """Whether a job has made all its iterations and is still there."""
-        return any(r.iterations and not r.ended and r.completed >= r.job.iterations for r in self.jobs.values())
 
     async def halt(self, job: Job) -> None:
         """Let ``job`` send nothing more and report nothing more."""
         for host in self.hosts_of(job):
-            self.workers.tell(host, {"op": "halt", "job": job.name})
+            self.workers.tell(host, HaltJob(job.name))
 
-    async def depart(self, running: RunningJob) -> None:
-        """Close a job's connections and let the controller decide anew for those that stay."""
-        await self._close(running.job)
+    async def depart(self, live: LiveJob) -> None:
+        """Close a job's connections and let the controller decide again for those that stay."""
+        await self._close(live.job)
         async with self._changing:
             began, before = time.monotonic(), self._decision
-            answer = await self._controller.depart(running.job.name, prepare=True)
-            self._note_decision(f"departure of {running.job.name}", answer, began)
+            answer = await self._controller.depart(live.job.name, prepare=True)
+            self._note_decision(f"departure of {live.job.name}", answer, began)
             await self._carry_out(before, answer)
 
     async def end_all(self) -> None:
         """Stop the jobs that are still there, and put on record what is only known at the end."""
         await self._note_taken_paths()
-        left = [running.job for running in self.jobs.values() if not running.ended]
+        left = self.jobs.present_jobs()
         for job in left:
             await self.halt(job)
         for job in left:
@@ -383,8 +363,8 @@ class Cluster:
     async def _close(self, job: Job) -> None:
         hosts = self.hosts_of(job)
         for host in hosts:
-            self.workers.tell(host, {"op": "close", "job": job.name})
-        await self.workers.expect("closed", job.name, hosts)
+            self.workers.tell(host, CloseJob(job.name))
+        await self.workers.expect(Closed, job.name, hosts)
 
     async def _note_taken_paths(self) -> None:
         """Where switches chose paths themselves, put what they chose on record."""

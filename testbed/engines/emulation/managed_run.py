@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import asyncio
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from testbed.engines.common.live_jobs import LiveJob, LiveJobs
 from testbed.engines.common.managed_jobs import ManagedJobs
+from workloads.job import Job
 
-if TYPE_CHECKING:
-    from testbed.engines.emulation.cluster import Cluster
-    from workloads.job import Job
+
+class StintCluster(Protocol):
+    """What a managed run needs of the cluster on which stints come and go."""
+
+    jobs: LiveJobs
+
+    def now(self) -> float:
+        """Undilated seconds since the run began."""
+        ...
+
+    def seconds_until(self, then_s: float) -> float:
+        """Seconds of the machine's clock until ``then_s`` of the run."""
+        ...
+
+    async def arrive_later(self, job: Job) -> None:
+        """Wait for the arrival of ``job``, make room for it, and let it begin."""
+        ...
+
+    async def halt(self, job: Job) -> None:
+        """Let ``job`` send nothing more and report nothing more."""
+        ...
+
+    async def depart(self, live: LiveJob) -> None:
+        """Close a job's connections, and carry out what follows for those that stay."""
+        ...
 
 
 class ManagedRun:
-    """Carries out on ``cluster`` what the manager of ``jobs`` decides. Stops come before starts, one at a time."""
+    """Carries out on ``cluster`` what the manager of ``managed`` decides. Stops come before starts, one at a time."""
 
-    def __init__(self, cluster: Cluster, jobs: ManagedJobs) -> None:
+    def __init__(self, cluster: StintCluster, managed: ManagedJobs) -> None:
         self._cluster = cluster
-        self._jobs = jobs
+        self._managed = managed
         self._happened = asyncio.Event()
         self._coming: dict[str, tuple[Job, asyncio.Task[None]]] = {}
 
@@ -29,7 +53,7 @@ class ManagedRun:
     async def live(self) -> None:
         """Go on until every job has ended."""
         try:
-            while self._jobs.unfinished:
+            while self._managed.unfinished:
                 await self._end_finished()
                 await self._change()
                 await self._until_something()
@@ -38,12 +62,12 @@ class ManagedRun:
                 task.cancel()
 
     async def _end_finished(self) -> None:
-        for running in self._cluster.finished():
-            await self._cluster.depart(running)
-            self._jobs.ended(running.job.name, self._cluster.now())
+        for live in self._cluster.jobs.take_finished():
+            await self._cluster.depart(live)
+            self._managed.ended(live.job.name, self._cluster.now())
 
     async def _change(self) -> None:
-        changes = self._jobs.decide(self._cluster.now(), self._made)
+        changes = self._managed.decide(self._cluster.now(), self._cluster.jobs.completed)
         for name in changes.stopped:
             await self._stop(name)
         for job in changes.started:
@@ -52,26 +76,22 @@ class ManagedRun:
     async def _stop(self, name: str) -> None:
         """End a stint: the iteration under way is lost. One that is just being announced comes up first."""
         job, coming = self._coming.pop(name)
-        if self._cluster.seconds_until(job.start_s) > 0.0:  # it still stands where it was stopped, or starts up
+        if self._cluster.seconds_until(job.start_s) > 0.0:  # it still waits where it was stopped, or starts up
             coming.cancel()
             return
         await coming
-        running = self._cluster.jobs[name]
-        if not running.ended:
-            running.ended = True
+        live = self._cluster.jobs[name]
+        if not live.ended:
+            live.ended = True
             await self._cluster.halt(job)
-            await self._cluster.depart(running)
-
-    def _made(self, name: str) -> int:
-        running = self._cluster.jobs.get(name)
-        return 0 if running is None else running.completed
+            await self._cluster.depart(live)
 
     async def _until_something(self) -> None:
         """Wait for the end of a stint, for the next time that counts, or for one that comes up, or fails to."""
         self._happened.clear()
-        if self._cluster.has_finished():
+        if self._cluster.jobs.finished():
             return
-        delay_s = self._cluster.seconds_until(self._jobs.next_s())
+        delay_s = self._cluster.seconds_until(self._managed.next_s())
         happened = asyncio.create_task(self._happened.wait())
         coming = [task for _, task in self._coming.values() if not task.done()]
         await asyncio.wait(

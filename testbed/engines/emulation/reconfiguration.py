@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
 from testbed.engines.common.worker_plan import (
     byte_marks_of,
     pcie_turns_of,
-    shape_command,
     time_shift_of,
     tos_of_flows,
     with_port,
@@ -25,6 +23,21 @@ from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.experiment.experiment import Experiment
 from topologies.addressing import address_of
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.protocol import (
+    Accepted,
+    AssignPcieTurns,
+    ExpectFlows,
+    Expecting,
+    Held,
+    HoldFlows,
+    MarkByBytes,
+    Reconnected,
+    ReconnectFlows,
+    ResumeFlows,
+    ShapeFlows,
+    ShiftJob,
+)
 from workloads.job import Flow, Job
 
 
@@ -71,24 +84,24 @@ class Reconfiguration:
             await self._controller.commit([flow.id for flow in held])
             await asyncio.to_thread(self._settle)
             for flow in held:
-                self._workers.tell(self._host(flow.source), {"op": "resume", "flows": [flow.id]})
+                self._workers.tell(self._host(flow.source), ResumeFlows((flow.id,)))
 
     async def _reopen(self, flow: Flow, decision: Decision) -> None:
-        """Open a held flow anew from the source port that hashes to its new path."""
+        """Open a held flow again from the source port that hashes to its new path."""
         fabric, ported = self._experiment.fabric, with_port(flow, decision)
         sender, receiver = self._host(flow.source), self._host(flow.target)
-        ends = (address_of(fabric, flow.source), ported.source_port)
-        address = [*ends, address_of(fabric, flow.target), flow.target_port]
-        self._workers.tell(receiver, {"op": "expect", "flows": {flow.id: address}})
-        await self._workers.expect("expecting", flow.id, [receiver])
-        self._workers.tell(sender, {"op": "reconnect", "flows": {flow.id: ported.source_port}})
-        await self._workers.expect("reconnected", flow.id, [sender])
-        await self._workers.expect("accepted", flow.id, [receiver])
+        source, target = address_of(fabric, flow.source), address_of(fabric, flow.target)
+        address = (source, ported.source_port, target, flow.target_port)
+        self._workers.tell(receiver, ExpectFlows({flow.id: address}))
+        await self._workers.expect(Expecting, flow.id, [receiver])
+        self._workers.tell(sender, ReconnectFlows({flow.id: ported.source_port}))
+        await self._workers.expect(Reconnected, flow.id, [sender])
+        await self._workers.expect(Accepted, flow.id, [receiver])
 
     async def _hold(self, flow: Flow) -> Flow:
         sender = self._host(flow.source)
-        self._workers.tell(sender, {"op": "hold", "flows": [flow.id]})
-        await self._workers.expect("held", flow.id, [sender])
+        self._workers.tell(sender, HoldFlows((flow.id,)))
+        await self._workers.expect(Held, flow.id, [sender])
         return flow
 
     def _mark(self, flows: list[Flow], decision: Decision) -> None:
@@ -99,7 +112,7 @@ class Reconfiguration:
             for port in (flow.source, flow.target):
                 by_host.setdefault(self._host(port), {})[flow.id] = tos[flow.id]
         for host, marks in by_host.items():
-            self._workers.tell(host, shape_command(time.monotonic(), flows=marks))
+            self._workers.tell(host, ShapeFlows(time.monotonic(), flow_tos=marks))
 
     def _host(self, port: str) -> str:
         return self._experiment.fabric.ports[port].host
@@ -115,7 +128,7 @@ class Reconfiguration:
                 paced = None if rate is None else self._experiment.scale.rate(rate) / 8
                 by_host.setdefault(self._host(flow.source), {})[flow.id] = paced
         for host, rates in by_host.items():
-            self._workers.tell(host, shape_command(time.monotonic(), rates=rates))
+            self._workers.tell(host, ShapeFlows(time.monotonic(), rates=rates))
 
     def tell_pcie_turns(self, before: Decision, decision: Decision, jobs: Iterable[Job]) -> None:
         """Which flows of ``jobs``, all that run, take turns on PCIe links."""
@@ -124,11 +137,11 @@ class Reconfiguration:
         known = list(jobs)
         turns = pcie_turns_of(decision, known, self._experiment.fabric, self._experiment.levels)
         for host in dict.fromkeys(self._host(flow.source) for job in known for flow in job.flows):
-            self._workers.tell(host, {"op": "turns", "flows": turns.get(host, {})})
+            self._workers.tell(host, AssignPcieTurns(turns.get(host, {})))
 
     def tell_byte_marks(self, before: Decision, after: Decision, jobs: Iterable[Job]) -> None:
         """New thresholds for flows whose level counts bytes."""
-        by_host: dict[str, dict[str, Any]] = {}
+        by_host: dict[str, dict[str, ByteMarks | None]] = {}
         for flow in (flow for job in jobs for flow in job.flows):
             if after.byte_levels_of(flow) == before.byte_levels_of(flow):
                 continue
@@ -136,10 +149,10 @@ class Reconfiguration:
                 marks = byte_marks_of(after, flow, self._experiment)
                 by_host.setdefault(self._host(port), {})[flow.id] = marks
         for host, flows in by_host.items():
-            self._workers.tell(host, {"op": "count", "flows": flows})
+            self._workers.tell(host, MarkByBytes(flows))
 
     def tell_shift(self, decision: Decision, job: Job, hosts: Iterable[str], anchor: float) -> None:
         """Keep the iterations of ``job`` at the phase that ``decision`` gives it, from ``anchor`` on."""
         time_shift = time_shift_of(decision, job.name, self._experiment.scale, anchor)
         for host in hosts:
-            self._workers.tell(host, {"op": "shift", "job": job.name, "rhythm": time_shift})
+            self._workers.tell(host, ShiftJob(job.name, time_shift))

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import testbed
 from testbed.errors import CannotRunError
 from testbed.machine.ownership import MARK, own_mark
 
+PACKAGES = Path(__file__).resolve().parents[3]
+"""The folder of the four packages, from which child processes import them."""
 _PR_SET_PDEATHSIG = 1
 _LOCK_NAME = "\0testbed-emulation"
 _LIBC = ctypes.CDLL(None)
@@ -46,7 +47,7 @@ def only_run_on_this_machine() -> Iterator[None]:
 def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
     """Start ``python -m module argument`` in namespaces of its own; its standard output is a pipe."""
     # The testbed's own modules first; then where the user keeps others, such as a scheduler of his own.
-    places = [str(Path(testbed.__file__).resolve().parent.parent), os.environ.get("PYTHONPATH", "")]
+    places = [str(PACKAGES), os.environ.get("PYTHONPATH", "")]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, places)), **{MARK: own_mark()})
     parent = os.getpid()
 

@@ -91,7 +91,7 @@ class Session:
     async def _mismatches(self) -> list[str]:
         """What the switches and the packets on the wire did that was not decided."""
         cluster = self._cluster
-        flows = [flow for running in cluster.jobs.values() for flow in running.job.flows]
+        flows = [flow for live in cluster.jobs.values() for flow in live.job.flows]
         seen = await asyncio.to_thread(
             read_packets, self._tap.packets, self._experiment.fabric, flows, cluster.decision.ports
         )
@@ -135,10 +135,10 @@ class Session:
             self._tell(phase, **values)
             await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
-            gone = () if self._goal.managed else cluster.finished()
-            changes += [asyncio.create_task(cluster.depart(running)) for running in gone]
+            gone = () if self._goal.managed else cluster.jobs.take_finished()
+            changes += [asyncio.create_task(cluster.depart(live)) for live in gone]
             due = cluster.profiles_due(lambda: self._replaced(sampler))
-            changes += [asyncio.create_task(cluster.profile(running, first)) for running, first in due]
+            changes += [asyncio.create_task(cluster.profile(live, first)) for live, first in due]
             if self._goal.left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
                 enough = self._undisturbed(sampler)
@@ -149,15 +149,15 @@ class Session:
                 return self._undisturbed(sampler)
 
     def _undisturbed(self, sampler: Sampler) -> bool:
-        return self._goal.undisturbed(self._rows(sampler), self._cluster.reports)
+        return self._goal.undisturbed(self._rows(sampler), self._cluster.jobs.reports)
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
         spans = self._disturbed(sampler) if self._goal.managed else self._replaced(sampler)
-        return iteration_rows(self._cluster.reports, self._goal.experiment(), self._cluster.origin, spans)
+        return iteration_rows(self._cluster.jobs.reports, self._goal.experiment(), self._cluster.origin, spans)
 
     def _replaced(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When iterations ran that are replaced where that can be, on the machine's clock: late pauses too."""
-        return self._disturbed(sampler) + late_spans(self._cluster.reports, MAX_TIMER_LATENESS_S)
+        return self._disturbed(sampler) + late_spans(self._cluster.jobs.reports, MAX_TIMER_LATENESS_S)
 
     def _disturbed(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When something took the CPU from the run for a time that nobody can tell, on the machine's clock."""
@@ -232,7 +232,7 @@ class Session:
         left_out = [*neighbours, *(limited if measure.discard_disturbed else ())]
         reports = [
             report
-            for report in self._cluster.reports
+            for report in self._cluster.jobs.reports
             if report.iteration >= measure.warmup and not overlaps(report, left_out)
         ]
         origin = self._cluster.origin
@@ -288,7 +288,7 @@ class Session:
             "standstills": [[s.process, s.from_s, s.to_s] for s in evidence.standstills],
             "link_stretches": _stretch_rows(sampler, self._cluster.origin),
             "level_order": {link: asdict(order) for link, order in evidence.order.items()},
-            "timers": [[r.phases[-1].end - self._cluster.origin, r.late] for r in self._cluster.reports],
+            "timers": [[r.phases[-1].end - self._cluster.origin, r.late] for r in self._cluster.jobs.reports],
             "link_rates": {link: [round(value, 5) for value in seen] for link, seen in evidence.link_rates.items()},
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,

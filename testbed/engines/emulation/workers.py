@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-import testbed
+from testbed.engines.emulation.sandbox import PACKAGES
 from testbed.errors import RunFailedError
+from workloads.iteration.protocol import (
+    Answer,
+    Command,
+    Event,
+    Failed,
+    FlowAnswer,
+    JobAnswer,
+    Ready,
+    decode_event,
+    encode_command,
+    event_name,
+)
 
 _LINE_LIMIT = 1 << 24
 _ANSWER_S = 60.0
-
-Event = dict[str, Any]
-
-_FREQUENT = ("iteration", "step", "shaped", "late")
-"""Events that nobody waits for."""
 
 
 class WorkerPool:
@@ -30,13 +35,13 @@ class WorkerPool:
     """
 
     def __init__(self, on_event: Callable[[str, Event], None], log: Path, folder: Path) -> None:
-        """Workers give each other word in ``folder``, which is the run's own."""
+        """In ``folder``, which is the run's own, workers tell each other of messages that have arrived."""
         self._folder = folder
         self._on_event = on_event
         self._log = log
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._readers: list[asyncio.Task[None]] = []
-        self._arrived: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._arrived: dict[tuple[type[Answer], str], set[str]] = defaultdict(set)
         self._changed = asyncio.Condition()
         self._failure: str | None = None
         self._stopping = False
@@ -55,10 +60,10 @@ class WorkerPool:
         """Start a worker in the namespace of each (host -> pid) and wait until all are ready."""
         self._folder.mkdir(parents=True)
         await asyncio.gather(*(self._spawn(host, pid) for host, pid in namespaces.items()))
-        await self.expect("ready", "", namespaces)
+        await self.expect(Ready, "", namespaces)
 
     async def _spawn(self, host: str, pid: int) -> None:
-        root = str(Path(testbed.__file__).resolve().parent.parent)
+        root = str(PACKAGES)
         environment = dict(os.environ, PYTHONPATH=root)
         with self._log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
@@ -82,18 +87,20 @@ class WorkerPool:
     async def _read(self, host: str, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
-            event = json.loads(line)
-            kind = event["event"]
-            if kind in _FREQUENT:
-                self._on_event(host, event)
+            try:
+                event = decode_event(line)
+            except ValueError as error:
+                await self._fail(f"what the worker of host {host} said is not understood: {error}")
                 continue
-            if kind == "failed":
-                await self._fail(f"flow {event['flow']} of job {event['job']}: {event['why']}")
-                continue
-            async with self._changed:
-                self._arrived[kind, event.get("job", event.get("flow", ""))].add(host)
+            if isinstance(event, Failed):
+                await self._fail(f"flow {event.flow} of job {event.job}: {event.why}")
+            elif isinstance(event, Answer):
+                async with self._changed:
+                    self._arrived[type(event), _subject(event)].add(host)
+                    self._on_event(host, event)
+                    self._changed.notify_all()
+            else:
                 self._on_event(host, event)
-                self._changed.notify_all()
         if not self._stopping:
             await self._fail(f"the worker of host {host} ended with status {await process.wait()}")
 
@@ -107,8 +114,8 @@ class WorkerPool:
         if self._failure is not None:
             raise RunFailedError(self._failure)
 
-    async def expect(self, kind: str, subject: str, hosts: Iterable[str]) -> None:
-        """Wait until every one of ``hosts`` has sent the event ``kind`` about ``subject`` (a job or flow)."""
+    async def expect(self, kind: type[Answer], subject: str, hosts: Iterable[str]) -> None:
+        """Wait until every one of ``hosts`` has given the answer ``kind`` about ``subject`` (a job or flow)."""
         wanted = set(hosts)
 
         def settled() -> bool:
@@ -118,16 +125,16 @@ class WorkerPool:
             async with self._changed:
                 await asyncio.wait_for(self._changed.wait_for(settled), _ANSWER_S)
         except TimeoutError as error:
-            missing = sorted(wanted - self._arrived[kind, subject])
-            raise RunFailedError(f"host {missing[0]} did not report '{kind}' for {subject or 'itself'}") from error
+            missing, what = sorted(wanted - self._arrived[kind, subject]), event_name(kind)
+            raise RunFailedError(f"host {missing[0]} did not report '{what}' for {subject or 'itself'}") from error
         self.check()
         self._arrived.pop((kind, subject), None)
 
-    def tell(self, host: str, command: Mapping[str, Any]) -> None:
+    def tell(self, host: str, command: Command) -> None:
         """Send a command to the worker of ``host``."""
         process = self._processes[host]
         assert process.stdin is not None
-        process.stdin.write(json.dumps(command).encode() + b"\n")
+        process.stdin.write(encode_command(command))
 
     async def stop(self) -> None:
         """End all workers."""
@@ -137,3 +144,13 @@ class WorkerPool:
                 process.kill()
         await asyncio.gather(*(process.wait() for process in self._processes.values()))
         await asyncio.gather(*self._readers)
+
+
+def _subject(answer: Answer) -> str:
+    """The job or flow that ``answer`` is about; empty for the worker itself."""
+    match answer:
+        case JobAnswer():
+            return answer.job
+        case FlowAnswer():
+            return answer.flow
+    return ""

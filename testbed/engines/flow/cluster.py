@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from controller.decider import Decider, with_hashed_paths
 from controller.decision import Decision, LinkDown, LinkUp
 from controller.schedulers.registry import create
-from testbed.engines.common.iterations import HostIteration, PhaseTimes
+from testbed.engines.common.live_jobs import LiveJob, LiveJobs
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
-from testbed.engines.common.profiling import measure_profile, profile_window, recent_throughput
+from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
-from testbed.engines.common.worker_plan import hosts_of, job_plans, pcie_turns_of, time_shift_of
+from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, time_shift_of
 from testbed.engines.flow.network import FluidNetwork
 from testbed.engines.flow.streams import FluidReceiver, FluidSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
@@ -32,8 +32,9 @@ from workloads.iteration.from_plan import program_of
 from workloads.iteration.hold import Hold
 from workloads.iteration.pcie_semaphore import PcieSemaphore
 from workloads.iteration.program import JobProgram
+from workloads.iteration.protocol import Event, HostStep, IterationEnded, ShapeFlows, Tell
 from workloads.iteration.shared_gpus import SharedGpus
-from workloads.iteration.time_shift import TimeShift
+from workloads.iteration.time_shift import PhaseKeeper
 from workloads.job import Flow, Job
 
 SAMPLE_S: Final = 1.0
@@ -44,22 +45,18 @@ Program = JobProgram[FluidSender, FluidReceiver]
 
 
 @dataclass
-class HostedFluid:
-    """A running job: a program for each of its hosts, and both ends of its flows."""
+class FluidJob:
+    """What carries a job out: a program for each of its hosts, and both ends of its flows."""
 
-    job: Job
-    programs: dict[str, Program]
+    live: LiveJob
+    programs: dict[str, Program] = field(default_factory=dict)
     out: dict[str, FluidSender] = field(default_factory=dict)
     into: dict[str, FluidReceiver] = field(default_factory=dict)
-    iterations: dict[str, int] = field(default_factory=dict)
-    began: float = 0.0
-    profiled: bool = False
-    ended: bool = False
 
     @property
-    def completed(self) -> int:
-        """Iterations that all hosts have ended."""
-        return min(self.iterations.values(), default=0)
+    def job(self) -> Job:
+        """The job."""
+        return self.live.job
 
 
 class FluidCluster:
@@ -80,14 +77,14 @@ class FluidCluster:
         self._order = itertools.count()
         self._pcie: dict[str, PcieSemaphore[FluidSender]] = {}
         self._gpus: dict[str, SharedGpus] = {}
-        self._at_place: dict[int, tuple[HostedFluid, Flow]] = {}
+        self._at_place: dict[int, tuple[FluidJob, Flow]] = {}
         self.now = 0.0
         self.events = 0
         self._down: list[str] = []
         self._cancelled: set[str] = set()
         self._wakes_s = inf
-        self.jobs: dict[str, HostedFluid] = {}
-        self.reports: list[HostIteration] = []
+        self.jobs = LiveJobs(experiment)
+        self._carried: dict[str, FluidJob] = {}
         self.decisions: list[DecisionRow] = []
         self.links: list[LinkRow] = []
         self.managed: ManagedJobs | None = None
@@ -160,11 +157,11 @@ class FluidCluster:
         """Ask the cluster manager, and do what it says."""
         if self.managed is None:
             return
-        changes = self.managed.decide(self.now, self._made)
+        changes = self.managed.decide(self.now, self.jobs.completed)
         for name in changes.stopped:
             self._cancelled.add(name)
             if name in self.jobs:
-                self._depart(self.jobs[name])
+                self._depart(self._carried[name])
         for job in changes.started:
             self._expect(job)
         self._wake_at(self.managed.next_s())
@@ -180,12 +177,9 @@ class FluidCluster:
             self._wakes_s = inf
             self._manage()
 
-    def _made(self, name: str) -> int:
-        return self.jobs[name].completed if name in self.jobs else 0
-
-    def _end(self, running: HostedFluid) -> None:
+    def _end(self, running: FluidJob) -> None:
         """All iterations are made."""
-        if running.ended:
+        if running.live.ended:
             return
         self._depart(running)
         if self.managed is not None:
@@ -195,10 +189,10 @@ class FluidCluster:
     def _arrive(self, job: Job) -> None:
         if job.name in self._cancelled:
             return
-        present = [running.job for running in self._present()]
-        self._decider.take_throughput(recent_throughput(present, self.reports, self._experiment))
+        self._decider.take_throughput(self.jobs.recent_throughput())
         decision = self._decider.arrive(job)
-        self.jobs[job.name] = running = HostedFluid(job, {}, began=self.now)
+        self.jobs.arrive(job)
+        running = self._carried[job.name] = FluidJob(self.jobs.begin(job.name, self.now))
         self._note(f"arrival of {job.name}", decision)
         self._open(running, decision)
         self._carry_out(decision)
@@ -222,13 +216,12 @@ class FluidCluster:
         self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
         self._carry_out(decision)
 
-    def _open(self, running: HostedFluid, decision: Decision) -> None:
+    def _open(self, running: FluidJob, decision: Decision) -> None:
         job = running.job
-        running.iterations = dict.fromkeys(hosts_of(job, self._experiment.fabric), 0)
         for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
-            program: Program = program_of({**plan, "departure": 0.0}, self, self._hear(host), lambda _stream: None)
+            program: Program = program_of(replace(plan, departure=0.0), self, self._hear(host), lambda _stream: None)
             program.pcie = self._pcie.setdefault(host, PcieSemaphore(self._resume))
-            program.gpus = self._gpus.setdefault(host, SharedGpus()).share_of(job.name, plan["gpus"])
+            program.gpus = self._gpus.setdefault(host, SharedGpus()).share_of(job.name, plan.gpus)
             running.programs[host] = program
         for flow in job.flows:
             level = decision.level_of(flow, self._experiment.levels - 1)
@@ -239,68 +232,61 @@ class FluidCluster:
             running.programs[self._host(flow.source)].out[flow.id] = running.out[flow.id]
             running.programs[self._host(flow.target)].into[flow.id] = running.into[flow.id]
 
-    def _depart(self, running: HostedFluid) -> None:
-        running.ended = True
+    def _depart(self, running: FluidJob) -> None:
+        running.live.ended = True
         self._close(running)
         decision = self._decider.depart(running.job.name)
         self._note(f"departure of {running.job.name}", decision)
         self._carry_out(decision)
 
-    def _close(self, running: HostedFluid) -> None:
+    def _close(self, running: FluidJob) -> None:
         for program in running.programs.values():
             program.halt()
         for sender in running.out.values():
             self._network.remove(sender.place)
             del self._at_place[sender.place]
 
-    def _profile(self, running: HostedFluid) -> None:
-        running.profiled = True
-        measured = measure_profile(running.job, self.reports, 1.0)
+    def _profile(self, running: FluidJob, first: int) -> None:
+        measured = measure_profile(running.job, self.jobs.reports, 1.0, first)
         decision = self._decider.profiled(running.job.name, measured)
         self._note(f"profile of {running.job.name}", decision)
         self._carry_out(decision)
 
-    def _hear(self, host: str) -> Callable[[dict[str, Any]], None]:
+    def _hear(self, host: str) -> Tell:
         """What the programs of ``host`` tell goes here."""
 
-        def tell(event: dict[str, Any]) -> None:
-            if event["event"] == "iteration":
-                self._ended_iteration(host, event)
-            elif event["event"] == "step" and self._steps is not None:
-                self._steps.on_event(host, event)
+        def tell(event: Event) -> None:
+            if isinstance(event, IterationEnded):
+                self._iteration_ended(host, event)
+            elif isinstance(event, HostStep) and self._steps is not None:
+                self._steps.on_step(host, event)
 
         return tell
 
-    def _ended_iteration(self, host: str, event: Mapping[str, Any]) -> None:
-        running = self.jobs[event["job"]]
-        running.iterations[host] = event["iteration"] + 1
-        gpus = tuple(gpu for gpu in running.job.gpus if self._experiment.fabric.host_of_gpu[gpu] == host)
-        phases = tuple(PhaseTimes(row[0], row[1], row[2], row[3], tuple(row[4:])) for row in event["phases"])
-        self.reports.append(HostIteration(event["job"], host, gpus, event["iteration"], phases, 0.0, event["waited"]))
-        if running.completed >= running.job.iterations:
+    def _iteration_ended(self, host: str, event: IterationEnded) -> None:
+        live, running = self.jobs.iteration_ended(host, event), self._carried[event.job]
+        if live.finished:
             self.at(self.now, lambda _late: self._end(running))
-        elif self._decider.wants_profiles and not running.profiled and profile_window(running.completed, frozenset()):
-            self._profile(running)
+        elif self._decider.wants_profiles and (first := self.jobs.profile_due(live)) is not None:
+            self._profile(running, first)
 
     # Decisions
 
     def _note(self, cause: str, decision: Decision) -> None:
         self.decisions.append(DecisionRow(self.now, cause, decision))
         if self._steps is not None:
-            self._steps.set_jobs({running.job.name: running.job for running in self._present()})
+            self._steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
 
     def _carry_out(self, decision: Decision) -> None:
         for running in self._present():
             for flow in running.job.flows:
                 self._apply(running, flow, decision)
             self._keep_time_shift(running, decision)
-        turns = pcie_turns_of(
-            decision, [running.job for running in self._present()], self._experiment.fabric, self._experiment.levels
-        )
+        turns = pcie_turns_of(decision, self.jobs.present_jobs(), self._experiment.fabric, self._experiment.levels)
         for host, table in self._pcie.items():
-            table.assign({flow: (link, rank) for flow, (link, rank) in turns.get(host, {}).items()})
+            table.assign(turns.get(host, {}))
 
-    def _apply(self, running: HostedFluid, flow: Flow, decision: Decision) -> None:
+    def _apply(self, running: FluidJob, flow: Flow, decision: Decision) -> None:
         sender = running.out[flow.id]
         self._network.lead_over(sender.place, self._way(flow, decision))
         sender.byte_levels = decision.byte_levels_of(flow)
@@ -311,7 +297,7 @@ class FluidCluster:
         sender.level = level
         sender.settle_level()
 
-    def _set_rate(self, running: HostedFluid, sender: FluidSender, bytes_per_s: float) -> None:
+    def _set_rate(self, running: FluidJob, sender: FluidSender, bytes_per_s: float) -> None:
         """A rate of 0 holds the flow, and frees PCIe for those that wait for their turn."""
         flow = running.job.flow_by_id[sender.flow]
         held = sender.held & Hold.ZERO_RATE
@@ -325,38 +311,37 @@ class FluidCluster:
             if sender.started:
                 sender.send(1)
 
-    def _keep_time_shift(self, running: HostedFluid, decision: Decision) -> None:
+    def _keep_time_shift(self, running: FluidJob, decision: Decision) -> None:
         """Shifts with a period count from the beginning of the run, those without from that of the job."""
         name = running.job.name
-        anchor = 0.0 if name in decision.periods else running.began
+        anchor = 0.0 if name in decision.periods else running.live.began
         time_shift = time_shift_of(decision, name, UNSCALED, anchor)
         for program in running.programs.values():
-            kept = program.time_shift
-            wanted = None if time_shift is None else TimeShift(**time_shift)
-            if kept is None or wanted is None or (kept.shift, kept.period) != (wanted.shift, wanted.period):
-                program.time_shift = wanted
+            kept = None if program.phase_keeper is None else program.phase_keeper.time_shift
+            if kept is None or time_shift is None or (kept.shift, kept.period) != (time_shift.shift, time_shift.period):
+                program.phase_keeper = None if time_shift is None else PhaseKeeper(time_shift)
 
-    def _tell_worker(self, host: str, command: Mapping[str, Any]) -> None:
+    def _tell_worker(self, host: str, command: ShapeFlows) -> None:
         """What the coordinator of steps would send to a worker: marks and rates."""
-        for name, tos in command["tos"].items():
-            for flow, sender in self.jobs[name].out.items():
+        for name, tos in command.job_tos.items():
+            for flow, sender in self._carried[name].out.items():
                 if self._host(self.jobs[name].job.flow_by_id[flow].source) == host:
                     self._set_level(sender, self._levels[tos])
-        for flow, tos in command["flows"].items():
+        for flow, tos in command.flow_tos.items():
             found = self._sender(flow)
             if found is not None:
                 self._set_level(found[1], self._levels[tos])
-        for flow, rate in command["rates"].items():
+        for flow, rate in command.rates.items():
             found = self._sender(flow)
             if found is not None:
                 self._set_rate(*found, inf if rate is None else rate)
 
     # Looking things up
 
-    def _present(self) -> list[HostedFluid]:
-        return [running for running in self.jobs.values() if not running.ended]
+    def _present(self) -> list[FluidJob]:
+        return [self._carried[live.job.name] for live in self.jobs.present()]
 
-    def _sender(self, flow: str) -> tuple[HostedFluid, FluidSender] | None:
+    def _sender(self, flow: str) -> tuple[FluidJob, FluidSender] | None:
         for running in self._present():
             if flow in running.out:
                 return running, running.out[flow]

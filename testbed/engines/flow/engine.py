@@ -46,7 +46,7 @@ class FlowEngine:
                 progress(_message(goal, cluster.now))
         cluster.flush_links()
         plain = goal.experiment()
-        rows = iteration_rows(cluster.reports, plain, 0.0, [])
+        rows = iteration_rows(cluster.jobs.reports, plain, 0.0, [])
         return RunRecord(
             scheduler=plain.scheduler,
             engine=self.name,

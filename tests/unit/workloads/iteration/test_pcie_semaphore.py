@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workloads.iteration.hold import Hold
+from workloads.iteration.job_plan import IncomingMessage, OutgoingMessage, PhasePlan
 from workloads.iteration.pcie_semaphore import PcieSemaphore
-from workloads.iteration.program import JobProgram, PhasePlan
+from workloads.iteration.program import JobProgram
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 SLICE = 100
@@ -119,7 +120,8 @@ class Cluster:
     def add_ring(self, name: str, hosts: list[int], rank: int, compute: float, overlap: float, size: int) -> None:
         for index, host in enumerate(hosts):
             mine, others = f"{name}/{host}", f"{name}/{hosts[index - 1]}"
-            plan = PhasePlan(overlap, ((mine, size, others, size // len(hosts)),), ((others, size),))
+            out, into = OutgoingMessage(mine, size, others, size // len(hosts)), IncomingMessage(others, size)
+            plan = PhasePlan(compute, overlap, (out,), (into,))
             self.programs[name, host] = JobProgram(
                 (plan,),
                 lambda i, _p: [compute * (1 + 0.1 * (i % 2))],

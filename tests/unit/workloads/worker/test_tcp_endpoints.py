@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.iteration.program import JobProgram, PhasePlan
-from workloads.iteration.time_shift import TimeShift
+from workloads.iteration.job_plan import IncomingMessage, OutgoingMessage, PhasePlan
+from workloads.iteration.program import JobProgram
+from workloads.iteration.protocol import PhaseTimes
+from workloads.iteration.time_shift import PhaseKeeper, TimeShift
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 SLICE = 100
@@ -122,11 +124,11 @@ class World:
 
 @dataclass
 class Ring:
-    """Two hosts, a flow each way, one phase; rows by host as reported."""
+    """Two hosts, a flow each way, one phase; times of the phases by host as reported."""
 
     world: World
     programs: list[JobProgram]
-    rows: list[list[tuple[int, list[list[object]]]]]
+    rows: list[list[tuple[int, tuple[PhaseTimes, ...]]]]
     sockets: list[socket.socket]
 
     def deliver(self) -> None:
@@ -148,7 +150,8 @@ def ring_of(compute: tuple[float, float], overlap: float = 0.0, size: int = 1000
     ring = Ring(world, [], [[], []], [])
     for host in range(2):
         mine, others = ("ab", "ba")[host]
-        plan = PhasePlan(overlap, ((mine, size, others, size // 2),), ((others, size),))
+        out, into = OutgoingMessage(mine, size, others, size // 2), IncomingMessage(others, size)
+        plan = PhasePlan(compute[host], overlap, (out,), (into,))
         seconds, rows = compute[host], ring.rows[host]
         ring.programs.append(
             JobProgram(
@@ -208,31 +211,31 @@ def test_a_paced_message_begins_later_and_nothing_of_it_leaves_before(
     stream, sent = ring.programs[0].out["a"], []
     ring.world.at(2.4, lambda _late: sent.append(stream.sent))
     run(ring)
-    _, ready, communicated, _, _ = ring.rows[0][0][1][0]
+    (times,) = ring.rows[0][0][1]
     assert sent == [0]
-    assert communicated == pytest.approx(ready + 0.5)
+    assert times.communication_end == pytest.approx(times.ready + 0.5)
 
 
 def test_a_phase_is_compute_then_messages_that_leave_one_packet_time_later(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 1.0), iterations=1)
     run(ring)
-    start, ready, communicated, end, busy = ring.rows[0][0][1][0]
-    assert (start, ready, busy) == (1.0, 2.0, 1.0)
-    assert communicated == end == pytest.approx(2.01)
+    (times,) = ring.rows[0][0][1]
+    assert (times.start, times.ready, times.compute) == (1.0, 2.0, (1.0,))
+    assert times.communication_end == times.end == pytest.approx(2.01)
 
 
 def test_a_late_host_delays_the_one_that_waits_for_its_bytes(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 3.0), iterations=1)
     run(ring)
     for rows in ring.rows:
-        assert rows[0][1][0][3] == pytest.approx(4.01)
+        assert rows[0][1][0].end == pytest.approx(4.01)
 
 
 def test_communication_under_compute_ends_before_the_phase_does(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 1.0), overlap=0.5, iterations=1)
     run(ring)
-    _, ready, communicated, end, _ = ring.rows[0][0][1][0]
-    assert (ready, communicated, end) == (1.5, pytest.approx(1.51), 2.0)
+    (times,) = ring.rows[0][0][1]
+    assert (times.ready, times.communication_end, times.end) == (1.5, pytest.approx(1.51), 2.0)
 
 
 def test_a_job_that_is_halted_sends_and_reports_nothing_more(make_ring: Callable[..., Ring]) -> None:
@@ -256,13 +259,13 @@ def test_a_held_flow_goes_on_where_it_was_when_it_is_resumed(make_ring: Callable
     ring.deliver()
     ring.world.run(ring.deliver, 1000.0)
     assert [len(rows) for rows in ring.rows] == [2, 2]
-    assert ring.rows[1][0][1][0][3] == 60.0
+    assert ring.rows[1][0][1][0].end == 60.0
 
 
 def test_a_shifted_job_waits_for_its_phase_before_it_computes(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 1.0), iterations=2)
     for program in ring.programs:
-        program.time_shift = TimeShift(anchor=1.0, shift=0.5, period=1.1)
+        program.phase_keeper = PhaseKeeper(TimeShift(anchor=1.0, shift=0.5, period=1.1))
     run(ring)
-    starts = [rows[0][0] for _, rows in ring.rows[0]]
+    starts = [times[0].start for _, times in ring.rows[0]]
     assert starts == [1.5, pytest.approx(2.6)]

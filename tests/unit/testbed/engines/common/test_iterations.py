@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from testbed.api import _discarding, prepare
 from testbed.engines.common.iterations import (
     HostIteration,
-    PhaseTimes,
     iteration_rows,
     late_spans,
     overlaps,
@@ -21,6 +20,8 @@ from testbed.engines.common.iterations import (
 )
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow
+from workloads.iteration.protocol import PhaseTimes
+from workloads.iteration.time_shift import TimeShift
 
 ORIGIN = 1000.0
 EXPERIMENT = prepare("hello", overrides=["scale={bandwidth: 8000, time: 2}"]).experiments[0]
@@ -123,7 +124,7 @@ def test_iterations_that_waited_are_held_against_their_phase() -> None:
         return replace(report("h0", phase(at, at + 1, at + 2, at + 3, 1)), waited=waited)
 
     reports = [begun(0.5, 0.1), begun(3.7, 0.0), begun(4.504, 0.8), begun(8.497, 0.2)]
-    assert phase_errors(reports, ORIGIN, 0.5, 4.0) == pytest.approx([0.0, 0.004, -0.003])
+    assert phase_errors(reports, TimeShift(ORIGIN, 0.5, 4.0)) == pytest.approx([0.0, 0.004, -0.003])
 
 
 def test_discarding_is_asked_of_every_run_of_a_scenario_and_off_by_default() -> None:

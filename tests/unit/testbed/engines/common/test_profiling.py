@@ -7,8 +7,9 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.common.iterations import HostIteration, PhaseTimes
+from testbed.engines.common.iterations import HostIteration
 from testbed.engines.common.profiling import ITERATIONS, PATIENCE, disturbed_iterations, profile_window
+from workloads.iteration.protocol import PhaseTimes
 from workloads.job import Job, Phase
 
 JOB = Job("job", "test", ("h0g0", "h1g0"), (Phase(1.0, 0.0, "allreduce", ()),), (), 1.0, 10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import pytest
 
@@ -11,6 +11,7 @@ from testbed.api import prepare
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.step_coordinator import StepCoordinator
 from topologies.queues import tos_of_level
+from workloads.iteration.protocol import HostStep, ShapeFlows
 
 EXPERIMENT = prepare("hello", overrides=["scale={bandwidth: 8000, time: 2}"]).experiments[0]
 BIG, SMALL = (job.name for job in EXPERIMENT.jobs)
@@ -41,16 +42,17 @@ class Steps:
 
     def __init__(self) -> None:
         self.scheduler = FirstCome()
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.told: list[tuple[str, ShapeFlows]] = []
         self.coordinator = StepCoordinator(
             EXPERIMENT, self.scheduler, lambda host, command: self.told.append((host, command)), MarkLog()
         )
         self.coordinator.set_jobs({job.name: job for job in EXPERIMENT.jobs})
 
-    def hear(self, host: str, job: str, what: str, at: float, iteration: int = 0) -> list[tuple[str, dict[str, Any]]]:
+    def hear(
+        self, host: str, job: str, what: Literal["begin", "end"], at: float, iteration: int = 0
+    ) -> list[tuple[str, ShapeFlows]]:
         before = len(self.told)
-        event = {"job": job, "what": what, "iteration": iteration, "phase": 0, "at": at}
-        self.coordinator.on_event(host, event)
+        self.coordinator.on_step(host, HostStep(job, what, iteration, 0, at))
         return self.told[before:]
 
 
@@ -81,8 +83,8 @@ def test_a_step_begins_with_its_first_host_and_ends_with_its_last(steps: Steps) 
 def test_both_ends_are_told_the_level_of_the_job_and_senders_the_rate(steps: Steps) -> None:
     told = dict(steps.hear("h0", SMALL, "begin", 1.0))
     assert told.keys() == {"h0", "h1"}
-    assert {command["tos"][SMALL] for command in told.values()} == {tos_of_level(0)}
-    rates = {flow: rate for command in told.values() for flow, rate in command["rates"].items()}
+    assert {command.job_tos[SMALL] for command in told.values()} == {tos_of_level(0)}
+    rates = {flow: rate for command in told.values() for flow, rate in command.rates.items()}
     small = EXPERIMENT.jobs[1]
     assert rates == {flow.id: pytest.approx(100e9 / 8000 / 8) for flow in small.flows}
 
@@ -90,7 +92,7 @@ def test_both_ends_are_told_the_level_of_the_job_and_senders_the_rate(steps: Ste
 def test_what_stays_as_it_is_is_not_told_again(steps: Steps) -> None:
     steps.hear("h0", BIG, "begin", 1.0)
     told = steps.hear("h0", SMALL, "begin", 1.1)
-    assert all(BIG not in command["tos"] for _, command in told)
+    assert all(BIG not in command.job_tos for _, command in told)
 
 
 def test_bytes_left_are_what_the_rates_in_force_have_not_sent(steps: Steps) -> None:

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from testbed.api import prepare
-from testbed.engines.common.iterations import HostIteration, PhaseTimes, iteration_rows, late_shares
+from testbed.engines.common.iterations import HostIteration, iteration_rows, late_shares
 from testbed.engines.common.stop_condition import AllManagedJobs
+from workloads.iteration.protocol import PhaseTimes
 
 EXPERIMENT = prepare("hello").experiments[0]
 JOB = EXPERIMENT.jobs[0]

@@ -18,6 +18,7 @@ from testbed.engines.emulation.probes.path_watch import PathSeries, PathWatch
 from testbed.engines.emulation.probes.process_watch import ProcessWatch, run_delay_ns, state_of, throttled_s
 from testbed.engines.emulation.probes.queue_watch import QueueWatch, WatchedLink, differences
 from testbed.fidelity.observations import Order
+from workloads.iteration.protocol import Event, Late
 from workloads.worker.heartbeat import WORTH_TELLING_S, Heartbeat
 
 WATCH = "testbed.engines.emulation.probes.process_watch"
@@ -243,13 +244,13 @@ class Clock:
 
 
 def test_a_worker_tells_when_it_was_not_served_and_nothing_else() -> None:
-    told: list[dict[str, Any]] = []
+    told: list[Event] = []
     loop = Clock()
     Heartbeat(loop, told.append)  # type: ignore[arg-type]
     for lateness in (0.001, WORTH_TELLING_S, 0.25):
         loop.now = loop.due + lateness
         loop.handler(lateness)
     (event,) = told
-    assert event["event"] == "late"
-    assert event["to"] - event["from"] == pytest.approx(0.25)
+    assert isinstance(event, Late)
+    assert event.end - event.start == pytest.approx(0.25)
     assert loop.due > loop.now

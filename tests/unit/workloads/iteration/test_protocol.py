@@ -1,0 +1,175 @@
+"""Messages between engine and workers: each survives the wire, whose form is fixed, and what is none is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessage, PhasePlan, PlannedConnection
+from workloads.iteration.protocol import (
+    COMMANDS,
+    EVENTS,
+    Answer,
+    AssignPcieTurns,
+    Closed,
+    Command,
+    Event,
+    HaltJob,
+    IterationEnded,
+    PhaseTimes,
+    SetUpJob,
+    ShapeFlows,
+    ShiftJob,
+    decode_command,
+    decode_event,
+    encode_command,
+    encode_event,
+    event_name,
+)
+from workloads.iteration.time_shift import TimeShift
+from workloads.job import Straggler
+
+SCALARS: Mapping[Any, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=6),
+    int: st.integers(-(2**40), 2**40),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+    type(None): st.none(),
+}
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Any value of the annotated type ``kind``."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind in SCALARS:
+        return SCALARS[kind]
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{field.name: values(hints[field.name]) for field in fields(kind)})
+    if origin is tuple and parts[-1] is Ellipsis:
+        return st.lists(values(parts[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values, parts))
+    if origin is Mapping:
+        return st.dictionaries(values(parts[0]), values(parts[1]), max_size=3)
+    if origin is Literal:
+        return st.sampled_from(parts)
+    return st.one_of(*map(values, parts))
+
+
+@pytest.mark.parametrize("kind", COMMANDS.values())
+@given(data=st.data())
+def test_every_command_survives_the_wire(kind: type[Command], data: st.DataObject) -> None:
+    command = data.draw(values(kind))
+    line = encode_command(command)
+    assert line.endswith(b"\n") and line.count(b"\n") == 1
+    decoded = decode_command(line)
+    assert (type(decoded), decoded) == (kind, command)
+
+
+@pytest.mark.parametrize("kind", EVENTS.values())
+@given(data=st.data())
+def test_every_event_survives_the_wire(kind: type[Event], data: st.DataObject) -> None:
+    event = data.draw(values(kind))
+    line = encode_event(event)
+    assert line.endswith(b"\n") and line.count(b"\n") == 1
+    decoded = decode_event(line)
+    assert (type(decoded), decoded) == (kind, event)
+
+
+def test_the_tables_name_every_message_once() -> None:
+    assert set(COMMANDS.values()) == set(get_args(Command)) and len(COMMANDS) == len(get_args(Command))
+    assert set(EVENTS.values()) == set(get_args(Event)) and len(EVENTS) == len(get_args(Event))
+    assert [event_name(kind) for kind in get_args(Answer)][:2] == ["ready", "listening"]
+
+
+def test_messages_of_equal_content_differ_by_what_they_say() -> None:
+    named = {str(kind("a")) for table in (COMMANDS, EVENTS) for kind in table.values() if takes_only_a_job(kind)}
+    assert len(named) == 5
+    assert HaltJob("a") != COMMANDS["connect"]("a")  # type: ignore[call-arg]
+
+
+def takes_only_a_job(kind: Any) -> bool:
+    return [field.name for field in fields(kind) if field.default is MISSING] == ["job"]
+
+
+def test_the_form_of_commands_on_the_wire() -> None:
+    assert encode_command(HaltJob("a")) == b'{"op":"halt","job":"a"}\n'
+    assert (
+        encode_command(ShapeFlows(1.5, {"a": 32}, {"f": 64}, {"f": None}))
+        == b'{"op":"shape","caused_at":1.5,"job_tos":{"a":32},"flow_tos":{"f":64},"rates":{"f":null}}\n'
+    )
+    assert (
+        encode_command(AssignPcieTurns({"f": ("h0s0->h0n0", 2)}))
+        == b'{"op":"pcie-turns","flows":{"f":["h0s0->h0n0",2]}}\n'
+    )
+    assert (
+        encode_command(ShiftJob("a", TimeShift(9.0, 0.5, 2.0)))
+        == b'{"op":"shift","job":"a","time_shift":{"anchor":9.0,"shift":0.5,"period":2.0}}\n'
+    )
+
+
+def test_the_form_of_a_plan_on_the_wire() -> None:
+    phase = PhasePlan(0.2, 0.5, (OutgoingMessage("f", 1000, "g", 500),), (IncomingMessage("g", 1000),), 0.0, True)
+    ends = PlannedConnection("f", "10.0.0.1", 4000, "10.0.0.2", 5000, "h0")
+    plan = JobPlan(
+        name="a",
+        seed=1,
+        iterations=3,
+        time_scale=2.0,
+        jitter=0.0,
+        stragglers=(Straggler("h0g0", 1.5),),
+        gpus=("h0g0",),
+        phases=(phase,),
+        outgoing=(ends,),
+        incoming=(),
+        window=8,
+        slice_size=2,
+        departure=0.01,
+        link_rate=1e6,
+        tos={"f": 32},
+        byte_marks={"f": ByteMarks(True, (10,), (0, 32))},
+    )
+    assert encode_command(SetUpJob(plan)).decode() == (
+        '{"op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
+        '"stragglers":[{"gpu":"h0g0","factor":1.5}],"gpus":["h0g0"],'
+        '"phases":[{"compute_s":0.2,"overlap":0.5,"out":[{"flow":"f","size":1000,"after":"g","lead":500}],'
+        '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true}],'
+        '"outgoing":[{"flow":"f","source":"10.0.0.1","source_port":4000,"target":"10.0.0.2","target_port":5000,'
+        '"peer":"h0"}],"incoming":[],"window":8,"slice_size":2,"departure":0.01,"link_rate":1000000.0,'
+        '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},"steps":false}}\n'
+    )
+
+
+def test_the_form_of_events_on_the_wire() -> None:
+    assert encode_event(Closed("a", 2)) == b'{"event":"closed","job":"a","retransmits":2}\n'
+    assert encode_event(IterationEnded("a", 4, (PhaseTimes(1.0, 2.0, 2.5, 3.0, (1.0, 1.5)),), 0.001, 0.0)) == (
+        b'{"event":"iteration","job":"a","iteration":4,"phases":[{"start":1.0,"ready":2.0,"communication_end":2.5,'
+        b'"end":3.0,"compute":[1.0,1.5]}],"late":0.001,"waited":0.0}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"op":"dance"}', "unknown op 'dance', expected one of job, connect, start"),
+        (b'{"job":"a"}', "unknown op None"),
+        (b'{"op":"ready"}', "unknown op 'ready'"),
+        (b'{"op":"halt"}', r"op 'halt': .*missing 1 required positional argument: 'job'"),
+        (b'{"op":"halt","job":"a","at":1.0}', r"op 'halt': .*unexpected keyword argument 'at'"),
+    ],
+)
+def test_what_is_no_command_is_refused_by_its_name(line: bytes, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        decode_command(line)
+
+
+def test_what_is_no_event_is_refused_by_its_name() -> None:
+    with pytest.raises(ValueError, match="unknown event 'halt', expected one of ready, listening"):
+        decode_event(b'{"event":"halt","job":"a"}')

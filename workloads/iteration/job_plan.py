@@ -1,0 +1,95 @@
+"""The plan of a job on one host, which its worker carries out: what it computes, sends and receives. Pure.
+
+Sizes are emulated bytes, times seconds as run; compute alone is undilated, beside ``time_scale``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workloads.iteration.byte_marks import ByteMarks
+from workloads.job import Straggler
+
+Address = tuple[str, int, str, int]
+"""Source address and port, target address and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMessage:
+    """``size`` bytes to send on ``flow``; those past ``lead`` wait for as many that come in on flow ``after``."""
+
+    flow: str
+    size: int
+    after: str | None = None
+    lead: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """``size`` bytes to receive on ``flow``."""
+
+    flow: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePlan:
+    """A phase on this host: ``compute_s`` and ``overlap`` as in the job's phase, and its messages here.
+
+    ``inside_s`` is what its communication takes inside the host at least. What is in the ``background`` goes on
+    beside later phases: the phase ends without it, the iteration does not.
+    """
+
+    compute_s: float
+    overlap: float
+    out: tuple[OutgoingMessage, ...]
+    into: tuple[IncomingMessage, ...]
+    inside_s: float = 0.0
+    background: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedConnection:
+    """The TCP connection of ``flow``; ``peer`` is the host that sends."""
+
+    flow: str
+    source: str
+    source_port: int
+    target: str
+    target_port: int
+    peer: str
+
+    @property
+    def address(self) -> Address:
+        """What tells the connection from every other."""
+        return self.source, self.source_port, self.target, self.target_port
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """Job ``name`` on one host.
+
+    ``window`` bytes at most are in flight on a flow, and rings forward slices of ``slice_size``. ``departure`` is the
+    time that a full packet takes to leave, ``link_rate`` the bytes per second of the slowest first link. Flows begin
+    with the marks ``tos``, or with ``byte_marks`` where their level counts bytes. With ``steps`` the worker tells
+    when the communication of a phase begins and ends.
+    """
+
+    name: str
+    seed: int
+    iterations: int
+    time_scale: float
+    jitter: float
+    stragglers: tuple[Straggler, ...]
+    gpus: tuple[str, ...]
+    phases: tuple[PhasePlan, ...]
+    outgoing: tuple[PlannedConnection, ...]
+    incoming: tuple[PlannedConnection, ...]
+    window: int
+    slice_size: int
+    departure: float
+    link_rate: float
+    tos: Mapping[str, int] = field(default_factory=dict)
+    byte_marks: Mapping[str, ByteMarks] = field(default_factory=dict)
+    steps: bool = False
