@@ -13,6 +13,9 @@ accept(
             "with_default_paths": "controller.ecmp_hash:with_default_paths",
         },
         "controller.registry": {ALL_OTHERS: "controller.schedulers.registry"},
-        "controller.wire": {ALL_OTHERS: "controller.service.json_codec"},
+        "controller.wire": {
+            "decision_to_json": "controller.service.json_codec:to_json",
+            ALL_OTHERS: "controller.service.json_codec",
+        },
     }
 )

@@ -9,12 +9,14 @@ column of the tables and of the report where it has one, and is in docs/results.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from testbed.metrics import formats
-from testbed.metrics.measured import MeasuredJob, MeasuredRun
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
 from topologies.units import format_work
+
+if TYPE_CHECKING:  # with them comes numpy, and tables need only keys and formats
+    from testbed.metrics.measured import MeasuredJob, MeasuredRun
 
 _FLOPS: Final = "FLOP/s"
 _SHARE: Final = "0 to 1"

@@ -17,7 +17,7 @@ from controller.decider import (
     with_profile,
     without_job,
 )
-from controller.decision import ClusterView, Decision, Event, JobArrived, JobDeparted, Measured
+from controller.decision import ClusterView, Decision, Event, JobArrived, JobDeparted, Measured, Scheduler
 from controller.ecmp_hash import ecmp_path
 from controller.schedulers.registry import create
 from tests.unit.controller.conftest import ring, small
@@ -61,7 +61,7 @@ def test_an_answer_has_a_path_for_every_flow() -> None:
     assert not view.decision.paths
 
 
-class Recording:
+class Recording(Scheduler):
     """Decides levels in order of arrival; keeps what it was told. With ``broken`` it raises."""
 
     name: ClassVar[str] = "recording"

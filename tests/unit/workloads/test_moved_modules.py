@@ -15,7 +15,7 @@ MOVED = [
     ("controller.ecmp", "Ecmp", "controller.schedulers.ecmp", "Ecmp"),
     ("controller.ecmp", "ecmp_path", "controller.ecmp_hash", "ecmp_path"),
     ("controller.registry", "create", "controller.schedulers.registry", "create"),
-    ("controller.wire", "decision_to_json", "controller.service.json_codec", "decision_to_json"),
+    ("controller.wire", "decision_to_json", "controller.service.json_codec", "to_json"),
     ("workloads.managers.cluster", "ClusterState", "workloads.managers.cluster_state", "ClusterState"),
     ("workloads.managers.points", "Policy", "workloads.managers.interfaces", "Policy"),
     ("workloads.managers.points", "Turn", "workloads.managers.interfaces", "QueuedJob"),
