@@ -15,7 +15,7 @@ from testbed.metrics import formats
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
 from topologies.units import format_work
 
-if TYPE_CHECKING:  # with them comes numpy, and tables need only keys and formats
+if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredJob, MeasuredRun
 
 _FLOPS: Final = "FLOP/s"

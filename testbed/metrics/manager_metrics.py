@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from testbed.metrics import formats
-from testbed.metrics.managed_run import ManagedRun
 from testbed.metrics.metric import Column, Metric, entry_of
-from testbed.metrics.outcomes import Outcomes
-from workloads.managers.account import JobOutcome
+
+if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
+    from testbed.metrics.managed_run import ManagedRun
+    from testbed.metrics.outcomes import Outcomes
+    from workloads.managers.account import JobOutcome
 
 OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
     Metric(
@@ -120,5 +122,7 @@ MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
 
 def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
     """Return the metrics of :data:`OUTCOMES` by name."""
+    from testbed.metrics.outcomes import Outcomes
+
     metrics: dict[str, Any] = entry_of(OUTCOMES, Outcomes(jobs))
     return metrics
