@@ -34,9 +34,11 @@ from topologies.parameters import (
     PcieToNics,
     PortRate,
     PortsPerNic,
+    fabric_kind,
 )
 
 
+@fabric_kind("clos")
 def clos(
     *,
     gpus_per_host: GpusPerHost,
@@ -75,6 +77,7 @@ def clos(
     return builder.build("clos", f"{hosts} hosts x {gpus_per_host} GPUs, {size}", shape)
 
 
+@fabric_kind("clos3")
 def clos3(
     *,
     gpus_per_host: GpusPerHost,

@@ -34,9 +34,11 @@ from topologies.parameters import (
     PcieRate,
     PcieToNics,
     PortRate,
+    fabric_kind,
 )
 
 
+@fabric_kind("double-sided")
 def double_sided(
     *,
     gpus_per_host: GpusPerHost = 8,

@@ -11,9 +11,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from topologies.fabric import IntraHost, PcieQueues
+from topologies.fabric import Fabric, IntraHost, PcieQueues
+
+Generator = TypeVar("Generator", bound=Callable[..., Fabric])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +93,18 @@ PcieRate = Annotated[float, Rate("rate of PCIe between GPU, PCIe switch and NIC,
 NvlinkRate = Annotated[float, Rate("rate of a GPU's NVLinks, each direction")]
 IntraHostTraffic = Annotated[IntraHost, Choice("what carries traffic between GPUs of a host")]
 PcieToNics = Annotated[PcieQueues, Choice("whether PCIe between GPUs and NICs holds network traffic up")]
+
+
+def fabric_kind(kind: str) -> Callable[[Generator], Generator]:
+    """Mark a generator as that of the fabrics of ``kind``: scenario files know it by this name."""
+
+    def mark(generator: Generator) -> Generator:
+        vars(generator)["fabric_kind"] = kind
+        return generator
+
+    return mark
+
+
+def kind_of(value: object) -> str:
+    """Return the kind that :func:`fabric_kind` gave ``value``, or an empty string."""
+    return str(getattr(value, "fabric_kind", "")) if inspect.isfunction(value) else ""

@@ -8,24 +8,33 @@ of its parameters, from which the keys of scenario files follow.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
-from topologies.clos import clos, clos3
-from topologies.double_sided import double_sided
+import topologies
 from topologies.fabric import Fabric
-from topologies.parameters import parameters_of
+from topologies.parameters import kind_of, parameters_of
 
 GROUP: Final = "testbed.fabrics"
 
 Generator = Callable[..., Fabric]
 
-BUILT_IN: Final[Mapping[str, Generator]] = MappingProxyType(
-    {"clos": clos, "clos3": clos3, "double-sided": double_sided}
-)
-"""The one place where a built-in fabric is registered: kind -> generator."""
+
+def _marked_generators() -> Iterator[tuple[str, Generator]]:
+    """Kind and generator of every function of this package that :func:`.parameters.fabric_kind` marks."""
+    names = (each.name for each in iter_modules(topologies.__path__) if not each.ispkg)
+    for module in (import_module(f"topologies.{name}") for name in names if name != "registry"):
+        for value in vars(module).values():
+            if getattr(value, "__module__", "") == module.__name__ and (kind := kind_of(value)):
+                yield kind, value
+
+
+BUILT_IN: Final[Mapping[str, Generator]] = MappingProxyType(dict(sorted(_marked_generators())))
+"""Kind -> generator; a fabric is registered by the mark on its own generator and nowhere else."""
 
 
 def generators() -> Mapping[str, Generator]:

@@ -16,8 +16,6 @@ from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow,
 
 _SCHEDULER: Final = {"scheduler": "", "scheduler_options": {}}
 _OWN_KEYS: Final = ("time_s", "cause", "confirmed_s")
-OLD_KEYS: Final[Mapping[str, str]] = {"moves": "migrations"}
-"""Key of schema 1 -> key of today, in what became of a managed job."""
 
 
 def experiment_to(experiment: Experiment) -> dict[str, Any]:
@@ -68,15 +66,5 @@ def run_from(
         decisions=tuple(decisions),
         fidelity=decode(Fidelity, document["fidelity"], "fidelity"),
         environment=decode(dict[str, object], document["environment"], "environment"),
-        managed=_managed_from(document["managed"]) if "managed" in document else None,
+        managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
     )
-
-
-def _managed_from(document: Any) -> ManagedRecord:
-    if isinstance(document, Mapping) and isinstance(outcomes := document.get("outcomes"), list):
-        document = {**document, "outcomes": [_with_todays_keys(each) for each in outcomes]}
-    return decode(ManagedRecord, document, "managed")
-
-
-def _with_todays_keys(entry: Any) -> Any:
-    return {OLD_KEYS.get(key, key): value for key, value in entry.items()} if isinstance(entry, Mapping) else entry

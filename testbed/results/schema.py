@@ -26,6 +26,10 @@ EXPERIMENT_KEYS: Final[Mapping[tuple[str, ...], str]] = {
 """Place of a key in ``experiment.json`` of version 1 -> its name of today; a key above it is renamed before."""
 
 
+RUN_KEYS: Final[Mapping[tuple[str, ...], str]] = {("managed", "outcomes", ANY, "moves"): "migrations"}
+"""The same for ``run.json``."""
+
+
 def summary_today(document: dict[str, Any]) -> dict[str, Any]:
     """``summary.json`` of any version in the keys of today; ``ValueError`` for a version from the future."""
     return document if _is_of_today(document) else {**upgrade_summary(document), "schema_version": SCHEMA_VERSION}
@@ -33,17 +37,21 @@ def summary_today(document: dict[str, Any]) -> dict[str, Any]:
 
 def experiment_today(document: dict[str, Any]) -> dict[str, Any]:
     """``experiment.json`` of any version in the keys of today, without its version; ``ValueError`` likewise."""
-    if not _is_of_today(document):
-        for place, new in EXPERIMENT_KEYS.items():
-            for holder in _mappings(document, place[:-1]):
-                if place[-1] in holder:
-                    holder[new] = holder.pop(place[-1])
-    return {key: value for key, value in document.items() if key != "schema_version"}
+    found = _renamed(document, EXPERIMENT_KEYS)
+    return {key: value for key, value in found.items() if key != "schema_version"}
 
 
 def run_today(document: dict[str, Any]) -> dict[str, Any]:
-    """``run.json`` of any version: no key of it has changed; ``ValueError`` likewise."""
-    _is_of_today(document)
+    """``run.json`` of any version in the keys of today; ``ValueError`` likewise."""
+    return _renamed(document, RUN_KEYS)
+
+
+def _renamed(document: dict[str, Any], keys: Mapping[tuple[str, ...], str]) -> dict[str, Any]:
+    if not _is_of_today(document):
+        for place, new in keys.items():
+            for holder in _mappings(document, place[:-1]):
+                if place[-1] in holder:
+                    holder[new] = holder.pop(place[-1])
     return document
 
 

@@ -6,6 +6,7 @@ import json
 
 from testbed.results.record import Fidelity, ManagedRecord, RunRecord
 from testbed.results.record_json import run_from, run_to
+from testbed.results.schema import run_today
 from workloads.managers.account import JobOutcome
 
 OUTCOME = JobOutcome("moves", 8, 0.0, 1.0, 9.0, 8.0, preemptions=1, migrations=2)
@@ -24,7 +25,7 @@ RECORD = RunRecord(
 
 
 def read(text: str) -> RunRecord:
-    return run_from(json.loads(text), iterations=(), links=(), decisions=())
+    return run_from(run_today(json.loads(text)), iterations=(), links=(), decisions=())
 
 
 def test_migrations_that_schema_1_called_moves_are_read() -> None:
