@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 COPIED = ("topologies", "workloads", "controller", "testbed", "tests", "docs")
 STEP = re.compile(
     r"^(?:File: `(?P<file>[^`]+)`|"
-    r"(?P<how>Insert into|Replace in) `(?P<into>[^`]+)` (?:after|the line) `(?P<line>[^`]+)`(?: by)?:)\n\n```\w*\n(?P<text>.*?)^```$",
+    r"(?P<how>Insert into|Replace in) `(?P<into>[^`]+)` (?:after|the line) `(?P<line>[^`]+)`(?: by)?:)"
+    r"\n\n```\w*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 RUN = re.compile(r"^Run:\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
