@@ -1,4 +1,4 @@
-"""Schedulers, the rules that carry their decisions out, and the service around both."""
+"""Schedulers, the switch rules that carry out their decisions, and the service that offers both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m controller``: the controller by itself, for anyone's network of OpenFlow 1.3 switches."""
+"""``python -m controller``: the stand-alone controller, for any network of OpenFlow 1.3 switches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, object]:
-    """Return the ``KEY=VALUE`` pairs of ``texts``; a value that is JSON counts as that. ``ValueError`` for no pair."""
+    """Return the ``KEY=VALUE`` pairs of ``texts``, JSON values decoded. ``ValueError`` for a text that is no pair."""
     options: dict[str, object] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -88,7 +88,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
 
 
 def _leave(status: int) -> None:
-    """End at once: the hub's threads serve for ever and must not keep the process."""
+    """Exit at once: the hub's threads never end and must not keep the process alive."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -1,7 +1,7 @@
-"""The view of the cluster after an event, and the scheduler's answer to it.
+"""The view of the cluster after an event, and the scheduler's decision on it.
 
 Pure, and shared by the controller (:mod:`controller.dataplane.planner`), the flow engine and the replays: all of them
-tell a scheduler the same.
+give a scheduler the same view.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from workloads.job import Job
 
 
 def wants_profiles(scheduler: Scheduler) -> bool:
-    """Whether ``scheduler`` hears of measured profiles."""
+    """Whether ``scheduler`` is called when a profile has been measured."""
     return JobProfiled in scheduler.events
 
 
 def with_job(view: ClusterView, job: Job, scheduler: Scheduler) -> ClusterView:
-    """Return ``view`` once ``job`` has arrived; it is to be profiled if ``scheduler`` wants that."""
+    """Return ``view`` after ``job`` has arrived; the job is marked for profiling if ``scheduler`` uses profiles."""
     profiling = view.profiling | {job.name} if wants_profiles(scheduler) else view.profiling
     return replace(view, jobs={**view.jobs, job.name: job}, profiling=profiling)
 
 
 def without_job(view: ClusterView, name: str) -> ClusterView:
-    """Return ``view`` without the job ``name`` and all that was known of it."""
+    """Return ``view`` without the job ``name`` and its measurements."""
     return replace(
         view,
         jobs={key: job for key, job in view.jobs.items() if key != name},
@@ -48,7 +48,7 @@ def without_job(view: ClusterView, name: str) -> ClusterView:
 
 
 def with_profile(view: ClusterView, name: str, measured: Measured) -> ClusterView:
-    """Return ``view`` once the profile of the job ``name`` has come in."""
+    """Return ``view`` after the profile of the job ``name`` has been measured."""
     return replace(view, measured={**view.measured, name: measured}, profiling=view.profiling - {name})
 
 
@@ -57,14 +57,14 @@ Completion = Callable[[ClusterView, Decision], Decision]
 
 
 def as_decided(_view: ClusterView, decision: Decision) -> Decision:
-    """Return ``decision`` as it is: who carries it out knows the ECMP paths of the jobs that it touches."""
+    """Return ``decision`` unchanged: the code that carries it out knows the ECMP paths of the jobs concerned."""
     return decision
 
 
 def with_hashed_paths(view: ClusterView, decision: Decision) -> Decision:
-    """Return ``decision`` with a path for every flow, also for those that the switches are to hash.
+    """Return ``decision`` with a path for every flow, including flows left to the switches' hash.
 
-    Where there are no switches the seeded hash stands in for theirs.
+    Where there are no switches, the seeded hash replaces theirs.
     """
     decision = with_default_paths(view, decision)
     if not decision.hashed:
@@ -77,14 +77,14 @@ def with_hashed_paths(view: ClusterView, decision: Decision) -> Decision:
 def with_answer(
     view: ClusterView, scheduler: Scheduler, event: Event, complete: Completion = with_default_paths
 ) -> ClusterView:
-    """Return ``view`` with what ``scheduler`` decides at ``event``; by default other flows take their ECMP path."""
+    """Return ``view`` with the decision of ``scheduler`` at ``event``; by default other flows take their ECMP path."""
     return replace(view, decision=complete(view, scheduler.decide(view, event)))
 
 
 class Decider:
-    """Holds the view of the cluster over time, and asks ``scheduler`` at every event.
+    """Keeps the view of the cluster up to date, and calls ``scheduler`` at every event.
 
-    A scheduler that raises leaves the view as it was.
+    If the scheduler raises, the view stays unchanged.
     """
 
     def __init__(
@@ -106,12 +106,12 @@ class Decider:
 
     @property
     def decision(self) -> Decision:
-        """The last answer."""
+        """The last decision."""
         return self._view.decision
 
     @property
     def wants_profiles(self) -> bool:
-        """Whether the scheduler hears of measured profiles."""
+        """Whether the scheduler is called when a profile has been measured."""
         return wants_profiles(self._scheduler)
 
     def arrive(self, job: Job) -> Decision:
@@ -123,27 +123,27 @@ class Decider:
         return self._decide(without_job(self._view, name), JobDeparted(name))
 
     def profiled(self, name: str, measured: Measured) -> Decision:
-        """Take in what was measured of a job."""
+        """Add the measured profile of a job."""
         return self._decide(with_profile(self._view, name, measured), JobProfiled(name))
 
     def links_changed(self, fabric: Fabric, event: Event) -> Decision:
-        """Go on with the links that ``fabric`` has now."""
+        """Replace the fabric by ``fabric``, which has the links that work now."""
         return self._decide(replace(self._view, fabric=fabric), event)
 
     def jobs_changed(
         self, jobs: Mapping[str, Job], event: Event, *, steps: Mapping[str, Step], time_s: float
     ) -> Decision:
-        """Go on with ``jobs`` and ``steps`` at ``time_s``: several may have changed, the scheduler hears one event."""
+        """Set ``jobs`` and ``steps`` at ``time_s``: several may have changed, but the scheduler gets one event."""
         return self._decide(replace(self._view, jobs=jobs, steps=steps, time_s=time_s), event)
 
     def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
-        """Take in recent iterations per second over those alone; return what is kept: those of running jobs."""
+        """Store recent iterations per second over those alone; return the stored ones: those of running jobs."""
         known = {name: share for name, share in shares.items() if name in self._view.jobs}
         self._view = replace(self._view, throughput=known)
         return known
 
     def go_back(self, view: ClusterView) -> None:
-        """Take up an earlier ``view``: what was decided since cannot be carried out."""
+        """Restore an earlier ``view``, because the decisions since then cannot be carried out."""
         self._view = view
 
     def _decide(self, view: ClusterView, event: Event) -> Decision:

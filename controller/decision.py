@@ -1,7 +1,7 @@
-"""What a scheduler sees and what it says: :class:`ClusterView` in, :class:`Decision` out.
+"""The interface of a scheduler: it receives a :class:`ClusterView` and returns a :class:`Decision`.
 
-Both are immutable. A scheduler is pure and deterministic for a given seed; adapters carry its
-decisions out.
+Both are immutable. A scheduler only decides, and for a given seed always the same; adapters carry
+its decisions out.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from workloads.job import Flow, Job
 
 @dataclass(frozen=True, slots=True)
 class JobArrived:
-    """A job is about to start."""
+    """A job is about to start; it is already in the view."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
 class JobDeparted:
-    """A job has left; it is no longer in the view."""
+    """A job has left the cluster; it is no longer in the view."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
 class JobProfiled:
-    """The measured profile of a job has come in; it is in :attr:`ClusterView.measured`."""
+    """The measured profile of a job is now available in :attr:`ClusterView.measured`."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A cable has failed; neither direction of it is in the view's fabric any more."""
+    """A cable has failed; the view's fabric no longer contains either of its directions."""
 
     link: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """A cable that had failed carries again; it is back in the view's fabric."""
+    """A failed cable works again; it is back in the view's fabric."""
 
     link: str
 
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A communication step of a job begins: its first host is ready to send."""
+    """A communication step of a job begins: the first of its hosts is ready to send."""
 
     job: str
     phase: int
@@ -62,7 +62,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A communication step is through on all hosts; it is no longer in the view."""
+    """A communication step is complete on all hosts; it is no longer in the view."""
 
     job: str
     phase: int
@@ -76,10 +76,10 @@ STEP_EVENTS: frozenset[type] = frozenset({StepStarted, StepEnded})
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A communication step under way: what coflow schedulers call a coflow.
+    """A communication step in progress; coflow schedulers call it a coflow.
 
-    ``remaining``: flow id -> bytes of this step still to be sent. ``started_s`` is when it began,
-    in seconds of the run.
+    ``remaining``: flow id -> bytes of this step still to be sent. ``started_s``: when the step began,
+    in seconds since the start of the run.
     """
 
     job: str
@@ -90,10 +90,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A job's profile as its workers measured it, per iteration (Crux section 5).
+    """A job's profile per iteration, as its workers measured it (Crux section 5).
 
-    ``flops`` is W_j; ``communication_s`` is t_j, the duration of its transfers; ``iteration_s``
-    comes from the Fourier transform of its communication over time.
+    ``flops`` is W_j; ``communication_s`` is t_j, the duration of its transfers; ``iteration_s`` is
+    the length of an iteration, from the Fourier transform of the job's communication over time.
     """
 
     flops: float
@@ -103,7 +103,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ByteLevels:
-    """A level that follows a count of bytes of the message: those ``sent``, or those ``left``.
+    """A level that depends on a byte count of the message: the bytes already ``sent``, or those ``left`` to send.
 
     The level is the number of ``thresholds`` (bytes, ascending) that the count exceeds. The sender
     applies it.
@@ -119,21 +119,26 @@ class ByteLevels:
 
 @dataclass(frozen=True)
 class Decision:
-    """Paths, levels, rates and shifts in force.
+    """What a scheduler decides for all running jobs; in force until its next decision.
 
-    ``paths``: flow id -> links. ``levels``: flow id or job name -> level, 0 highest.
-    ``rates``: flow id -> bit/s, 0 to send nothing for now. ``shifts``: job name -> seconds by which
-    its communication starts later than at the job's arrival; with ``periods`` (job name -> seconds)
-    it is kept at that phase of the period. A flow that is missing from a column has that column's
-    default: ECMP path (:func:`controller.schedulers.ecmp.with_default_paths`), lowest level, no rate limit, no
-    shift. ``hashed`` names the flows whose path is left to the select groups of the switches.
+    Every field may be incomplete or empty. A missing flow or job gets the default of that field:
 
-    ``byte_levels``: flow id or job name -> level by the bytes of its message, in place of a fixed
-    one. ``sender_marked``: levels change with every communication step, so the first switch trusts
-    the sender's mark and does not set its own. ``ports``: flow id -> TCP source port, where a path is
-    enforced by a port that hashes to it. ``exclusive`` names PCIe links (PCIe switch to NIC) on which jobs
-    take turns: at the sender, a job waits while one of a higher level has a message under way there.
-    ``notes`` holds what the scheduler wants on record (intensities, k_j), JSON-ready; it changes nothing.
+    * ``paths``: flow id -> links. Default: the ECMP path (:func:`controller.schedulers.ecmp.with_default_paths`).
+    * ``levels``: flow id or job name -> priority level, 0 highest. Default: the lowest level.
+    * ``rates``: flow id -> bit/s; 0 makes the flow send nothing for now. Default: no rate limit.
+    * ``shifts``: job name -> seconds from the job's arrival by which its communication is delayed; with ``periods``
+      (job name -> seconds) it is kept at that phase of the period. Default: no shift.
+
+    Fields for special cases:
+
+    * ``hashed``: flows whose path the switches choose themselves, by their select groups.
+    * ``byte_levels``: flow id or job name -> level by the bytes of the message, in place of a fixed level.
+    * ``sender_marked``: True if levels change with every communication step; the first switch then trusts the mark
+      that the sender sets, and does not set its own.
+    * ``ports``: flow id -> TCP source port, where a path is enforced by a port that hashes to it.
+    * ``exclusive``: PCIe links (PCIe switch to NIC) on which jobs take turns: at the sender, a job waits while a job
+      of a higher level is sending a message there.
+    * ``notes``: values to record with the decision (intensities, k_j), JSON-ready; they have no effect.
     """
 
     paths: Mapping[str, Path] = field(default_factory=dict)
@@ -149,11 +154,11 @@ class Decision:
     exclusive: tuple[str, ...] = ()
 
     def byte_levels_of(self, flow: Flow) -> ByteLevels | None:
-        """The byte-counted level of ``flow``: its own, else its job's, else None."""
+        """The byte levels of ``flow``: its own, else its job's, else None."""
         return self.byte_levels.get(flow.id, self.byte_levels.get(flow.job))
 
     def trusts_sender(self, flow: Flow) -> bool:
-        """Whether the first switch leaves the sender's mark on ``flow`` as it is."""
+        """Whether the first switch keeps the sender's mark on packets of ``flow``."""
         return self.sender_marked or self.byte_levels_of(flow) is not None
 
     def level_of(self, flow: Flow, lowest: int) -> int:
@@ -165,12 +170,15 @@ class Decision:
 class ClusterView:
     """Read-only state of the cluster at an event.
 
-    ``jobs`` are the running jobs (an arriving one included) in order of arrival. ``level_count`` is K,
-    the number of strict priority levels; ``seed`` fixes every hash and every random draw.
-
-    ``steps``: job -> its communication step under way. ``measured``: job -> profile, where there is
-    one. ``profiling``: jobs that run undisturbed to be measured. ``throughput``: job -> recent
-    iterations per second over those of the job alone. ``time_s``: seconds of the run.
+    * ``fabric``: the topology, without links that have failed.
+    * ``jobs``: name -> running job, in order of arrival; at a :class:`JobArrived` the new job is included.
+    * ``level_count``: K, the number of strict priority levels. ``seed`` fixes every hash and every random draw.
+    * ``decision``: the decision in force before this event.
+    * ``steps``: job -> its communication step in progress, for jobs that have one.
+    * ``measured``: job -> measured profile, for jobs that have one.
+    * ``profiling``: jobs that are being measured and should run undisturbed.
+    * ``throughput``: job -> recent iterations per second, divided by those of the job alone on the cluster.
+    * ``time_s``: seconds since the start of the run.
     """
 
     fabric: Fabric
@@ -186,7 +194,7 @@ class ClusterView:
 
     @property
     def levels(self) -> int:
-        """The name that :attr:`level_count` had until version 0.1."""
+        """Deprecated: the name of :attr:`level_count` until version 0.1."""
         warnings.warn("ClusterView.levels is now ClusterView.level_count", DeprecationWarning, stacklevel=2)
         return self.level_count
 
@@ -197,12 +205,13 @@ class ClusterView:
 
 
 class Scheduler(ABC):
-    """Decides at each event.
+    """The base class of schedulers: :meth:`decide` is called at each event.
 
-    ``name`` is what scenario files and reports call it, ``summary`` what it does, in one line. ``events`` are the types
-    of events it wants to hear (of links that fail all schedulers hear). ``decides`` are the columns of a
-    :class:`Decision` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``. ``source`` is the publication it
-    follows. ``alone`` is True to run each job by itself.
+    * ``name``: the scheduler's name in scenario files and reports. ``summary``: what it does, in one line.
+    * ``events``: the event types at which it is called; for failed links every scheduler is called.
+    * ``decides``: the fields of a :class:`Decision` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``.
+    * ``source``: the publication that it follows.
+    * ``alone``: True to run each job by itself, without the others.
     """
 
     name: ClassVar[str]
@@ -214,11 +223,11 @@ class Scheduler(ABC):
 
     @abstractmethod
     def decide(self, view: ClusterView, event: Event) -> Decision:
-        """Return the decision for all running jobs."""
+        """Return the decision for all running jobs, not only for the job of ``event``."""
 
 
 class _Completed(Scheduler):
-    """A scheduler that does not inherit from :class:`Scheduler`, with the defaults of what it does not say."""
+    """Wraps a scheduler that does not inherit from :class:`Scheduler`, and adds defaults for missing attributes."""
 
     def __init__(self, scheduler: object) -> None:
         said = ("name", "summary", "events", "decides", "source", "alone", "decide")
@@ -230,10 +239,10 @@ class _Completed(Scheduler):
         return getattr(vars(self)["_scheduler"], name)
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
-        """Never called: the scheduler's own stands before it."""
+        """Never called: the wrapped scheduler's own ``decide`` replaces it on the instance."""
         raise NotImplementedError
 
 
 def as_scheduler(made: object) -> Scheduler:
-    """Return ``made`` as a :class:`Scheduler`; one that has a name and ``decide`` need not inherit from it."""
+    """Return ``made`` as a :class:`Scheduler`; an object with a name and ``decide`` need not inherit from it."""
     return made if isinstance(made, Scheduler) else _Completed(made)

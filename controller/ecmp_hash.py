@@ -1,6 +1,6 @@
 """ECMP as switches do it: a pure five-tuple hash at every hop, with a seed and a salt per switch.
 
-The same function serves the packet-level and the flow-level engine, so that both choose the same paths.
+The packet-level and the flow-level engine use the same function, so both choose the same paths.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TCP = 6
 def hash_at(switch: str, five_tuple: str, seed: int, choices: int) -> int:
     """Return which of ``choices`` equal-cost next hops ``switch`` takes for ``five_tuple``: 0 .. choices - 1.
 
-    The name of the switch is its salt: switches that hash alike would polarise.
+    The name of the switch is its salt: without it all switches would hash alike, and traffic would polarise.
     """
     digest = blake2b(f"{seed}|{switch}|{five_tuple}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % choices
 
 
 def five_tuple_of(fabric: Fabric, flow: Flow) -> str:
-    """Return source address, target address, protocol, source port and target port of ``flow`` as one text."""
+    """Return source address, target address, protocol, source port and target port of ``flow`` as one string."""
     source, target = address_of(fabric, flow.source), address_of(fabric, flow.target)
     return f"{source},{target},{_TCP},{flow.source_port},{flow.target_port}"
 
@@ -45,7 +45,7 @@ def ecmp_path(fabric: Fabric, flow: Flow, seed: int) -> Path:
 
 
 def with_default_paths(view: ClusterView, decision: Decision) -> Decision:
-    """Return ``decision`` with the ECMP path for every flow that has neither a path nor the switches' own hash."""
+    """Return ``decision`` with the ECMP path for every flow that has no path and is not hashed by the switches."""
     settled = decision.paths.keys() | set(decision.hashed)
     missing = {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in view.flows if flow.id not in settled}
     return replace(decision, paths={**decision.paths, **missing}) if missing else decision

@@ -1,4 +1,4 @@
-"""An OpenFlow network in memory: real messages, fake tables, and the walk of a packet through them.
+"""An OpenFlow network in memory: real messages, fake tables, and the path of a packet through them.
 
 Messages are built and serialised like those for real switches; flow mods are parsed back from
 their bytes. Proves without root or sockets that flows reach their NIC over the decided path.

@@ -1,6 +1,6 @@
-"""What the controller asks of a network of switches: the seam between its logic and OpenFlow.
+"""The interface of a network of switches: it separates the controller's logic from OpenFlow.
 
-Carried out by the Ryu application on connected switches, and by
+Implemented by the Ryu application for connected switches, and by
 :class:`controller.dataplane.fake_network.MemoryNetwork` in memory.
 """
 
@@ -15,7 +15,7 @@ from topologies.fabric import Fabric
 
 
 class NetworkError(Exception):
-    """The switches did not do what they were asked; one line that names them."""
+    """The switches did not carry out a request; one line that names them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The one module that builds OpenFlow 1.3 messages from rules, and reads rules from replies.
 
-``datapath`` is whatever carries ``ofproto`` and ``ofproto_parser``: a connected switch or, in
+``datapath`` is any object with ``ofproto`` and ``ofproto_parser``: a connected switch or, in
 tests, a protocol description.
 """
 
@@ -102,7 +102,7 @@ def wipe(datapath: Any) -> list[Any]:
 
 
 def barrier(datapath: Any) -> Any:
-    """Return a barrier request: its reply says that everything before it has been carried out."""
+    """Return a barrier request: its reply confirms that everything before it has been carried out."""
     return datapath.ofproto_parser.OFPBarrierRequest(datapath)
 
 
@@ -115,7 +115,7 @@ def stats_request(datapath: Any) -> Any:
 
 
 def read_actions(instructions: Iterable[Any]) -> Actions:
-    """Return the actions of parsed OpenFlow ``instructions``; unknown ones count for nothing."""
+    """Return the actions of parsed OpenFlow ``instructions``; unknown ones are ignored."""
     found: dict[str, Any] = {}
     for instruction in instructions:
         for action in getattr(instruction, "actions", ()):

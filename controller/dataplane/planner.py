@@ -1,7 +1,7 @@
 """What the controller plans: rules on the switches, and the steps of a change from one decision to the next.
 
-Pure: a change is computed as batches of rules, and somebody else sends them. A scheduler that
-raises leaves everything as it was.
+Pure: a change is computed as batches of rules, which the caller sends. If the scheduler raises,
+nothing changes.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ class ControllerState:
         return self._change(lambda: self._decider.depart(name), move)
 
     def profiled(self, name: str, measured: Measured, move: bool = True) -> PlannedChange:
-        """Take in the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
+        """Add the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         self._check_runs(name)
         return self._change(lambda: self._decider.profiled(name, measured), move)
 
     def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
-        """Take in recent iterations per second over those alone; return what is kept: those of running jobs."""
+        """Store recent iterations per second over those alone; return the stored ones: those of running jobs."""
         return self._decider.take_throughput(shares)
 
     def commit(self, flows: Sequence[str]) -> tuple[RuleBatch, ...]:
@@ -202,11 +202,11 @@ class ControllerState:
         self._in_force[flow] = self._wanted[flow]
 
     def _steps(self, groups: tuple[GroupRule, ...], gone: Sequence[FlowRule], move: bool) -> tuple[RuleBatch, ...]:
-        """Still flows (new ones, and those that stay where they are) at once; the others in their order."""
+        """Install flows that do not move (new or unchanged ones) at once; move the others step by step."""
         still, moving = Update(delete=tuple(gone)), Update()
         for flow in self._target:
             update = self._update_of(flow)
-            reopened = bool(update.delete) and flow in self._in_force  # from another source port: by other rules
+            reopened = bool(update.delete) and flow in self._in_force  # it gets another source port, so other rules
             if not update.moves and not reopened:
                 still += update
                 self._settle(flow)

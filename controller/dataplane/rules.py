@@ -132,7 +132,7 @@ class RuleBuilder:
     def _hops(
         self, match: Match, paths: Sequence[Path], eth_dst: str, dscp: int | None, cookie: int
     ) -> Iterator[tuple[FlowRule, GroupRule | None]]:
-        """One rule per switch of a path; with several paths one per link into a switch, so that its counter tells."""
+        """One rule per switch of a path; with several paths one per link into a switch, to count packets by link."""
         last = len(paths[0]) - 1
         for hop in range(1, last + 1):
             for incoming, outgoing in self._choices(paths, hop).items():
@@ -192,10 +192,10 @@ def plans_of(
 class Update:
     """The steps from old rules to new ones without a moment at which a packet of the flow has no rule.
 
-    A barrier separates the steps. ``add_downstream`` disturbs nobody. ``replace_downstream`` (a
+    A barrier separates the steps. ``add_downstream`` disturbs no packet. ``replace_downstream`` (a
     switch on both paths that sends elsewhere) and ``flip_at_first_switch`` move the flow.
-    ``delete`` holds the rules that nobody reaches any more. Whatever mix of the middle step a
-    packet meets, each switch has a rule for it and brings it nearer to its target.
+    ``delete`` holds the rules that no packet reaches any more. While the middle step is partly done,
+    each switch still has a rule for every packet and brings it nearer to its target.
     """
 
     add_downstream: tuple[FlowRule, ...] = ()

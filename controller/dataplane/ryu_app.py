@@ -76,7 +76,7 @@ class SwitchNetwork:
             self._confirm({switch: [*openflow.wipe(datapath), *messages]})
 
     def replied(self, message: Any, body: Sequence[Any] = (), last: bool = True) -> None:
-        """Hand a reply to whoever waits for it."""
+        """Pass a reply to the caller that waits for it."""
         key = (message.datapath.id, message.xid)
         waiting = self._replies.get(key)
         if waiting is not None:
@@ -103,7 +103,7 @@ class SwitchNetwork:
             raise NetworkError(self._errors[0])
 
     def _send(self, name: str, datapath: Any, messages: Sequence[Any]) -> tuple[int, int]:
-        """Send ``messages`` as one buffer and return what the reply to the last one will be known by."""
+        """Send ``messages`` as one buffer and return the key of the reply to the last one."""
         buffer = bytearray()
         for message in messages:
             datapath.set_xid(message)
@@ -143,7 +143,7 @@ def _messages(datapaths: Mapping[str, Any], batch: RuleBatch) -> dict[str, list[
 
 
 class ControllerApp(App):  # type: ignore[misc]
-    """Hands OpenFlow events to the network, and gives switches that connect what ``rules_on`` says they must hold."""
+    """Passes OpenFlow events to the network, and installs the rules of ``rules_on`` on switches that connect."""
 
     OFP_VERSIONS = (ofproto_v1_3.OFP_VERSION,)
 

@@ -1,7 +1,7 @@
-"""Ryu, or its fork os-ken where Ryu cannot be imported: the one place that knows which.
+"""Ryu, or its fork os-ken where Ryu cannot be imported: only this module knows which.
 
 ``TESTBED_OPENFLOW=os-ken`` (or ``ryu``) chooses. Both have the same interface under another name,
-so that what is fetched here has no static type.
+so what is imported here has no static type.
 """
 
 from __future__ import annotations

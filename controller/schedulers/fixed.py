@@ -66,7 +66,7 @@ class Fixed(Scheduler):
 
 
 def _checked(levels: object) -> dict[str, int]:
-    """A copy of the option ``levels``; ``ValueError`` names what is no level."""
+    """A copy of the option ``levels``; ``ValueError`` names the value that is no level."""
     if not isinstance(levels, Mapping):
         raise ValueError(f"option 'levels' of fixed must map job names or flow ids to levels, not '{levels}'")
     for name, level in levels.items():
@@ -77,7 +77,7 @@ def _checked(levels: object) -> dict[str, int]:
 
 
 def _quantities(option: str, what: str, given: object, parse: Callable[[str], float]) -> dict[str, float]:
-    """The option as numbers; ``ValueError`` names what is no quantity."""
+    """The option as numbers; ``ValueError`` names the value that is no quantity."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

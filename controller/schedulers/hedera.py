@@ -24,7 +24,7 @@ PortPair = tuple[str, str]
 
 
 class _Share:
-    """What the estimator knows of a flow: its demand so far, and whether a full target has settled it."""
+    """The estimator's state of a flow: its demand so far, and whether a full target has settled it."""
 
     __slots__ = ("demand", "settled", "source", "target")
 

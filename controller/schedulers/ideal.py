@@ -1,4 +1,4 @@
-"""What each job would do with the cluster to itself: the yardstick that no sharing can beat."""
+"""Each job alone on the cluster: the reference that no shared schedule can beat."""
 
 from __future__ import annotations
 

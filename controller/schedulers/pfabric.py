@@ -1,4 +1,4 @@
-"""pFabric (SIGCOMM 2013) with strict priorities: what has the fewest bytes left goes first.
+"""pFabric (SIGCOMM 2013) with strict priorities: the message with the fewest bytes left goes first.
 
 pFabric gives each packet the remaining size of its message and drops the largest; here K levels
 stand for the sizes, on a logarithmic scale, and nothing is dropped by size.
@@ -23,9 +23,9 @@ def log_thresholds(largest: float, levels: int, ratio: float = RATIO) -> tuple[f
 class PFabric(Scheduler):
     """Levels by the bytes that a message has left.
 
-    The thresholds hang on the largest message of the running jobs: the lowest level holds what has
+    The thresholds depend on the largest message of the running jobs: the lowest level holds messages with
     more than 1 / ``ratio`` of it left, the next more than 1 / ``ratio`` ** 2, and so on. A message
-    is what a flow sends in one phase; its count starts anew with the next.
+    is what a flow sends in one phase; the count restarts with the next one.
     """
 
     name: ClassVar[str] = "pfabric"

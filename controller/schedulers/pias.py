@@ -1,7 +1,7 @@
 """PIAS (NSDI 2015): every message starts at the highest level and sinks as it sends; no size need be known.
 
 The published thresholds fit web search. Here they follow from the messages of the running jobs:
-each level carries the same share of their bytes. Counts start anew with each message, or a
+each level carries the same share of their bytes. Counts restart with each message; otherwise a
 connection that lives as long as its job would stay at the lowest level for ever.
 """
 

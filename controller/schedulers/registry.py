@@ -51,8 +51,8 @@ _SCHEDULERS = Plugins("scheduler", GROUP, {scheduler.name: scheduler for schedul
 class Description:
     """A scheduler as it describes itself.
 
-    ``decides`` are columns of a decision, ``events`` names of the types it hears, ``source`` the publication
-    it follows; empty where it says nothing. ``package`` is the distribution a plug-in comes from, "" for
+    ``decides`` are fields of a decision, ``events`` the names of the event types it is called for, ``source`` the
+    publication it follows; empty where not given. ``package`` is the distribution a plug-in comes from, "" for
     a built-in one. ``problem`` is why it cannot be used, "" if it can.
     """
 
@@ -79,12 +79,12 @@ def create(name: str, options: Options | None = None, seed: int | None = None) -
 
 
 def descriptions() -> tuple[Description, ...]:
-    """Return what every scheduler says of itself, by name."""
+    """Return the descriptions of all schedulers, sorted by name."""
     return tuple(describe(name) for name in names())
 
 
 def describe(name: str) -> Description:
-    """Return what the scheduler ``name`` says of itself; one that cannot be loaded has the reason in ``problem``."""
+    """Return the description of the scheduler ``name``; if it cannot be loaded, ``problem`` gives the reason."""
     package = _SCHEDULERS.package_of(name)
     try:
         factory = _SCHEDULERS.find(name)
@@ -103,7 +103,7 @@ def describe(name: str) -> Description:
 
 
 def _is_scheduler(factory: object) -> bool:
-    """Whether the class itself has what is asked for: then no instance is needed, and no option."""
+    """Whether the class itself has all attributes of a scheduler: then no instance and no options are needed."""
     return isinstance(factory, type) and all(hasattr(factory, part) for part in _ATTRIBUTES)
 
 

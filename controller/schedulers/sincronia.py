@@ -1,7 +1,7 @@
 """Sincronia (SIGCOMM 2018): an order of coflows, carried out by strict priorities.
 
 BSSI (bottleneck, select, scale, iterate) builds the order from last to first. The first K - 1
-coflows get a level each, the others share the last. The order is made anew at every start and end
+coflows get a level each, the others share the last. The order is recomputed at every start and end
 of a communication step, which the paper evaluates as immediate recomputation.
 """
 

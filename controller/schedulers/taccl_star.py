@@ -1,7 +1,7 @@
 """TACCL* as Crux defines it (section 4.4, footnote 3), in two rules; it is not TACCL, which synthesises collectives.
 
-Each job takes the least congested links, and traffic that travels farther goes first. Crux leaves
-open what distance is: here the option ``distance`` says.
+Each job takes the least congested links, and traffic that travels farther goes first. Crux does not
+define distance: here the option ``distance`` does.
 """
 
 from __future__ import annotations

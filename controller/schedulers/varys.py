@@ -1,7 +1,7 @@
 """Varys (SIGCOMM 2014): the coflow with the smallest effective bottleneck first (SEBF), at the rates of MADD.
 
 MADD gives the flows of a coflow just the rates that let them end together; what is left goes to the
-next coflow, and in the end to whoever can use it. ``varys-priority`` carries out the order by levels
+next coflow, and in the end to any flow that can use it. ``varys-priority`` carries out the order by levels
 instead of rates. Sizes and capacities are in any one unit and that unit per second.
 """
 

@@ -1,1 +1,1 @@
-"""The controller as a service: REST in front of a scheduler and its switches."""
+"""The controller as a service: a REST interface to a scheduler and its switches."""

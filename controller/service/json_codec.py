@@ -1,7 +1,7 @@
-"""Fabric, Job and Decision as JSON, and back: what the northbound interface speaks.
+"""Fabric, Job and Decision to JSON and back: the format of the northbound interface.
 
-The form is that of :mod:`topologies.dataclass_json`. What is read must fit together too: names that
-nothing carries raise ``ValueError`` with the place, as wrong types do.
+The format is that of :mod:`topologies.dataclass_json`. Input must be consistent too: a reference to an
+unknown name raises ``ValueError`` with the place, as a wrong type does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def to_json(value: Fabric | Job | Decision) -> str:
 
 
 def fabric_from_json(data: object) -> Fabric:
-    """Return the fabric of parsed JSON ``data``; every end of a link and of a port must exist."""
+    """Return the fabric of parsed JSON ``data``; reverse links, and what ports name, must exist."""
     fabric = decode(Fabric, data, "fabric")
     for link in fabric.links.values():
         if link.reverse not in fabric.links:

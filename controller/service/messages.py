@@ -1,7 +1,7 @@
-"""What the controller is asked and what it answers, as values.
+"""Requests to the controller and its answers, as values.
 
-:mod:`controller.service.rest` turns a body into a request and an answer into JSON; a client in Python decodes the JSON
-into the same answer. The fields are the JSON's keys (``docs/controller.md``).
+:mod:`controller.service.rest` turns a body into a request and an answer into JSON; a Python client decodes the JSON
+into the same answer. The fields are the keys of the JSON (``docs/controller.md``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topologies.fabric import Path
 from workloads.job import Job
 
 Apply = Literal["now", "prepare"]
-"""Whether running flows move at once, or each at its commit."""
+"""When running flows move: all at once (now), or each at its commit (prepare)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class ProfileRequest:
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """Flows whose senders pause, to be brought to their decided path and level."""
+    """Flows to move to their decided path and level; their senders are paused."""
 
     flows: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FabricAnswer:
-    """The fabric is known; ``expected`` is the number of its switches."""
+    """The fabric has been accepted; ``expected`` is the number of its switches."""
 
     fabric: str
     expected: int
@@ -57,7 +57,7 @@ class FabricAnswer:
 class StateAnswer:
     """The controller's state. ``switches``: name -> whether it is connected; ``pending``: flows that wait for a commit.
 
-    Without a fabric ``fabric`` and ``decision`` are None.
+    Without a fabric, ``fabric`` and ``decision`` are None.
     """
 
     scheduler: str
@@ -93,14 +93,14 @@ class CommitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ThroughputAnswer:
-    """The shares that were kept: job -> recent iterations per second over those of the job alone."""
+    """The shares that were stored: job -> recent iterations per second over those of the job alone."""
 
     throughput: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class CountedRule:
-    """A rule that a switch holds, and the packets it has matched."""
+    """A rule installed on a switch, and the packets it has matched."""
 
     switch: str
     priority: int
@@ -118,14 +118,14 @@ class CountedRule:
 
 @dataclass(frozen=True, slots=True)
 class RulesAnswer:
-    """Switch -> the rules that it holds, read back."""
+    """Switch -> the rules installed on it, read back."""
 
     rules: Mapping[str, tuple[CountedRule, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationAnswer:
-    """What on the switches is not as decided, a line each, and the number of ``rules`` expected.
+    """Differences between the switches and the decision, one line each, and the number of ``rules`` expected.
 
     ``packets``: flow -> packets counted at each switch along its path.
     """
@@ -201,7 +201,7 @@ def throughput_from_json(body: object) -> dict[str, float]:
 
 
 def apply_from_text(text: object) -> Apply:
-    """Return ``text`` as when running flows move."""
+    """Return ``text`` as an :data:`Apply`: when running flows move."""
     if text == "now":
         return "now"
     if text == "prepare":

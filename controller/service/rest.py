@@ -132,13 +132,13 @@ class RestServer:
             connection.close()
 
     def answer(self, method: str, target: str, body: Callable[[], object]) -> Response:
-        """Return what answers a request; whatever goes wrong is one line under ``error``."""
+        """Return the response to a request; any failure is one line under ``error``."""
         headers = self._deprecation(target)
         try:
             with self._lock:
                 return Response(200, encode(route(self._service, method, target, body)), headers)
         except RequestError as error:
-            if error.status >= 500:  # the client gets the line; why a scheduler raised stands in the log
+            if error.status >= 500:  # the client gets the line; the log gets the traceback of the scheduler
                 _log.error("%s %s", method, target, exc_info=error)
             return Response(error.status, encode(ErrorAnswer(str(error))), headers)
         except Exception as error:  # a request must never take the controller down
@@ -147,7 +147,7 @@ class RestServer:
             return Response(500, encode(ErrorAnswer(line)), headers)
 
     def _deprecation(self, target: str) -> Mapping[str, str]:
-        """The headers that say that a route has another name now; the first time the log says so too."""
+        """The headers that mark a renamed route as deprecated; the first use is also logged."""
         old = "/" + "/".join(_steps(target))
         new = RENAMED_ROUTES.get(old)
         if new is None:
@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = _answer
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: requests are answered, not narrated."""
+        """Do not log requests."""
 
 
 def _parse(raw: bytes) -> object:

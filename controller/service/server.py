@@ -37,7 +37,7 @@ class ControllerServer:
 
 
 def _require_free(port: int) -> None:
-    """The library would only log that its port is taken, and serve nobody."""
+    """Raise if ``port`` is taken: the library would only log it, and accept no connection."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -91,11 +91,11 @@ class Service:
         return self._change(lambda state: state.depart(name, apply == "now"))
 
     def post_profile(self, request: ProfileRequest) -> DecisionAnswer:
-        """Take in a job's measured profile and decide again."""
+        """Add a job's measured profile and decide again."""
         return self._change(lambda state: state.profiled(request.job, request.profile, request.apply == "now"))
 
     def put_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
-        """Take in recent iterations per second over those of each job alone, for the decisions to come."""
+        """Store recent iterations per second over those of each job alone, for later decisions."""
         return ThroughputAnswer(dict(self._state().take_throughput(shares)))
 
     def post_commit(self, request: CommitRequest) -> CommitAnswer:
@@ -110,14 +110,14 @@ class Service:
         return CommitAnswer(True, self._clock() - started)
 
     def get_rules(self) -> RulesAnswer:
-        """Return what the switches hold, read back, with packet counts."""
+        """Return the rules installed on the switches, read back, with packet counts."""
         rules: dict[str, list[CountedRule]] = {switch: [] for switch in self._state().fabric.switches}
         for count in self._read():
             rules[count.rule.switch].append(CountedRule.of(count))
         return RulesAnswer({switch: tuple(held) for switch, held in rules.items()})
 
     def get_verification(self) -> VerificationAnswer:
-        """Return what on the switches is not as decided: rules, and paths by the packets counted on them."""
+        """Return where the switches differ from the decision: rules, and paths by the packets counted on them."""
         state, counts = self._state(), self._read()
         expected = [rule for switch in state.fabric.switches for rule in state.rules_on(switch).add]
         wrong = rule_mismatches(expected, counts) + path_mismatches(state.data_rules(), counts)

@@ -40,7 +40,7 @@ UNSCALED: Final = Scale(1.0, 1.0)
 class Measure:
     """How long to measure: ``iterations`` per job after ``warmup``, in at most ``time_limit_s`` undilated seconds.
 
-    ``discard_disturbed``: whatever disturbs the run for a limited time costs it the iterations concerned.
+    ``discard_disturbed``: a disturbance of limited time only discards the iterations it touches.
     """
 
     iterations: int
@@ -114,7 +114,7 @@ class Managed:
 class Experiment:
     """Everything an engine needs for one scheduler's run; pure value.
 
-    Either ``jobs`` stand on their GPUs from their arrival to their end, or there are none and those of ``managed``
+    Either ``jobs`` stay on their GPUs from their arrival to their end, or there are none and those of ``managed``
     are placed as they come.
     """
 

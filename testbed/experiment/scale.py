@@ -39,7 +39,7 @@ LEAST_ALLTOALL_PACKETS: Final = 20
 
 MANAGED_SHARE: Final = 0.5
 """Share of the budget for jobs under a cluster manager: they cost CPU when they come and go as well, and no iteration
-that a neighbour of the machine disturbed is made again."""
+that a neighbour of the machine disturbed is rerun."""
 
 LONGEST_RUN_S: Final = 3600.0
 """Seconds of wall clock that ``auto`` lets one scheduler's run be planned for."""

@@ -1,6 +1,6 @@
 """What neighbours on the machine, other guests and other processes, took from a run and when. Pure.
 
-Their part of the thresholds of the fidelity verdict stands here; times are seconds of the machine's clock
+Their part of the thresholds of the fidelity verdict is here; times are seconds of the machine's clock
 since the run began.
 """
 

@@ -1,6 +1,6 @@
 """The fidelity verdict: evidence in, ``ok``, ``degraded`` or ``invalid`` out. Pure.
 
-Thresholds and their reasons stand here, and in :mod:`testbed.fidelity.interference` those of what neighbours took.
+Thresholds and their reasons are here, and in :mod:`testbed.fidelity.interference` those of what neighbours took.
 Evidence is in seconds of the machine's clock since the run began; findings are undilated.
 """
 

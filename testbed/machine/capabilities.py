@@ -1,7 +1,7 @@
 """What this machine can do for an emulation: read-only, and probed in a throw-away network namespace.
 
-The facts come as :class:`Capability` rows; :func:`require_emulation` turns the first one that stands in
-the way into one clear line.
+The facts come as :class:`Capability` rows; :func:`require_emulation` turns the first one that prevents
+a run into one clear line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run was made with: versions, kernel, network settings, CPU, commit, command line.
 
-Only reads; whatever is missing on a machine is null in the manifest and never an error.
+Only reads; a value that is missing on a machine is null in the manifest and never an error.
 """
 
 from __future__ import annotations

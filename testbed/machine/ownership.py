@@ -55,7 +55,7 @@ def end(stray: Stray) -> bool:
     except ProcessLookupError:
         return False
     try:
-        # Looked at again through a handle, so that a number given out anew is never hit.
+        # Looked at again through a handle, so that a number given out again is never hit.
         if mark_of(stray.pid) != stray.run:
             return False
         signal.pidfd_send_signal(process, signal.SIGKILL)

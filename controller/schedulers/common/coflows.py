@@ -38,9 +38,9 @@ def iteration_demands(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, dict[str
 
 
 class StepBook:
-    """The steps under way with the host links of their flows, which are looked up once per job.
+    """The steps in progress with the host links of their flows, which are looked up once per job.
 
-    What is kept is good for the very job and fabric it was made from, so it cannot go stale.
+    An entry is used only for the same job and fabric objects that it was computed from, so it cannot go stale.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Who shares a link with whom, kept up to date: a change costs as much as the links of whoever changed."""
+"""Which jobs share a link, kept up to date: the cost of a change depends on the links of the changed jobs only."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class LinkSharing:
         self._beside: dict[str, set[str]] = {}
 
     def follow(self, links: Mapping[str, Collection[int]]) -> set[str]:
-        """Let ``links`` be the jobs and what each uses; return those that have other jobs beside them than before.
+        """Set the jobs and the links that each uses; return the jobs that now share links with other jobs than before.
 
-        A collection that is the same object has not changed.
+        A collection that is the same object counts as unchanged.
         """
         changed: set[str] = set()
         for job in [job for job in self._given if job not in links]:
@@ -28,7 +28,7 @@ class LinkSharing:
         return changed
 
     def put(self, job: str, links: Collection[int]) -> Set[str]:
-        """Let ``job``, new or known, use ``links``; return those that have other jobs beside them than before."""
+        """Set the links of ``job``, new or known; return the jobs that now share links with other jobs than before."""
         before, after = self._links.get(job, frozenset()), frozenset(links)
         self._given[job], self._links[job] = links, after
         self._leave(job, before - after)
@@ -44,7 +44,7 @@ class LinkSharing:
         return beside ^ known | {job} if beside != known else frozenset()
 
     def remove(self, job: str) -> Set[str]:
-        """Forget ``job``, if it is known; return it and those that it was beside."""
+        """Remove ``job``, if it is known; return it and the jobs that shared a link with it."""
         self._given.pop(job, None)
         self._leave(job, self._links.pop(job, ()))
         beside = self._beside.pop(job, set())
@@ -67,7 +67,7 @@ class LinkSharing:
         return {job for link in links for job in self._users.get(link, ())}
 
     def joined(self, around: Iterable[str]) -> list[set[str]]:
-        """The groups that hold a job of ``around``: those who share a link, and those who share one with these."""
+        """The groups with a job of ``around``: jobs that share links, directly or through other jobs."""
         left = dict.fromkeys(around)
         found: list[set[str]] = []
         while left:

@@ -32,5 +32,5 @@ class PathsByJob(Mapping[str, Path]):
 
 
 def paths_of(paths: Mapping[str, Path], job: str) -> Mapping[str, Path]:
-    """Return a mapping that has what ``paths`` says of the flows of ``job``: just that, where it is kept by job."""
+    """Return a mapping with the ``paths`` of the flows of ``job``: only those, where paths are kept by job."""
     return paths.by_job.get(job, {}) if isinstance(paths, PathsByJob) else paths

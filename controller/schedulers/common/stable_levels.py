@@ -1,4 +1,4 @@
-"""Levels for an order that changes while messages are on their way: who need not rise keeps its level.
+"""Levels for an order that changes while messages are in flight: a job that need not rise keeps its level.
 
 Only the order matters under strict priority. A message that rises leaves what it has in flight
 behind at its old level, waiting for jobs that it now precedes; one that falls leaves nothing behind.
@@ -14,8 +14,8 @@ def stable_levels(
 ) -> dict[str, int]:
     """Return name -> level for ``order`` (first is served first).
 
-    Where everybody can have a level of its own, levels rise along the order and whoever is in
-    ``in_force`` keeps its level, or falls, unless the ones behind it would find no room. Where there are
+    If there is a level for every name, levels rise along the order, and a name in ``in_force`` keeps
+    its level or falls, unless no levels would remain for the names behind it. If there are
     more names than ``levels``, the levels are those ``wanted``.
     """
     if len(order) > levels:

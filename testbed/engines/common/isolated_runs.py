@@ -1,6 +1,6 @@
 """Each job by itself: the runs of a scheduler that isolates jobs, and their record as one. Pure.
 
-A scheduler with the attribute ``alone`` (``ideal``) stands for a fabric without contention. Its
+A scheduler with the attribute ``alone`` (``ideal``) represents a fabric without contention. Its
 jobs run one after the other, each with the whole fabric; what they did is put side by side.
 """
 

@@ -19,7 +19,7 @@ Spans = Sequence[tuple[float, float]]
 class LiveJob:
     """A job that has arrived. ``iterations``: host -> how many it has ended, once the job has begun.
 
-    ``began`` and ``shifted_at`` (when it was last told a time shift) are on the engine's clock; ``ended``: it has left.
+    ``began`` and ``shifted_at`` (when it last received a time shift) are on the engine's clock; ``ended``: it has left.
     """
 
     job: Job

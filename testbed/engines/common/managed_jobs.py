@@ -148,7 +148,7 @@ class ManagedJobs:
         return JobChanges(tuple(this.stopped), tuple(this.started.values()))
 
     def outcomes(self, now_s: float) -> tuple[JobOutcome, ...]:
-        """What became of each job that was submitted; those that hold GPUs do so until ``now_s``."""
+        """The outcome of each submitted job; those that hold GPUs do so until ``now_s``."""
         return tuple(
             job.outcome(now_s, job.alone_s, self._ledger.waits(name), job.status) for name, job in self._jobs.items()
         )
@@ -246,7 +246,7 @@ def _left(job: _ManagedJob, made: Callable[[str], int]) -> float:
 
 
 def record_of(managed: ManagedJobs | None, now_s: float) -> ManagedRecord | None:
-    """Return what has become of the jobs by ``now_s``; None where there is no manager."""
+    """Return the outcome of the jobs by ``now_s``; None where there is no manager."""
     if managed is None:
         return None
     return ManagedRecord(tuple(managed.stints), managed.stints_of(), managed.outcomes(now_s), dict(managed.refused))

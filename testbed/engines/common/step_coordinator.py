@@ -1,8 +1,8 @@
 """Decisions that change with every communication step, sent straight to the senders.
 
-Coflow schedulers decide anew whenever a step of a job begins or ends. Switches are too slow for
-that and are not asked: they trust the senders' marks. This module hears the workers, asks the
-scheduler, and says which marks and rates have changed.
+Coflow schedulers decide again whenever a step of a job begins or ends. Switches are too slow for
+that and are not asked: they trust the senders' marks. This module receives the workers' step events,
+asks the scheduler, and sends the marks and rates that changed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class StepCoordinator:
 
     @staticmethod
     def wanted(scheduler: Scheduler) -> bool:
-        """Whether ``scheduler`` decides anew at communication steps."""
+        """Whether ``scheduler`` decides again at communication steps."""
         return bool(STEP_EVENTS & scheduler.events)
 
     def set_jobs(self, jobs: Mapping[str, Job]) -> None:
@@ -87,7 +87,7 @@ class StepCoordinator:
             del self._under[key]
 
     def on_step(self, host: str, step: HostStep) -> None:
-        """Hear that a step begins or ends on ``host``; decide, and tell the senders what changes."""
+        """Handle the begin or end of a step on ``host``; decide, and send the senders what changes."""
         key = step.job, step.iteration, step.phase
         job = self._jobs.get(step.job)
         if job is None:
@@ -135,7 +135,7 @@ class StepCoordinator:
             self._tell(host, command)
 
     def _progress(self, now: float) -> None:
-        """Book what the rates in force have sent since the last decision: nobody counts bytes on the way."""
+        """Book what the rates in force have sent since the last decision: no sender reports bytes in between."""
         seconds = self._undilated(max(0.0, now - self._since))
         self._since = now
         for under in self._under.values():

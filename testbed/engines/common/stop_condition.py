@@ -19,7 +19,7 @@ pauses may add: completion times are moved by no more than that."""
 
 
 class StopCondition(Protocol):
-    """What a run goes on for. ``managed``: a manager lets jobs go, and makes no iteration twice."""
+    """What a run goes on for. ``managed``: a manager places the jobs, and no iteration is repeated."""
 
     managed: bool
 

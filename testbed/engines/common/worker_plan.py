@@ -1,4 +1,4 @@
-"""What each worker is told: a job's part on one host, in emulated bytes. Pure."""
+"""What each worker receives: a job's part on one host, in emulated bytes. Pure."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from workloads.job import Flow, Job, Phase
 MIN_WINDOW_PACKETS: Final = 8
 WINDOW_S: Final = 0.04
 """What a flow may have in flight: eight full packets, and on fast links as much as they send in this time, which
-covers the way through the switches and back. Enough for the longest path, little to wait behind."""
+covers the path through the switches and back. Enough for the longest path, little to wait behind."""
 INSIDE_PACKETS: Final = 2
-"""More of them where the way leads through the queues of PCIe at both ends."""
+"""More of them where the path leads through the queues of PCIe at both ends."""
 SLICE_PACKETS: Final = 2
 """Rings forward in slices of this many full packets: what one acknowledgement covers."""
 
@@ -96,7 +96,7 @@ def with_port(flow: Flow, decision: Decision) -> Flow:
 def job_plans(job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False) -> dict[str, JobPlan]:
     """Host -> the plan that the worker of that host carries out.
 
-    ``steps``: the worker tells when communication begins and ends.
+    ``steps``: the worker reports when communication begins and ends.
     """
     ported = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
     tos = tos_of_flows(decision, job.flows, experiment.levels)

@@ -56,7 +56,7 @@ from workloads.iteration.protocol import (
 from workloads.job import Job
 
 QUEUE_BYTES: Final = 32 << 20
-"""Room in each emulated queue: never full, it stands for a lossless fabric."""
+"""Room in each emulated queue: never full, it represents a lossless fabric."""
 START_DELAY_S: Final = 0.1
 
 Tell = Callable[..., None]
@@ -191,7 +191,7 @@ class Cluster:
             self._start(job, time.monotonic() + START_DELAY_S)
 
     def profiles_due(self, disturbed: Callable[[], Spans]) -> list[tuple[LiveJob, int]]:
-        """Jobs a profile can be taken of now, where the scheduler wants one, and from which iteration; each once.
+        """Jobs a profile can be taken of now, where the scheduler asks for one, and from which iteration; each once.
 
         ``disturbed`` returns when something disturbed the run, on the machine's clock.
         """
@@ -213,7 +213,7 @@ class Cluster:
             await self._controller.tell_throughput(shares)
 
     async def _announce(self, job: Job, *, prepare: bool) -> DecisionAnswer:
-        """Tell the controller that ``job`` arrives; its rules stand when this returns."""
+        """Notify the controller that ``job`` arrives; its rules are installed when this returns."""
         await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)

@@ -82,7 +82,7 @@ class ControllerProcess:
             )
 
     async def ready(self) -> None:
-        """Wait for the line that says it listens; ``RunFailedError`` with its last words if it does not."""
+        """Wait for the line that says it listens; ``RunFailedError`` with its last output if it does not."""
         assert self._process is not None and self._process.stdout is not None
         try:
             while True:
@@ -150,7 +150,7 @@ class ControllerProcess:
 
 
 async def _ask(kind: type[T], method: str, path: str, body: object = None) -> T:
-    """Ask the controller; ``RunFailedError`` with its own words if it refuses."""
+    """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
     return await asyncio.to_thread(_request, kind, method, path, body)
 
 

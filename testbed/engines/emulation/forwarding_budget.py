@@ -57,7 +57,7 @@ class MeasuredFabric:
         return self.hosts * self.nics
 
     def fabric(self) -> Fabric:
-        """A Clos in which every NIC has a way of its own to every other ToR."""
+        """A Clos in which every NIC has a path of its own to every other ToR."""
         return clos(
             hosts=self.hosts,
             gpus_per_host=self.nics,

@@ -23,7 +23,7 @@ def read_request(path: Path) -> tuple[Experiment, Path]:
 
 
 def write_answer(path: Path, answer: RunRecord | Exception) -> None:
-    """Replace the request by the record, or by the words of what went wrong, with the traceback for the log."""
+    """Replace the request by the record, or by the message of what went wrong, with the traceback for the log."""
     if isinstance(answer, Exception):
         details = "".join(traceback.format_exception(answer))
         path.write_bytes(pickle.dumps((str(answer) or type(answer).__name__, details)))
@@ -32,7 +32,7 @@ def write_answer(path: Path, answer: RunRecord | Exception) -> None:
 
 
 def read_answer(path: Path, log: Path) -> RunRecord:
-    """Return the record; ``RunFailedError`` in the inside's words if there is none."""
+    """Return the record; ``RunFailedError`` with the inside's message if there is none."""
     try:
         answer = pickle.loads(path.read_bytes())
     except (OSError, pickle.UnpicklingError, EOFError) as error:

@@ -61,7 +61,7 @@ class Reconfiguration:
     async def carry_out(
         self, before: Decision, decision: Decision, changes: Sequence[FlowChange], jobs: Iterable[Job]
     ) -> None:
-        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are told."""
+        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are notified."""
         flows = {flow.id: flow for job in jobs for flow in job.flows}
         staying = [flows[c.flow] for c in changes if c.level_changed and not c.path_changed]
         moving = [flows[c.flow] for c in changes if c.path_changed]

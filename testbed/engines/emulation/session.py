@@ -29,7 +29,7 @@ from testbed.results.record import IterationRow, RunRecord, Window
 
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
-"""A run that meets disturbances goes on for at most this many times its undisturbed length."""
+"""A run with disturbances goes on for at most this many times its undisturbed length."""
 _CORES: Final = os.cpu_count() or 1
 STATE_S: Final = 0.1
 """How often processes are looked at to see whether they are stopped."""
@@ -130,7 +130,7 @@ class Session:
                     task.result()
             now = time.monotonic()
             for _ in chain(sampler.sampling(now), self._tap.draining()):
-                await asyncio.sleep(0)  # steps of jobs are heard in between
+                await asyncio.sleep(0)  # step events of jobs are handled in between
             phase, values = self._goal.progress()
             self._tell(phase, **values)
             await asyncio.sleep(0)

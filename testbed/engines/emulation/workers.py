@@ -35,7 +35,7 @@ class WorkerPool:
     """
 
     def __init__(self, on_event: Callable[[str, Event], None], log: Path, folder: Path) -> None:
-        """In ``folder``, which is the run's own, workers tell each other of messages that have arrived."""
+        """In ``folder``, which is the run's own, workers notify each other of messages that have arrived."""
         self._folder = folder
         self._on_event = on_event
         self._log = log

@@ -39,7 +39,7 @@ from workloads.job import Flow, Job
 
 SAMPLE_S: Final = 1.0
 LATENCY_S: Final = 1e-6
-"""Seconds by which a message arrives later for each link of its way: the alpha of an alpha-beta link."""
+"""Seconds by which a message arrives later for each link of its path: the alpha of an alpha-beta link."""
 
 Program = JobProgram[FluidSender, FluidReceiver]
 
@@ -207,7 +207,7 @@ class FluidCluster:
             self.at(failure.until_s, lambda _late: self._change_links(LinkUp(failure.link)))
 
     def _change_links(self, event: LinkDown | LinkUp) -> None:
-        """Paths are decided anew at once: what detection and the controller take is not modelled."""
+        """Paths are decided again at once: what detection and the controller take is not modelled."""
         if isinstance(event, LinkDown):
             self._down.append(event.link)
         else:

@@ -98,7 +98,7 @@ class Replay:
         self.now_s = 0.0
 
     def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
-        """Replay to the end or to ``until_s``; ``progress`` hears the seconds replayed at each event."""
+        """Replay to the end or to ``until_s``; ``progress`` receives the seconds replayed at each event."""
         with seldom_collected():
             self._go_on(progress)
         return self._result()

@@ -118,7 +118,7 @@ class ReplayedJob:
         return np.array([1.0, held, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
 
     def outcome(self, now_s: float) -> JobOutcome:
-        """What became of it by its end, or by that of the replay."""
+        """Its outcome at its end, or at the end of the replay."""
         return self.account.outcome(now_s, self.request.duration_s)
 
 

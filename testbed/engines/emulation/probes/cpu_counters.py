@@ -1,4 +1,4 @@
-"""Where the machine's CPU time goes, second by second: idle, stolen, the run's own, somebody else's."""
+"""Where the machine's CPU time goes, second by second: idle, stolen, the run's own, other processes'."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class OrderProbe:
             begun = time.monotonic()
             classes = link.socket.classes(link.interface)
             seen = {link.levels[c.handle]: (c.bytes, c.backlog) for c in classes if c.handle in link.levels}
-            if not seen:  # somebody took the classes away: that is found when settings are read back
+            if not seen:  # another process removed the classes: that is found when settings are read back
                 link.before = None
                 continue
             link.look(begun, time.monotonic(), seen)

@@ -1,7 +1,7 @@
 """Whether packets keep to the decided paths while a run goes on, not only at its end.
 
 Every few seconds the rules are read back and the packets counted at each switch of a flow's path are
-compared: what the first switch sent and the next did not get went another way. A rule that was changed
+compared: what the first switch sent and the next did not get took another path. A rule that was changed
 and changed back between two looks is found by those packets.
 """
 
@@ -65,7 +65,7 @@ class PathSeries:
     ) -> None:
         for flow in before.keys() & after.keys():
             moved = [new - old for old, new in zip(before[flow], after[flow], strict=False)]
-            if len(moved) < 2 or min(moved) < 0:  # made anew in between: counted from zero
+            if len(moved) < 2 or min(moved) < 0:  # recreated in between: counted from zero
                 continue
             missed = moved[0] - min(moved[1:])
             if missed > self._slack:

@@ -1,6 +1,6 @@
 """Whether queues stay as they were set while a run goes on: shapers, classes and filters, as the kernel has them.
 
-What stood when the run began was compared with what was asked for; from then on the kernel's own words
+What was installed when the run began was compared with what was asked for; from then on the kernel's own words
 (netlink attributes without the counters in them) are compared with those first ones. Reading back a
 link costs a third of a millisecond, so a few links take their turn each second.
 """
@@ -73,7 +73,7 @@ class QueueWatch:
         self._closed.append(Change(was.kind, was.from_s, now, was.what, was.link, lasting=False))
 
     def note_reset(self, name: str, since: float, now: float) -> None:
-        """The counters of a queue went back: it was made anew between ``since`` and ``now``."""
+        """The counters of a queue went back: it was recreated between ``since`` and ``now``."""
         self._closed.append(Change("setting", since, now, "a queue was made anew", name, lasting=False))
 
     @property

@@ -105,7 +105,7 @@ class RateProbe:
         for link in self._watched:
             try:
                 counters = link.socket.root_queue(link.interface)
-            except OSError:  # somebody took the queue away: that is found when settings are read back
+            except OSError:  # another process removed the queue: that is found when settings are read back
                 link.forget()
                 continue
             link.look(time.monotonic(), counters.bytes, counters.backlog, self._packet)

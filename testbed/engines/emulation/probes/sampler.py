@@ -88,7 +88,7 @@ class Sampler:
         return self.seconds[-1]
 
     def sampling(self, now: float) -> Iterator[None]:
-        """Take a sample in pieces of a few milliseconds; who has something urgent to do, does it in between."""
+        """Take a sample in pieces of a few milliseconds; urgent tasks run in between."""
         duration = max(now - self._time, 1e-6)
         waiting: dict[str, int] = defaultdict(int)
         sent: dict[str, dict[int, int]] = defaultdict(dict)
@@ -100,7 +100,7 @@ class Sampler:
                     continue
                 missing.discard(queue)
                 before, drops = self._bytes.get(queue, (0, 0))
-                if entry.bytes < before:  # made anew since the last sample
+                if entry.bytes < before:  # recreated since the last sample
                     self.queues.note_reset(queue.link, self._time - self._origin, now - self._origin)
                     before, drops = 0, 0
                 moved = entry.bytes - before
