@@ -15,7 +15,7 @@ from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
 from testbed.reproduce.documents import document, kept, write
 from testbed.reproduce.experiments import find, names
-from testbed.reproduce.paper_experiment import OUT, Column, PaperExperiment, PaperRow, Settings
+from testbed.reproduce.paper_experiment import OUT, PaperColumn, PaperExperiment, PaperRow, Settings
 
 NAME = "reproduce"
 HELP = "an experiment of a paper, beside the paper's own numbers; without NAME: which there are"
@@ -200,6 +200,6 @@ def _size(experiment: PaperExperiment, settings: Settings) -> str:
     return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "a worked example"
 
 
-def _cell(column: Column, row: PaperRow) -> str:
+def _cell(column: PaperColumn, row: PaperRow) -> str:
     value: Any = (row.paper if column.paper else row.here).get(column.key)
     return MISSING if value is None else column.form(value)

@@ -9,17 +9,17 @@ from testbed.errors import BadInputError
 from testbed.reproduce.crux import crux_figures
 from testbed.reproduce.managers import manager_experiments
 from testbed.reproduce.number_formats import change, percent
-from testbed.reproduce.paper_experiment import Column, PaperExperiment
+from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 
 TWIN: Final = PaperExperiment(
     name="twin",
     summary="the flow engine against the emulation: every bundled scenario, every scheduler",
     source="no paper: targets are 1.5 points of GPU utilisation and 3 % of any job's iteration",
     columns=(
-        Column("emulation", "emulated %", percent),
-        Column("flow", "flow %", percent),
-        Column("points", "points", lambda value: f"{value:+.2f}"),
-        Column("iteration_error", "worst iteration %", change),
+        PaperColumn("emulation", "emulated %", percent),
+        PaperColumn("flow", "flow %", percent),
+        PaperColumn("points", "points", lambda value: f"{value:+.2f}"),
+        PaperColumn("iteration_error", "worst iteration %", change),
     ),
     function="testbed.reproduce.twin_comparison:reproduce",
     seeds=1,

@@ -1,4 +1,4 @@
-"""How the tables of experiments print numbers: the formats of :class:`~testbed.reproduce.paper_experiment.Column`."""
+"""How the tables of experiments print numbers: formats of :class:`.paper_experiment.PaperColumn`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ Run = Callable[[Settings, Progress], Sequence[PaperRow]]
 
 
 @dataclass(frozen=True)
-class Column:
+class PaperColumn:
     """A column of the printed table: the key of its numbers, its title, and their format.
 
     ``paper``: the numbers are the paper's, not ours.
@@ -75,7 +75,7 @@ class PaperExperiment:
     name: str
     summary: str
     source: str
-    columns: tuple[Column, ...]
+    columns: tuple[PaperColumn, ...]
     function: str
     """``module:function`` that takes settings and progress and returns the rows; imported when it is called."""
     cases: int = 0

@@ -12,8 +12,8 @@ from pathlib import Path
 from mininet.net import Mininet
 
 from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
-from topologies.detours import Detour, detour_commands, device_commands
 from topologies.fabric import Fabric, Link
+from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.openvswitch import OpenVSwitch

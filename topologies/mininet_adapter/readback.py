@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from topologies.detours import Detour
+from topologies.mininet_adapter.detours import Detour
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of, run_command
 from topologies.queues import tos_of_level

@@ -142,14 +142,14 @@ class PutOn:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareGpus:
     """From now on ``jobs`` share ``gpus``; those that were elsewhere have been put there."""
 
     jobs: tuple[str, ...]
     gpus: tuple[str, ...]
 
 
-JobStep = TakeOff | PutOn | Share
+JobStep = TakeOff | PutOn | ShareGpus
 
 
 def carry_out(action: Action, accounts: Mapping[str, Account], now_s: float) -> Iterator[JobStep]:
@@ -168,7 +168,7 @@ def carry_out(action: Action, accounts: Mapping[str, Account], now_s: float) -> 
             for name in action.jobs:
                 if accounts[name].gpus != action.gpus:  # the others stay where they are
                     yield from _put_on(accounts[name], action.gpus, action.pause_s, now_s)
-            yield Share(action.jobs, action.gpus)
+            yield ShareGpus(action.jobs, action.gpus)
         case _:
             pass
 

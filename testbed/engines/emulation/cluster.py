@@ -29,7 +29,7 @@ from testbed.engines.common.worker_plan import (
     window_packets,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
-from testbed.engines.emulation.managed_run import ManagedRun
+from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
@@ -101,10 +101,10 @@ class Cluster:
         self._changing = asyncio.Lock()
         self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.openvswitch.settle)
         self.managed: ManagedJobs | None = None
-        self.managed_run: ManagedRun | None = None
+        self.managed_run: StintRunner | None = None
         if experiment.managed is not None:
             self.managed = ManagedJobs(experiment.managed, experiment.fabric, experiment.seed)
-            self.managed_run = ManagedRun(self, self.managed)
+            self.managed_run = StintRunner(self, self.managed)
         self.steps: StepCoordinator | None = None
         if StepCoordinator.wanted(self._scheduler):
             self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)

@@ -37,7 +37,7 @@ class StintCluster(Protocol):
         ...
 
 
-class ManagedRun:
+class StintRunner:
     """Carries out on ``cluster`` what the manager of ``managed`` decides. Stops come before starts, one at a time."""
 
     def __init__(self, cluster: StintCluster, managed: ManagedJobs) -> None:

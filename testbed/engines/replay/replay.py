@@ -40,7 +40,7 @@ from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.steady_state import Settled, settle
 from topologies.fabric import Fabric
-from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, Share, TakeOff, carry_out
+from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, ShareGpus, TakeOff, carry_out
 
 BIN_S: Final = 600.0
 _INSTANT_S: Final = 1e-6
@@ -227,7 +227,7 @@ class Replay:
                 self._take_off(step.job, come, gone)
             case PutOn():
                 self._put_on(step, come)
-            case Share():  # from now on their GPUs compute for one of them at a time
+            case ShareGpus():  # from now on their GPUs compute for one of them at a time
                 for name in step.jobs:
                     packed = self._running.get(name) or self._paused[name]
                     packed.pack = self._gpu_number[step.gpus[0]]

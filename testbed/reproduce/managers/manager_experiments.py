@@ -15,7 +15,7 @@ from testbed.reproduce.number_formats import (
     times,
     whole,
 )
-from testbed.reproduce.paper_experiment import Column, PaperExperiment
+from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 
 SCHEDULERS: Final = ("ecmp", "taccl-star", "sincronia", "crux-pa", "crux")
 """The communication schedulers of ``managers-x-schedulers``."""
@@ -26,7 +26,7 @@ EXPERIMENTS: Final = (
         summary="Tiresias's example: mean completion times of three jobs under three policies",
         source="Gu et al., NSDI 2019, section 3",
         columns=tuple(
-            Column(key, f"{key} paper" if paper else "here", hundredths, paper=paper)
+            PaperColumn(key, f"{key} paper" if paper else "here", hundredths, paper=paper)
             for key in ("one", "two", "three", "mean")
             for paper in (True, False)
         ),
@@ -38,15 +38,15 @@ EXPERIMENTS: Final = (
         source="Li et al., EuroSys 2023, section 7 (simulation)",
         # Times against the baseline, larger is better; then seconds here.
         columns=(
-            Column("jct_times", "JCT paper", times, paper=True),
-            Column("jct_times", "here", times),
-            Column("queue_times", "queue paper", times, paper=True),
-            Column("queue_times", "here", times),
-            Column("jct_mean_s", "JCT s", whole),
-            Column("jct_p95_s", "p95", whole),
-            Column("queue_mean_s", "queue s", whole),
-            Column("queue_p95_s", "p95", whole),
-            Column("preempted_share", "preempted %", percent),
+            PaperColumn("jct_times", "JCT paper", times, paper=True),
+            PaperColumn("jct_times", "here", times),
+            PaperColumn("queue_times", "queue paper", times, paper=True),
+            PaperColumn("queue_times", "here", times),
+            PaperColumn("jct_mean_s", "JCT s", whole),
+            PaperColumn("jct_p95_s", "p95", whole),
+            PaperColumn("queue_mean_s", "queue s", whole),
+            PaperColumn("queue_p95_s", "p95", whole),
+            PaperColumn("preempted_share", "preempted %", percent),
         ),
         function="testbed.reproduce.managers.lyra_table:reproduce",
         days=14.0,
@@ -56,10 +56,10 @@ EXPERIMENTS: Final = (
         summary="locality: 16 GPUs on 2 servers or 8, jobs split 3 + 1, 4 GPUs on one, two or four servers",
         source="Jeon et al., ATC 2019; step times published with Pollux, OSDI 2021",
         columns=(
-            Column("utilization", "GPU util % paper", fine_percent, paper=True),
-            Column("utilization", "here", fine_percent),
-            Column("slow_down", "slow-down paper", times, paper=True),
-            Column("slow_down", "here", times),
+            PaperColumn("utilization", "GPU util % paper", fine_percent, paper=True),
+            PaperColumn("utilization", "here", fine_percent),
+            PaperColumn("slow_down", "slow-down paper", times, paper=True),
+            PaperColumn("slow_down", "here", times),
         ),
         function="testbed.reproduce.managers.philly_locality:reproduce",
         seeds=1,
@@ -70,11 +70,11 @@ EXPERIMENTS: Final = (
         source="Li et al., ATC 2023: training steps up to 1.73 times as fast",
         # Steps with gradients after all all-to-alls, concurrent at the same level, and concurrent at a lower level.
         columns=(
-            Column("faster", "paper, up to", times, paper=True),
-            Column("faster", "here", times),
-            Column("after_s", "after s", thousandths),
-            Column("evenly_s", "evenly s", thousandths),
-            Column("first_s", "first s", thousandths),
+            PaperColumn("faster", "paper, up to", times, paper=True),
+            PaperColumn("faster", "here", times),
+            PaperColumn("after_s", "after s", thousandths),
+            PaperColumn("evenly_s", "evenly s", thousandths),
+            PaperColumn("first_s", "first s", thousandths),
         ),
         function="testbed.reproduce.managers.lina_step:reproduce",
         seeds=1,
@@ -84,18 +84,18 @@ EXPERIMENTS: Final = (
         summary="every cluster manager on packets: fifteen jobs that come to 32 GPUs",
         source="no figure of a paper: that managers work on packets as they do on fluids",
         columns=(
-            Column("utilization", "GPU util %", percent),
-            Column("jct_mean_s", "JCT mean s", tenths),
-            Column("jct_mean_s_flow", "flow", tenths),
-            Column("jct_p95_s", "p95", tenths),
-            Column("queue_mean_s", "queue s", tenths),
-            Column("makespan_s", "all s", tenths),
-            Column("makespan_s_flow", "flow", tenths),
-            Column("allocated", "held %", percent),
-            Column("preemptions", "stops", whole),
-            Column("migrations", "migrations", whole),
-            Column("hosts_per_job", "hosts", tenths),
-            Column("unfinished", "open", whole),
+            PaperColumn("utilization", "GPU util %", percent),
+            PaperColumn("jct_mean_s", "JCT mean s", tenths),
+            PaperColumn("jct_mean_s_flow", "flow", tenths),
+            PaperColumn("jct_p95_s", "p95", tenths),
+            PaperColumn("queue_mean_s", "queue s", tenths),
+            PaperColumn("makespan_s", "all s", tenths),
+            PaperColumn("makespan_s_flow", "flow", tenths),
+            PaperColumn("allocated", "held %", percent),
+            PaperColumn("preemptions", "stops", whole),
+            PaperColumn("migrations", "migrations", whole),
+            PaperColumn("hosts_per_job", "hosts", tenths),
+            PaperColumn("unfinished", "open", whole),
         ),
         function="testbed.reproduce.managers.managers_on_packets:reproduce",
         seeds=1,
@@ -106,13 +106,13 @@ EXPERIMENTS: Final = (
         source="no figure of a paper: the comparison that figure 25 of Cao et al. (SIGCOMM 2024) begins",
         # Utilisation of allocated GPUs under each scheduler; the other columns are with the last one, Crux.
         columns=(
-            *(Column(name, f"{name} %", percent) for name in SCHEDULERS),
-            Column("jct_mean_s", "JCT h", hours),
-            Column("jct_p95_s", "p95", hours),
-            Column("queue_mean_s", "queue h", hours),
-            Column("preemptions", "preempted", count),
-            Column("allocated", "allocated %", percent),
-            Column("finished", "ended", count),
+            *(PaperColumn(name, f"{name} %", percent) for name in SCHEDULERS),
+            PaperColumn("jct_mean_s", "JCT h", hours),
+            PaperColumn("jct_p95_s", "p95", hours),
+            PaperColumn("queue_mean_s", "queue h", hours),
+            PaperColumn("preemptions", "preempted", count),
+            PaperColumn("allocated", "allocated %", percent),
+            PaperColumn("finished", "ended", count),
         ),
         function="testbed.reproduce.managers.managers_x_schedulers:reproduce",
         days=1.0,

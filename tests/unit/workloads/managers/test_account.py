@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workloads.managers.account import Account, PutOn, Share, TakeOff, carry_out
+from workloads.managers.account import Account, PutOn, ShareGpus, TakeOff, carry_out
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
 from workloads.managers.jobs import Waiting
 
@@ -42,7 +42,7 @@ def test_the_account_changes_after_the_job_was_taken_off() -> None:
 
 def test_a_pack_leaves_those_on_its_gpus_alone() -> None:
     known = accounts(one=("a", "b"), two=("c", "d"))
-    share = Share(("one", "two"), ("a", "b"))
+    share = ShareGpus(("one", "two"), ("a", "b"))
     assert steps(Pack((ONE, TWO), ("a", "b"), 10.0, ""), known) == [
         TakeOff("two"),
         PutOn("two", ("a", "b"), 0.0),

@@ -10,7 +10,7 @@ from typing import Any, cast
 from testbed.api import prepare
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs
 from testbed.engines.common.managed_jobs import JobChanges
-from testbed.engines.emulation.managed_run import ManagedRun
+from testbed.engines.emulation.managed_run import StintRunner
 from workloads.iteration.protocol import IterationEnded
 from workloads.job import Job
 
@@ -86,7 +86,7 @@ def finish(cluster: FakeCluster, job: Job) -> Callable[[], JobChanges]:
 
 def carried_out(cluster: FakeCluster, script: Script) -> list[tuple[str, str]]:
     async def run() -> None:
-        await asyncio.wait_for(ManagedRun(cluster, cast(Any, script)).live(), 10.0)
+        await asyncio.wait_for(StintRunner(cluster, cast(Any, script)).live(), 10.0)
 
     asyncio.run(run())
     return cluster.asked

@@ -6,8 +6,8 @@ import pytest
 
 from topologies.addressing import interface_name
 from topologies.clos import clos
-from topologies.detours import Detour, detour_commands, device_commands
 from topologies.double_sided import double_sided
+from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
 
 DETOURS = [Detour("h0n0p0", "h0s0", "h0n0"), Detour("h0n0p1", "h0s0", "h0n0")]
 
