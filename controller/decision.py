@@ -123,7 +123,7 @@ class Decision:
 
     Every field may be incomplete or empty. A missing flow or job gets the default of that field:
 
-    * ``paths``: flow id -> links. Default: the ECMP path (:func:`controller.schedulers.ecmp.with_default_paths`).
+    * ``paths``: flow id -> links. Default: the ECMP path (:func:`controller.ecmp_hash.with_default_paths`).
     * ``levels``: flow id or job name -> priority level, 0 highest. Default: the lowest level.
     * ``rates``: flow id -> bit/s; 0 makes the flow send nothing for now. Default: no rate limit.
     * ``shifts``: job name -> seconds from the job's arrival by which its communication is delayed; with ``periods``

@@ -13,11 +13,11 @@ Result = TypeVar("Result")
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return ``function`` compiled at its first call; the code is kept on disk for later processes.
 
-    Where neither the package's nor the user's cache directory can be written, it is compiled anew
+    Where neither the package's nor the user's cache directory can be written, it is compiled again
     in every process.
     """
     njit = import_module("numba").njit
     try:
         return cast(Callable[Parameters, Result], njit(cache=True)(function))
-    except RuntimeError:  # numba finds no directory for its cache, and says so before it compiles
+    except RuntimeError:  # numba finds no directory for its cache, and raises before it compiles
         return cast(Callable[Parameters, Result], njit(function))

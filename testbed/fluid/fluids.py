@@ -22,7 +22,7 @@ MUCH: Final = 8.0
 
 @dataclass(frozen=True, eq=False)
 class Contention:
-    """Jobs that share links, as arrays: what stays the same as long as nobody's links, level or pause changes.
+    """Jobs that share links, as arrays: what stays the same until the links, level or pause of a job change.
 
     ``starts`` [jobs + 1], ``links`` and ``shares`` are rows by job, as :func:`_shared_links` has them, ``count`` the
     number of links. ``times`` [jobs, 4]: compute and lead (pause included), communication, offset, in seconds.
@@ -52,7 +52,7 @@ class Contention:
 
     @cached_property
     def _alike(self) -> Flags:
-        """[jobs, jobs]: who shares a link with whom and has iterations of like length; everyone with himself."""
+        """[jobs, jobs]: whether two jobs share a link and have iterations of like length; true for a job itself."""
         jobs = len(self.jobs)
         uses = np.zeros((jobs, self.links.max(initial=0) + 1), np.float32)
         uses[np.repeat(np.arange(jobs), np.diff(self.starts)), self.links] = 1.0

@@ -1,7 +1,7 @@
 """Rates of flows under strict priority, max-min fair inside a level; compiled.
 
 A level gets what the levels above leave. Inside a level all rates rise together, and a flow stops
-where a link of its way is full or its own limit is reached. A flow that forwards what another brings
+where a link of its path is full or its own limit is reached. A flow that forwards what another brings
 cannot be faster than that one once it has caught up with it.
 """
 
@@ -50,7 +50,7 @@ def rise_together(
 
 @compiled
 def stop_the_full(growing: Flags, ways: Integers, bounds: Floats, capacity: Floats, free: Floats, out: Floats) -> int:
-    """Let flows that are bounded or on a full link grow no more; return how many that are."""
+    """Stop the growth of flows that reach their bound or a full link; return how many stop."""
     stopped = 0
     for flow in range(len(growing)):
         if growing[flow]:

@@ -1,4 +1,4 @@
-"""Periodic jobs as fluids under strict priority: who computes, who sends, who waits.
+"""Periodic jobs as fluids under strict priority: which jobs compute, send and wait.
 
 Each job repeats: compute, communication that may start once a lead of that compute is done, and the
 next iteration when both are done. Its communication loads links in fixed proportion, all at once.
@@ -124,7 +124,7 @@ def state_at_start(times: Floats) -> Floats:
 
 @compiled
 def who_sends(left: Floats) -> int:
-    """Return the jobs that want their links, as bits."""
+    """Return the jobs that are ready to send, as bits."""
     sending = 0
     for job in range(left.shape[1]):
         if left[1, job] <= 0.0 < left[2, job]:
@@ -148,7 +148,7 @@ def next_event(left: Floats, speed: Floats) -> float:
 
 @compiled
 def advance(left: Floats, times: Floats, gpus: Floats, speed: Floats, step: float, totals: Floats) -> float:
-    """Let ``step`` seconds pass, start what can start anew, add to ``totals``; return the GPU seconds computed."""
+    """Let ``step`` seconds pass, start new iterations, add to ``totals``; return the GPU seconds computed."""
     computed = 0.0
     for job in range(left.shape[1]):
         if left[0, job] > 0.0:

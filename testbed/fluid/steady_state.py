@@ -1,10 +1,10 @@
 """What jobs that share links settle down to: iterations per second in the long run, without stepping through weeks.
 
-The jobs are the fluids of :mod:`testbed.fluid.periodic`. As long as nobody comes or goes they repeat, in
-the long run, the same pattern; so a stretch of it is computed, doubled until its average stands
-still, and the average holds for the rest. Averages weigh the middle of the stretch most (a triangle),
+The jobs are the fluids of :mod:`testbed.fluid.periodic`. As long as no job comes or goes they repeat, in
+the long run, the same pattern; so a stretch of it is computed, doubled until its average no
+longer changes, and the average holds for the rest. Averages weigh the middle of the stretch most (a triangle),
 so that iterations cut at its ends do not matter. Any number of jobs; the loop over events is
-:mod:`testbed.fluid.steady_state_kernel`. Jobs that share GPUs compute one at a time, whoever asked first, as
+:mod:`testbed.fluid.steady_state_kernel`. Jobs that share GPUs compute one at a time, first come first served, as
 :mod:`workloads.iteration.shared_gpus` has it.
 """
 
@@ -54,7 +54,7 @@ def settle(
 
     ``states`` say where the jobs stand at 0; None, or no states, for one that stands where its ``offset_s`` says.
     No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
-    ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares with nobody.
+    ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares none.
     """
     if limit_s <= 0.0:
         raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
@@ -100,7 +100,7 @@ def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Fl
 
 
 def _packs(packs: Sequence[int], jobs: int) -> Integers:
-    """The packs by job, numbered from 0; -1 for jobs that share with nobody here."""
+    """The packs by job, numbered from 0; -1 for jobs that share with no other here."""
     given = list(packs) or [-1] * jobs
     shared = [pack for pack in dict.fromkeys(given) if pack >= 0 and given.count(pack) > 1]
     return np.array([shared.index(pack) if pack in shared else -1 for pack in given], np.int64)

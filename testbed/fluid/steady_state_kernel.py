@@ -1,4 +1,4 @@
-"""The compiled loop over events behind :mod:`testbed.fluid.steady_state`: jobs compute, send, wait and begin anew.
+"""The compiled loop over events behind :mod:`testbed.fluid.steady_state`: jobs compute, send, wait and begin again.
 
 Arrays are by job; what happens to one touches only those that it shares links or GPUs with.
 """
@@ -25,7 +25,7 @@ Users = tuple[Integers, Integers, Floats]
 
 @compiled
 def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> Users:
-    """Return who uses which share of a link, in rows by link: starts [count + 1], jobs and shares."""
+    """Return which jobs use which share of a link, in rows by link: starts [count + 1], jobs and shares."""
     rows = np.zeros(count + 1, np.int64)
     for link in links:
         rows[link + 1] += 1
@@ -42,7 +42,7 @@ def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> U
 
 @compiled
 def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
-    """Return who shares a link with whom, in rows by job: starts [jobs + 1] and jobs."""
+    """Return which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
     jobs = len(starts) - 1
     uses = np.zeros((count, jobs), np.bool_)
     for job in range(jobs):
@@ -245,10 +245,10 @@ def expect(who: Integers, now: float, left: Floats, waits: Flags, speed: Floats,
 def bring_to(
     now: float, who: Integers, left: Floats, times: Floats, speed: Floats, turns: Turns, since: Floats, sums: Floats
 ) -> None:
-    """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended begins anew.
+    """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended restarts.
 
-    ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them. Whoever has computed gives
-    shared GPUs back, and asks for them again for the next iteration.
+    ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them. A job that has computed
+    releases shared GPUs, and asks for them again for the next iteration.
     """
     pack, waits, asked, holder = turns
     for job in who:
@@ -278,7 +278,7 @@ def bring_to(
 
 @compiled
 def grant(now: float, turns: Turns, since: Floats, ready: Integers, count: int) -> int:
-    """Let GPUs on which nobody computes serve whoever asked first, and add those to the ``count`` that are ready."""
+    """Give idle GPUs to the job that asked first, and add those jobs to the ``count`` that are ready."""
     pack, waits, asked, holder = turns
     for place in range(len(holder)):
         if holder[place] < 0:
@@ -298,9 +298,9 @@ def grant(now: float, turns: Turns, since: Floats, ready: Integers, count: int) 
 
 @compiled
 def turns_at_start(left: Floats, times: Floats, pack: Integers) -> Turns:
-    """Return by job its pack, whether it waits for its GPUs and since when; by pack who has them: nobody yet.
+    """Return by job its pack, whether it waits for its GPUs and since when; by pack which job has them: none yet.
 
-    Whoever is furthest into its iteration asked first.
+    The job furthest into its iteration asked first.
     """
     jobs = len(pack)
     waits, asked = np.zeros(jobs, np.bool_), np.zeros(jobs)

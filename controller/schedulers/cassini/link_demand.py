@@ -1,4 +1,4 @@
-"""What a job asks of a link over one iteration of its own: the arcs of CASSINI's circles."""
+"""A job's demand on a link over one iteration of the job alone: the arcs of CASSINI's circles."""
 
 from __future__ import annotations
 

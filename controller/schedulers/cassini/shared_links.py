@@ -1,4 +1,4 @@
-"""The links of CASSINI's affinity graph: which jobs meet where, and how they are best turned there."""
+"""The links of CASSINI's affinity graph: which jobs contend on which links, and their best turns there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Meeting:
 
     @cached_property
     def jobs(self) -> tuple[str, ...]:
-        """The jobs that meet."""
+        """The jobs that contend."""
         return tuple(self.asked)
 
 

@@ -109,7 +109,7 @@ class UnifiedCircle:
 
 @lru_cache(maxsize=REMEMBERED)
 def turned(jobs: tuple[OnCircle, ...], bins: int) -> Turned:
-    """Return :func:`best_turns` of ``jobs``; the same jobs meet again at every decision while nothing else changes."""
+    """Return :func:`best_turns` of ``jobs``; cached, as the same jobs recur at every decision."""
     return best_turns(UnifiedCircle(jobs, bins))
 
 
@@ -119,7 +119,7 @@ def best_turns(circle: UnifiedCircle) -> Turned:
     The first job stays where it is. Each other job is placed in turn against those before it, at the
     first of its best turns; then, from there and from no shift, one job after the other is turned
     against all others until nothing is gained. Last, every job goes to the middle of its best turns,
-    where it is furthest from meeting another. If no turn beats no shift, nothing is turned.
+    where it is furthest from contention. If no turn beats no shift, nothing is turned.
     """
     starts = circle.starts()
     unshifted = circle.score(starts)

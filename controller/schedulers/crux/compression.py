@@ -6,7 +6,7 @@ inside a level is the loss; K levels are a K-cut that no edge crosses upwards. F
 order the best cut into consecutive pieces is exact by dynamic programming; several random orders
 are sampled.
 
-Jobs that no chain of contention joins do not matter to each other, so every connected part is cut
+Jobs that no chain of contention connects do not affect each other, so every connected part is cut
 by itself; one whose longest chain has no more than K jobs loses nothing and needs no sampling.
 """
 
@@ -45,7 +45,7 @@ def contention_edges(
 def contention_edges_among(
     order: Sequence[str], users: LinkSharing, intensity: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
-    """As :func:`contention_edges`, for jobs of which ``users`` knows who shares a link."""
+    """As :func:`contention_edges`, with the jobs that share a link taken from ``users``."""
     rank = {job: place for place, job in enumerate(order)}
     edges: dict[tuple[str, str], float] = {}
     for place, higher in enumerate(order):

@@ -1,6 +1,6 @@
-"""Levels of Crux from event to event: only parts of the cluster in which something changed are compressed anew.
+"""Levels of Crux from event to event: only parts of the cluster in which something changed are recomputed.
 
-Jobs that no chain of contention joins do not matter to each other's levels (see
+Jobs that no chain of contention connects do not affect each other's levels (see
 :mod:`controller.schedulers.crux.compression`).
 """
 
@@ -25,7 +25,7 @@ class _Part:
 
 
 class IncrementalLevels:
-    """Who contends with whom, and the levels that each part had last."""
+    """Which jobs contend, and the last levels of each part."""
 
     def __init__(self) -> None:
         self._users = LinkSharing()
@@ -51,7 +51,7 @@ class IncrementalLevels:
         return {job: found[job] for job in order if job in found}
 
     def _members(self, order: Sequence[str]) -> list[list[str]]:
-        """The jobs of each part, in the order given; parts that nothing happened to are known."""
+        """The jobs of each part, in the order given; unchanged parts are reused."""
         part_of = {job: part.order[0] for part in self._parts.values() for job in part.order}
         new = [job for job in order if job not in part_of and self._users.beside(job)]
         for joined in self._users.joined(new):

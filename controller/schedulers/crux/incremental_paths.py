@@ -1,8 +1,8 @@
-"""Path selection from event to event: only jobs that may find another load choose anew.
+"""Path selection from event to event: only jobs whose links may have another load choose again.
 
-A job's choice depends on the load on its candidate links alone, and that only on jobs that share one with
-it. So after an arrival or departure the jobs to be placed again are those whom shared candidates join,
-directly or through others, with whoever came, went or changed; the result is that of placing all from nothing.
+A job's choice depends only on the load on its candidate links, and that only on jobs that share one with
+it. So after an arrival or departure the jobs to be placed again are those that shared candidates connect,
+directly or through others, with a job that came, went or changed; the result is that of placing all jobs again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class IncrementalPaths:
         return {name: self._placements[name] for name in jobs}
 
     def _met_by_those_gone(self, jobs: Mapping[str, RoutableJob]) -> set[str]:
-        """Forget the jobs that are no longer what they were; return those that may have been in their way."""
+        """Remove the jobs that left or changed; return the other jobs that may share a link with them."""
         gone = [name for name, (job, _) in self._known.items() if jobs.get(name) is not job]
         met = {other for name in gone for other in self._meeting.beside(name)}
         for name in gone:
@@ -47,7 +47,7 @@ class IncrementalPaths:
         return met.difference(gone)
 
     def _place(self, joined: set[str]) -> None:
-        """Place jobs that nobody else meets, on links without load, which they leave as they found them."""
+        """Place jobs that share no link with other jobs, on links without load; reset the load afterwards."""
         for name in sorted(joined, key=lambda name: (-self._known[name][1].intensity, name)):
             job, profile = self._known[name]
             self._placements[name] = job.choose(self._load, profile.iteration_s)

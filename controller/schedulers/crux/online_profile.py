@@ -1,8 +1,8 @@
 """The online profile of Crux (section 5): W_j, t_j and the iteration from what workers measured.
 
 The paper says what is measured and leaves open how GPU load becomes FLOPs, which transfers of
-a job add up, and which peak of the spectrum is the iteration. What is chosen here stands with each
-function.
+a job add up, and which peak of the spectrum is the iteration. Each function documents the choice
+made here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _INFINITY = float("inf")
 
 @dataclass(slots=True)
 class State:
-    """Where a job stands in its iteration: seconds left of compute, of the lead in it, of communication.
+    """A job's progress in its iteration: seconds left of compute, of the lead in it, of communication.
 
     ``sent_s`` and ``computed_s`` add up while time is counted; what is left of that time its GPUs are idle.
     """

@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """The ways between two switches: ``paths`` by name, ``links`` by number (a row per path), ``tree`` for ECMP."""
+    """The paths between two switches: ``paths`` by name, ``links`` by number (a row per path), ``tree`` for ECMP."""
 
     paths: tuple[Path, ...]
     links: Numbers
@@ -94,7 +94,7 @@ class FabricIndex:
         return load
 
     def bundle(self, source: int, target: int) -> Bundle:
-        """The ways between two switches, by number."""
+        """The paths between two switches, by number."""
         key = (source, target)
         if key not in self._bundles:
             paths = self._switch_paths.between(self._switch_names[source], self._switch_names[target])
@@ -237,7 +237,7 @@ class JobIndex:
         """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link.
 
         Two flows share one if they have a port in common, or leave or enter the fabric at the same
-        switch; beyond two hops between switches the ways of any two may meet.
+        switch; beyond two hops between switches the paths of any two may share a link.
         """
         keys = self._shared_keys()
         first = np.zeros(1 + int(keys.max(initial=0)), np.intp)

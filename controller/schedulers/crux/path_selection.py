@@ -1,8 +1,8 @@
 """Path selection of Crux (section 4.1): intensive jobs choose first, each flow the least loaded path.
 
-A job's choice depends on nothing but the load it finds on its candidate links, so it is looked up
-again where it finds the same load to the last bit: after an arrival or departure only the jobs
-that meet a changed load choose anew, and the result is that of choosing all from nothing.
+A job's choice depends only on the load on its candidate links, so the last choice is reused where
+that load is the same to the last bit: after an arrival or departure only the jobs with a changed
+load choose again, and the result is the same as if all jobs chose again.
 """
 
 from __future__ import annotations

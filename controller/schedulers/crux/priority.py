@@ -107,7 +107,7 @@ class KnownFactors:
 def blended_with_loss(
     priorities: Mapping[str, float], throughput: Mapping[str, float], fairness: float
 ) -> dict[str, float]:
-    """Return job -> (1 - f) * P_j / max P + f * loss_j: who lost throughput rises (suggested in section 7.2).
+    """Return job -> (1 - f) * P_j / max P + f * loss_j: jobs that lost throughput rise (suggested in section 7.2).
 
     ``throughput``: job -> recent iterations per second over those of the job alone; the loss is 1
     less that, 0 where it is not known. ``fairness`` f is from 0, which keeps ``priorities``, to 1.

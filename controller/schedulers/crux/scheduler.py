@@ -174,7 +174,7 @@ class Crux(Scheduler):
 
 
 class _Kept:
-    """What later calls need not work out again: arrays, placements, factors, and the levels of those who contend."""
+    """What later calls need not recompute: arrays, placements, factors, and the levels of contending jobs."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.index = FabricIndex(fabric)

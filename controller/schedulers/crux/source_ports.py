@@ -1,7 +1,7 @@
 """Paths by source port: which TCP source port makes ECMP take which path (Crux section 5).
 
 No rule per flow is needed then: a connection is opened from a port that the hashes of the switches
-send along the decided path. The hash is known (:func:`controller.schedulers.ecmp.hash_at`), so ports are
+send along the decided path. The hash is known (:func:`controller.ecmp_hash.hash_at`), so ports are
 tried by computing it, where the paper sends probe packets.
 """
 
