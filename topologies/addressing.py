@@ -70,9 +70,9 @@ def port_numbers(fabric: Fabric) -> Mapping[str, int]:
 def interface_name(fabric: Fabric, link: Link | str) -> str:
     """Return the Linux interface from which a directed link transmits: ``h0n0p0`` or ``tor0-eth3``.
 
-    Links between PCIe switch and NIC have one where they are emulated, named after the end that sends:
+    Links between PCIe switch and NIC have one where they are emulated, named after the sending end:
     ``h0s0`` or ``h0n0``. Raises ``ValueError`` for other links inside a host, and for a name longer than
-    Linux takes.
+    Linux allows.
     """
     found = fabric.links[link] if isinstance(link, str) else link
     if found.source in fabric.ports or is_nic_link(fabric, found):

@@ -1,6 +1,6 @@
 """Clos fabrics of two and three layers, and the testbed of the Crux paper (section 6.1, figure 18).
 
-Hosts go to ToRs in order: with two hosts per ToR, h0 and h1 hang on tor0, h2 and h3 on tor1.
+Hosts go to ToRs in order: with two hosts per ToR, h0 and h1 connect to tor0, h2 and h3 to tor1.
 Adjacent layers are fully meshed (in three layers: ToRs and aggregation switches within a pod,
 aggregation switches of all pods with all cores). Rates are bit/s of payload per direction.
 """

@@ -29,7 +29,7 @@ _JSON_NAMES: Mapping[type, str] = {
 }
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-"""Nearly every value is one of these, so that is asked first."""
+"""Nearly every value is one of these, so they are checked first."""
 
 
 def encode(value: object) -> Any:
@@ -48,7 +48,7 @@ def encode(value: object) -> Any:
 
 
 def decode(kind: type[T], data: object, place: str) -> T:
-    """Return the ``kind`` that ``data`` describes; ``place`` is what errors call it. Raises ``ValueError``."""
+    """Return the ``kind`` that ``data`` describes; ``place`` names it in errors. Raises ``ValueError``."""
     decoded: T = _decode(kind, data, place)
     return decoded
 
@@ -148,7 +148,7 @@ Build = Callable[[Any], Any]
 
 
 def rebuild(kind: type[T], data: object) -> T:
-    """Return the ``kind`` that :func:`encode` made ``data`` of. Nothing is checked, which makes it cheap.
+    """Return the ``kind`` that :func:`encode` turned into ``data``. Nothing is checked, which makes it cheap.
 
     Raises ``TypeError`` where keys are missing or unknown.
     """
@@ -162,7 +162,7 @@ def _unchanged(data: Any) -> Any:
 
 @cache
 def _builder(kind: Any) -> Build:
-    """What makes a ``kind`` of its JSON form."""
+    """Return the function that builds a ``kind`` from its JSON form."""
     origin, parts = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         return _dataclass_builder(kind)

@@ -29,7 +29,7 @@ Tier = Literal["tor", "agg", "core"]
 IntraHost = Literal["instant", "nvlink", "pcie"]
 """What carries the traffic between GPUs of a host; ``instant`` takes no time."""
 PcieQueues = Literal["ideal", "emulated"]
-"""Whether PCIe between a GPU and its NIC holds network traffic up; ``ideal`` links only say who shares what."""
+"""Whether PCIe between a GPU and its NIC delays network traffic; ``ideal`` links only record which flows share them."""
 
 NETWORK_KINDS: frozenset[LinkKind] = frozenset({"host-tor", "tor-agg", "agg-core"})
 
@@ -61,7 +61,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A NIC: its ports, the PCIe switch it hangs on, and the GPUs (node names) nearest to it."""
+    """A NIC: its ports, the PCIe switch it is attached to, and the GPUs (node names) nearest to it."""
 
     name: str
     host: str
@@ -112,7 +112,7 @@ class Fabric:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[type[Fabric], tuple[object, ...]]:
-        """Pickle what it is made of: read-only views cannot be pickled, and what is derived is derived again."""
+        """Pickle only the constructor's values: read-only views cannot be pickled, derived values are recomputed."""
         parts = (dict(part) for part in (self.hosts, self.nics, self.ports, self.switches, self.links))
         return Fabric, (self.name, *parts, self.description, self.intra_host, self.pcie_queues)
 
@@ -157,7 +157,7 @@ class Fabric:
     def shaped_nics(self) -> tuple[str, ...]:
         """NICs whose PCIe links get queues in an emulation: those that all ports together could overload.
 
-        Nothing ever waits at a link that is as fast as all ports of its NIC.
+        No packet ever waits at a link that is as fast as all ports of its NIC.
         """
         if self.pcie_queues == "ideal":
             return ()

@@ -1,6 +1,6 @@
 """The inside of hosts, and the builder that all fabric generators share.
 
-A host is drawn as in Crux section 6.1, figure 18: every NIC hangs on a PCIe switch of its own,
+A host is drawn as in Crux section 6.1, figure 18: every NIC is attached to a PCIe switch of its own,
 the host's GPUs are spread evenly over these switches, and NVLink joins all GPUs of a host. Where
 GPUs of a host talk over PCIe, its PCIe switches are joined by a root complex.
 """

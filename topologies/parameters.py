@@ -1,4 +1,4 @@
-"""Parameters of fabric generators: what each one means and in which unit it is, said once, in the signature.
+"""Parameters of fabric generators: what each one means and in which unit it is, stated once, in the signature.
 
 A generator annotates its parameters, ``tors: Annotated[int, Count("number of ToR switches")]``, and scenario files take
 exactly these: what may be written, its unit, its default and its description all follow from the signature. Below the
@@ -38,7 +38,7 @@ class Flag(Marker):
 
 
 class Choice(Marker):
-    """One of the words of a ``Literal``."""
+    """One of the values of a ``Literal``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ BUILT_IN: Final[Mapping[str, Generator]] = MappingProxyType(dict(sorted(_marked_
 
 
 def generators() -> Mapping[str, Generator]:
-    """Return kind -> generator, the built-in ones first; one of another package that cannot be used is warned of."""
+    """Return kind -> generator, the built-in ones first; warn of one of another package that cannot be used."""
     found = dict(BUILT_IN)
     for point in entry_points(group=GROUP):
         try:

@@ -23,7 +23,7 @@ ETHERNET_HEADER: Final = 14
 TCP_IP_HEADER: Final = 40
 """IPv4 and TCP without options: time stamps are off in the emulated hosts."""
 ACKNOWLEDGEMENT: Final = (ETHERNET_HEADER + TCP_IP_HEADER) / 2
-"""Bytes of acknowledgement per full packet the other way: one for two. A collective loads both ways alike."""
+"""Bytes of acknowledgement per full packet in the other direction: one for two. A collective loads both alike."""
 
 GUARANTEED_BIT_PER_S: Final = 8
 GUARANTEED_BURST: Final = 100
@@ -60,7 +60,7 @@ class Shaping:
 
 
 def payload_share(mtu: int) -> float:
-    """Payload bytes per byte on a wire that carries full packets, and acknowledgements of as many the other way."""
+    """Payload bytes per byte on a wire that carries full packets, and acknowledgements of as many in reverse."""
     return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER + ACKNOWLEDGEMENT)
 
 
@@ -103,7 +103,7 @@ def _leaf(shaping: Shaping, parent: str, level: int) -> str:
 
 
 def _filter(shaping: Shaping, parent: str, level: int, target: str) -> str:
-    """DSCP to class; what no filter names, packets other than IP included, is of the lowest level."""
+    """DSCP to class; packets that no filter names, non-IP ones included, get the lowest level."""
     return (
         f"filter add dev {shaping.interface} parent {parent} protocol ip prio 1 u32 "
         f"match ip dsfield {tos_of_level(level):#x} 0xfc flowid {target}"

@@ -15,7 +15,7 @@ Path = tuple[str, ...]
 
 
 class Cable(Protocol):
-    """What is used of a link: its name, and the node it leads to."""
+    """The part of a link used here: its name, and the node it leads to."""
 
     @property
     def name(self) -> str:
@@ -31,7 +31,7 @@ class Cable(Protocol):
 class SwitchPaths:
     """The paths between ``switches`` over ``links_from`` (node -> its outgoing links), of the fabric called ``name``.
 
-    What has been asked for once is kept.
+    Computed paths are cached.
     """
 
     def __init__(self, name: str, switches: Iterable[str], links_from: Mapping[str, Iterable[Cable]]) -> None:
@@ -85,7 +85,7 @@ class SwitchPaths:
             seen |= frontier
             grown.append(frontier)
         layers = [*ahead[:-1], ahead[-1] & back[-1], *reversed(back[:-1])]
-        # A cable is two links, so neighbours one way are neighbours the other way.
+        # A cable is two links, so neighbours in one direction are neighbours in the other.
         for index in range(len(ahead) - 2, -1, -1):
             layers[index] = {node for node in layers[index] if not layers[index + 1].isdisjoint(self._next[node])}
         return layers

@@ -1,8 +1,8 @@
 """CSV tables with a header, read a line at a time: what is wrong names its file and line.
 
 A damaged file is refused with :class:`TraceError`: a missing column, a line cut short, a number that
-is none, a negative amount. A cell without content is a blank, and what a blank means is the reader's
-business. A line without any content is counted and passed over.
+is no number, a negative amount. A cell without content is a blank; each reader
+decides what a blank means. A line without any content is counted and skipped.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
 BLANKS: Final = frozenset({"", "None", "none", "NaN", "nan", "NaT", "null", "NULL"})
-"""What stands for no value where a number or a time is due."""
+"""Cells that mean no value where a number or a time is expected."""
 
 EMPTY_ROW: Final = "empty row"
 """Why a line without content is left out."""
 
 COMMENT: Final = "#"
-"""Lines that begin with it, before the header, are no part of the table."""
+"""Lines that begin with it, before the header, do not belong to the table."""
 
 _TIME_FORMATS: Final = ("%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S")
 _TIMES: Final = "a time such as 2023-07-15 00:50:00"
@@ -55,7 +55,7 @@ class Row:
     values: Sequence[str]
 
     def text(self, name: str) -> str:
-        """What the cell says, without blanks around it; empty if the table has no such column."""
+        """The cell's text, without blanks around it; empty if the table has no such column."""
         place = self.columns.get(name)
         return "" if place is None else self.values[place].strip()
 
@@ -82,7 +82,7 @@ class Row:
         return None if value is None else int(value)
 
     def time(self, name: str) -> float | None:
-        """A calendar time in seconds since 1970, or None for a blank; UTC unless it says its offset."""
+        """A calendar time in seconds since 1970, or None for a blank; UTC unless it has an offset."""
         said = self.text(name)
         if said in BLANKS:
             return None
@@ -97,7 +97,7 @@ class Row:
 
 
 def seconds_of(said: str) -> float | None:
-    """Return seconds since 1970 of a calendar time (UTC unless it says its offset), None if it is no time."""
+    """Return seconds since 1970 of a calendar time (UTC unless it has an offset), None if it is no time."""
     try:
         return _seconds(datetime.fromisoformat(said))
     except ValueError:

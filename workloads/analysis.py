@@ -1,6 +1,6 @@
 """What a job does alone on the fabric, in closed form: t_j, its iteration, its utilisation.
 
-Alone means: compute, and what its communication sticks out of it when every phase moves its bytes
+Alone means: compute, and the communication that outlasts it when every phase moves its bytes
 at the rate of its most loaded link. No jitter, no stragglers; latency and the fill of
 store-and-forward pipelines only as ``fill_s`` says.
 """
@@ -34,8 +34,8 @@ class Isolated:
 def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, fill_s: float = 0.0) -> Isolated:
     """Return what ``job`` does alone on ``fabric``.
 
-    Without ``paths`` (flow id -> links) only host links count, as if no two of its flows met inside
-    the fabric; with them every link of the paths does, so flows of the job that collide slow it.
+    Without ``paths`` (flow id -> links) only host links count, as if no two of its flows shared a link
+    inside the fabric; with them every link of the paths does, so flows of the job that collide slow it.
     ``fill_s`` is added to every phase that sends over the network. Raises ``KeyError`` for a flow without a path.
     """
     links = {flow.id: links_of(flow.source, flow.target, fabric, flow.id, paths) for flow in job.flows}
@@ -83,8 +83,8 @@ def iteration_time(
 ) -> float:
     """Seconds of an iteration alone: its phases one after the other.
 
-    What is in the background is through no sooner than its links can have moved it and all that later phases send;
-    exact where one link bounds both and never stands idle.
+    Background communication ends no sooner than its links can have moved it and all that later phases send;
+    exact where one link bounds both and is never idle.
     """
     now, ends = 0.0, [0.0]
     for place, phase in enumerate(phases):

@@ -37,7 +37,7 @@ class JobSpec:
     the model's FLOP/s. ``communication_bytes`` is S per GPU, all collectives of an iteration added
     up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
-    iteration of the job. ``experts``: how those of a mixture lie and what is asked of them; None for all alike.
+    iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
     A job that is ``share_gpus_with`` another has that one's GPUs.
     """
 
@@ -75,7 +75,7 @@ def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-fr
 
 
 def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBook) -> Job:
-    """Return the job on ``gpus``, whatever its spec says of its placement; its TCP ports are new in ``ports``.
+    """Return the job on ``gpus``, regardless of the placement in its spec; its TCP ports are new in ``ports``.
 
     Raises :class:`JobError` as :func:`build_jobs` does.
     """

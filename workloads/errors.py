@@ -1,4 +1,4 @@
-"""The errors of this room."""
+"""The errors of this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["JobError", "TraceError"]
 
 
 class JobError(ValueError):
-    """A job cannot be built; ``job`` names it, ``message`` says why in one line without naming it."""
+    """A job cannot be built; ``job`` names it, ``message`` gives the reason in one line without naming it."""
 
     def __init__(self, job: str, message: str) -> None:
         super().__init__(f"job '{job}': {message}")

@@ -63,7 +63,7 @@ class Phase:
 
     @property
     def communicates(self) -> bool:
-        """Whether the phase moves anything that takes time."""
+        """Whether the phase has communication that takes time."""
         return bool(self.transfers or self.inside)
 
 

@@ -1,4 +1,4 @@
-"""Old module paths of plug-ins: accepted for one release, with a :class:`DeprecationWarning` that says the new path."""
+"""Old module paths of plug-ins: accepted for one release, with a :class:`DeprecationWarning` naming the new path."""
 
 from __future__ import annotations
 

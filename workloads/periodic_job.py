@@ -19,7 +19,7 @@ class PeriodicJob(Generic[LinkT]):
 
     ``lead_s`` is the compute that must be done before communication may start: all of it in the serial form, less
     where they overlap. ``loads``: link -> seconds that the link needs for the job's bytes (bytes * 8 / capacity).
-    ``gpus`` weighs the job in utilisation. ``offset_s`` is how far into an iteration, run alone, the job stands at
+    ``gpus`` weighs the job in utilisation. ``offset_s`` is how far into an iteration, run alone, the job is at
     time 0. ``level``: 0 is served first. ``pause_s``: what the job waits before each iteration to keep a time shift.
     ``ValueError`` for what cannot be repeated for ever.
     """

@@ -13,9 +13,9 @@ Options = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """What can be had as ``kind``: ``built_in``, factories by name, and the entry points of ``group``.
+    """The parts available as ``kind``: ``built_in``, factories by name, and the entry points of ``group``.
 
-    ``attributes``: what the thing made must have, its method last.
+    ``attributes``: what a created part must have, its method last.
     """
 
     kind: str
@@ -28,7 +28,7 @@ class Plugins:
         return tuple(sorted(self.built_in.keys() | {point.name for point in entry_points(group=self.group)}))
 
     def create(self, name: str, options: Options | None = None, seed: int | None = None) -> object:
-        """Return what ``name`` stands for, with its ``options``; ``seed`` goes to what takes one.
+        """Return the part called ``name`` with its ``options``; ``seed`` goes to a part that takes one.
 
         Raises ``ValueError``, one line, for an unknown name, an unknown option, or an option's bad value.
         """
@@ -52,7 +52,7 @@ class Plugins:
         return made
 
     def find(self, name: str) -> Factory:
-        """Return what makes ``name``; ``ValueError`` where nothing does, or it cannot be loaded."""
+        """Return the factory of ``name``; ``ValueError`` if there is none, or it cannot be loaded."""
         if name in self.built_in:
             return self.built_in[name]
         for point in entry_points(group=self.group, name=name):

@@ -1,1 +1,1 @@
-"""The one adapter of this room: a fabric carried out by Mininet, Open vSwitch and tc."""
+"""The one adapter of this package: a fabric emulated with Mininet, Open vSwitch and tc."""

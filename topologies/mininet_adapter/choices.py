@@ -1,4 +1,4 @@
-"""What the machine offers for carrying a fabric out, tried in the run's own namespace."""
+"""What the machine offers for emulating a fabric, tried in the run's own namespace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def kernel_datapath_loaded() -> bool:
 
 
 def best_discipline() -> Discipline:
-    """``prio`` where the kernel has it, strict by construction; else ``htb``. Call it in a namespace of one's own."""
+    """``prio`` where the kernel has it, strict by construction; else ``htb``. Call it in a separate namespace."""
     try:
         run_command(["tc", "qdisc", "add", "dev", "lo", "root", "handle", "2:", "prio", "bands", "8"])
     except CommandError:

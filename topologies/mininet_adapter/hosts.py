@@ -18,7 +18,7 @@ MIN_RETRANSMISSION_TIMEOUT_S = 100
 """A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
 
 # A change of IP_TOS makes a socket forget its route, and the route's minimum of the retransmission timeout with it,
-# until it sends again; so the minimum is a setting here too, where the kernel has it (6.11).
+# until it sends again; so the minimum is set here too, where the kernel has it (6.11).
 # The fabric loses nothing, so a segment that comes late was overtaken by one of a higher level, not lost. Without
 # selective acknowledgements the kernel counts duplicate ones, and windows hold fewer packets than this maximum.
 HOST_SYSCTLS: Mapping[str, str] = {
@@ -42,7 +42,7 @@ HOST_SYSCTLS: Mapping[str, str] = {
 
 LATE_OPENING_SYSCTLS: Mapping[str, str] = {"net.ipv4.tcp_reflect_tos": "1"}
 """Where connections are opened while others send, an answer to a request to open carries the request's mark: without
-one it would wait below all levels, and whoever asks again after a second has no measured round trip and so, for its
+one it would wait below all levels, and a host that retries after a second has no measured round trip and so, for its
 first bytes, no minimum of the timeout. Only there: iterations are 0.4 to 0.7 % longer with it, measured, not understood
 (docs/validation.md)."""
 

@@ -27,7 +27,7 @@ QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.d
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """How to carry a fabric out: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
+    """How to emulate a fabric: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
 
     ``late_opening``: hosts open connections while others send.
     """

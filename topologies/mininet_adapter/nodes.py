@@ -27,7 +27,7 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]
 
     @classmethod
     def setup(cls) -> None:
-        """Skip Mininet's look for a system-wide Open vSwitch: the run has its own."""
+        """Skip Mininet's search for a system-wide Open vSwitch: the run has its own."""
 
     @classmethod
     def batchStartup(cls, switches: Any, run: Any = None) -> Any:
@@ -48,7 +48,7 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]
 
 
 class EmulatedInterface(Intf):  # type: ignore[misc]
-    """An interface in Mininet's books."""
+    """An interface in Mininet's bookkeeping."""
 
     def config(self, **_: Any) -> dict[str, object]:
         """Leave the device alone: it does not exist yet."""

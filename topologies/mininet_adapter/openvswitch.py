@@ -16,11 +16,11 @@ from topologies.mininet_adapter.unixctl import call
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 SEND_BUFFER = 256 << 20
 """Bytes. All userspace ports send through one AF_PACKET socket, and what waits in any egress queue counts
-against its buffer: too small, and a full queue on one port drops packets of every port."""
+against its buffer: if it is too small, a full queue on one port drops packets of every port."""
 
 MAX_IDLE_MS = 86_400_000
-"""The cache keeps what no packet has used for less than this. After the usual 10 s the first packet of a burst
-takes the slow way, and those behind it overtake it."""
+"""The cache keeps an entry until no packet has used it for this long. After the usual 10 s the first packet of a burst
+takes the slow path, and those behind it overtake it."""
 
 _SYS_PIDFD_OPEN = 434
 _SYS_PIDFD_GETFD = 438
@@ -85,7 +85,7 @@ class OpenVSwitch:
     def settle(self) -> None:
         """Wait until packets follow the rules in the tables.
 
-        Packets go by cached decisions, which are checked against the tables in the background: a
+        Packets follow cached decisions, which are checked against the tables in the background: a
         confirmed change of a rule takes effect some milliseconds later.
         """
         call(self.directory / f"ovs-vswitchd.{self.daemon_pid}.ctl", "revalidator/wait")
@@ -93,8 +93,8 @@ class OpenVSwitch:
     def enlarge_buffers(self) -> int:
         """Give the daemon's AF_PACKET sockets room for every queue of the fabric; return how many there were.
 
-        The daemon makes its sending socket with its first packet, so call this after one has gone
-        through. The sockets are borrowed through ``pidfd_getfd``: the system-wide default
+        The daemon makes its sending socket with its first packet, so call this after one has been
+        sent. The sockets are borrowed through ``pidfd_getfd``: the system-wide default
         ``net.core.wmem_default`` stays as it is.
         """
         found = 0

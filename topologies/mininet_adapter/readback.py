@@ -1,4 +1,4 @@
-"""What the kernel really holds: queues read back and compared with what was asked for."""
+"""What the kernel really has: queues read back and compared with the requested ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _mismatches(shapings: list[Shaping]) -> Iterator[str]:
 
 
 def _answers(questions: list[list[str]]) -> list[str]:
-    """What ``tc`` says to each list of questions, all asked at once."""
+    """What ``tc`` answers to each list of questions, all asked at once."""
     if not questions:
         return []
     lines = [line for asked in questions for line in [*asked, *_BOUNDARY]]

@@ -1,4 +1,4 @@
-"""Which CPU takes in what arrives at an interface: one and the same, so no packet of a flow overtakes another.
+"""Which CPU receives the packets of an interface: always the same one, so no packet of a flow overtakes another.
 
 A veth hands a packet to the backlog of the CPU that happens to send it. The queue before it may be served by a sender
 on one CPU and by a timer on another; when one of them is busy, its backlog falls behind and packets change order.
@@ -44,9 +44,9 @@ def steer(cpus: Mapping[str, int]) -> int:
 
 @contextmanager
 def _devices() -> Iterator[Path]:
-    """The directory of devices of the current network namespace, empty where none can be had.
+    """The directory of devices of the current network namespace, empty where there is none.
 
-    Sysfs shows the devices of whoever mounted it.
+    Sysfs shows the devices of the namespace that mounted it.
     """
     with tempfile.TemporaryDirectory(prefix="testbed-sys-") as folder:
         mounted = _LIBC.mount(b"sysfs", os.fsencode(folder), b"sysfs", 0, None) == 0

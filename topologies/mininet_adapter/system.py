@@ -14,7 +14,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class CommandError(RuntimeError):
-    """A command failed; the text names it and holds what it said."""
+    """A command failed; the text names it and has its output."""
 
 
 def run_command(
@@ -54,7 +54,7 @@ def _named_line(message: str, text: str) -> str:
 
 @contextmanager
 def network_namespace_of(pid: int) -> Iterator[None]:
-    """Be in the network namespace of process ``pid`` for a while: this thread, and commands it starts."""
+    """Enter the network namespace of process ``pid`` for the context: this thread, and commands it starts."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     try:

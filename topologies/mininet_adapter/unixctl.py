@@ -30,7 +30,7 @@ def call(path: Path, method: str, parameters: Sequence[str] = (), timeout_s: flo
 
 
 def _read(control: socket.socket) -> dict[str, object]:
-    """One JSON object; it has no end mark but its own."""
+    """One JSON object; only its closing brace marks its end."""
     text = b""
     while True:
         data = control.recv(1 << 16)

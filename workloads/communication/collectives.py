@@ -1,9 +1,9 @@
-"""Collectives as messages between NIC ports: who sends how much to whom, and which byte waits for which.
+"""Collectives as messages between NIC ports: which port sends how much to which, and which byte waits for which.
 
 S is the size of the operation in bytes: for allreduce, reduce-scatter and all-gather the whole
 vector (a GPU's gradient; the full buffer), for all-to-all the bytes one GPU hands in, its own
 share included. n counts hosts unless said otherwise. What happens inside a host sends no packets:
-:mod:`workloads.communication.intra_host` says what it moves. A collective inside one host sends nothing.
+:mod:`workloads.communication.intra_host` computes what it moves. A collective inside one host sends nothing.
 
 ========================  ==========================================================================
 ``hierarchical``          allreduce: reduce-scatter in the host, one ring of hosts per rail over S/rails
@@ -170,7 +170,7 @@ def _send(layout: Layout, role: str, source: HostShare, target: HostShare, size:
 
 
 def _pairs(layout: Layout) -> Iterator[tuple[HostShare, HostShare]]:
-    """Hosts start with their successor, so that the first messages of all do not meet at one host."""
+    """Hosts start with their successor, so that the first messages of all hosts do not contend at one host."""
     shares, hosts = layout.shares, len(layout.shares)
     for step in range(1, hosts):
         for index, source in enumerate(shares):
@@ -230,7 +230,7 @@ def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
 
 
 def returned(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return messages that wait for nothing, each the other way round."""
+    """Return messages that wait for nothing, each in the opposite direction."""
     return tuple(
         replace(each, channel=Channel(each.channel.role, each.channel.target, each.channel.source)) for each in messages
     )

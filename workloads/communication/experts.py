@@ -16,7 +16,7 @@ PLACEMENTS: Final = ("even", "popular")
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """How the experts of a job lie on its GPUs, and what is asked of them.
+    """How the experts of a job are placed on its GPUs, and how many tokens they get.
 
     ``popularity``: tokens that each expert is expected to get, in any unit; ``routed``: those that it does get, None
     for as expected. ``placement``: ``even`` gives all experts as many GPUs, ``popular`` GPUs in proportion to their
@@ -71,7 +71,7 @@ def _is_popularity(numbers: Sequence[float]) -> bool:
 
 
 def forward_pass(model: Model) -> Model:
-    """Return ``model`` as it answers: a third of the compute, and the phases that lie in it."""
+    """Return ``model`` for inference: a third of the compute, and the phases within it."""
     phases: list[PhaseTemplate] = []
     for phase in model.phases:
         if sum(each.share for each in phases) < 1 - 1e-9:

@@ -3,11 +3,11 @@
 Two options of the fabric say what counts. ``intra_host`` is what GPUs of a host talk over: their
 NVLinks (through the NVLink switch ``h0nv``), or PCIe, through the switch two GPUs share or by the
 root complex ``h0rc`` from one switch to the other; ``instant`` traffic counts nowhere. ``pcie_queues:
-emulated`` counts the way of network traffic between a NIC and the job's GPUs nearest to it. With
-``intra_host: pcie`` that way counts too: both kinds of traffic use the same links.
+emulated`` counts the path of network traffic between a NIC and the job's GPUs nearest to it. With
+``intra_host: pcie`` that path counts too: both kinds of traffic use the same links.
 
 Bytes between GPUs, for an operation of S bytes and g GPUs of the job on a host (n hosts, R rails,
-N NICs, G GPUs in all; the way NCCL does it: rings inside a host, rings or pairs of NICs between hosts):
+N NICs, G GPUs in all; as NCCL does it: rings inside a host, rings or pairs of NICs between hosts):
 
 ========================  ======================================================================
 ``hierarchical``          a ring of the host's GPUs, reduce-scatter and all-gather: each sends 2(g-1)/g S

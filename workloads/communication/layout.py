@@ -1,4 +1,4 @@
-"""How a job lies on the fabric: per host its GPUs and the NICs behind which they sit.
+"""How a job is placed on the fabric: per host its GPUs and their nearest NICs.
 
 The unit that takes part in a collective over the network is a NIC with the GPUs nearest to it.
 """

@@ -2,7 +2,7 @@
 
 A fully connected layer has many bytes and few FLOPs. If the server computes the layers from a cut on, workers send it
 activations forward and take their gradients back, instead of the gradients and parameters of those layers.
-In a run the server's shards lie at all GPUs, as those of the collective ``parameter-server``; only bytes are modelled.
+In a run the server's shards are at all GPUs, as those of the collective ``parameter-server``; only bytes are modelled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jitter and stragglers: how long one GPU really computes, the same for everyone who asks.
+"""Jitter and stragglers: how long one GPU really computes, the same for every caller.
 
 Standard library only: the worker process imports this and must start fast.
 """

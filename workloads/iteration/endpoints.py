@@ -36,11 +36,11 @@ class Sender(Protocol):
 
     @property
     def done(self) -> bool:
-        """Whether the message is through: it has arrived."""
+        """Whether the message has arrived."""
         ...
 
     def hold_back_s(self, departure: float) -> float:
-        """By how much a message that began after ``departure`` would be through before its rate says."""
+        """By how much a message that began after ``departure`` would end earlier than its rate implies."""
         ...
 
     def begin(self, size: int, lead: int, after: Any) -> None:

@@ -1,4 +1,4 @@
-"""A job's program on one host, from the plan that its worker is given."""
+"""A job's program on one host, from the plan that its worker receives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workloads.job import Job, Phase
 
 
 class Timers(Protocol):
-    """What a program needs of the loop it runs in."""
+    """What a program needs from its event loop."""
 
     def clock(self) -> float:
         """Seconds that have passed."""
@@ -28,7 +28,7 @@ class Timers(Protocol):
 def program_of(
     plan: JobPlan, loop: Timers, tell: Tell, blocked: Callable[[SenderT], None]
 ) -> JobProgram[SenderT, ReceiverT]:
-    """Return the program that carries out ``plan`` and tells about it."""
+    """Return the program that carries out ``plan`` and reports on it."""
 
     def report(iteration: int, phases: tuple[PhaseTimes, ...], late: float, waited: float) -> None:
         tell(IterationEnded(plan.name, iteration, phases, late, waited))

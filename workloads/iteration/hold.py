@@ -16,4 +16,4 @@ class Hold(IntFlag):
     PCIE_TURN = 4
     """A flow of a higher level uses the same PCIe link."""
     HEAD_START = 8
-    """It is paced, and its message begins so much later that it is through when its rate says."""
+    """It is paced, and its message begins later by enough to end when its rate implies."""

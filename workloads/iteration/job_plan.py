@@ -37,7 +37,7 @@ class IncomingMessage:
 class PhasePlan:
     """A phase on this host: ``compute_s`` and ``overlap`` as in the job's phase, and its messages here.
 
-    ``inside_s`` is what its communication takes inside the host at least. What is in the ``background`` goes on
+    ``inside_s`` is what its communication takes inside the host at least. ``background`` communication goes on
     beside later phases: the phase ends without it, the iteration does not.
     """
 
@@ -62,7 +62,7 @@ class PlannedConnection:
 
     @property
     def address(self) -> Address:
-        """What tells the connection from every other."""
+        """What distinguishes the connection from every other."""
         return self.source, self.source_port, self.target, self.target_port
 
 
@@ -72,7 +72,7 @@ class JobPlan:
 
     ``window`` bytes at most are in flight on a flow, and rings forward slices of ``slice_size``. ``departure`` is the
     time that a full packet takes to leave, ``link_rate`` the bytes per second of the slowest first link. Flows begin
-    with the marks ``tos``, or with ``byte_marks`` where their level counts bytes. With ``steps`` the worker tells
+    with the marks ``tos``, or with ``byte_marks`` where their level counts bytes. With ``steps`` the worker reports
     when the communication of a phase begins and ends.
     """
 

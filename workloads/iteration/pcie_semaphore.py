@@ -1,12 +1,12 @@
-"""Whose turn it is on the PCIe links of this host: the semaphores of Crux (section 5).
+"""Which flow may send on the PCIe links of this host: the semaphores of Crux (section 5).
 
 One worker drives all jobs of a host, so a semaphore needs no more than this table. A flow waits while
 one of a smaller rank (its job's level) has an unfinished message to send over the same link. What is
 already in the kernel goes out; nothing follows until the link is free.
 
-Nothing can wait for ever: a flow waits only for flows of smaller rank, never for its own job or its
+No flow can wait for ever: a flow waits only for flows of smaller rank, never for its own job or its
 equals, and no byte of a job waits for another job. So the messages of the smallest rank end; those of
-the next rank then wait for nobody that is still unfinished; and so on. For the same reason a flow that may
+the next rank then wait for no unfinished message; and so on. For the same reason a flow that may
 not send for another cause (its path changes, its rate is 0) does not keep the link: that cause may
 itself end only after others have sent.
 """
@@ -33,7 +33,7 @@ class PcieSemaphore(Generic[SenderT]):
         self._sending: dict[str, SenderT] = {}
 
     def assign(self, places: Mapping[str, PciePlace]) -> None:
-        """Let flows keep to ``places`` from now on; those that have none wait for nobody."""
+        """Let flows keep to ``places`` from now on; those that have none wait for no other flow."""
         links = {link for link, _ in (*self._places.values(), *places.values())}
         self._places = dict(places)
         free = [stream for flow, stream in self._sending.items() if flow not in places]

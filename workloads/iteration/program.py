@@ -1,7 +1,7 @@
 """The iterations of one job on one host: compute pauses, messages, and when each began and ended.
 
 No barrier joins the hosts of a job: a host goes on when its own GPUs have computed and its own
-messages are through, so a late peer delays exactly those that wait for its bytes.
+messages are complete, so a late peer delays exactly those that wait for its bytes.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class JobProgram(Generic[SenderT, ReceiverT]):
     waited for its phase or its GPUs before it). ``blocked`` is called with a flow for which there is no room.
     ``step``, if given, is called with ("begin" or "end", iteration, phase) of the communication of each phase that
     has any.
-    ``phase_keeper`` keeps the job at its shift, None without one; ``pcie`` the table of who may send, None without one;
-    ``gpus`` what it asks for its GPUs by, None where nobody else can have them.
+    ``phase_keeper`` keeps the job at its shift, None without one; ``pcie`` the table of flows that may send, or None;
+    ``gpus`` is how it requests its GPUs, None where no other job can use them.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._begin_phase()
 
     def _begin_phase(self) -> None:
-        """Compute as soon as the GPUs do for this job."""
+        """Compute as soon as this job has its GPUs."""
         if self.halted:
             return
         if self.gpus is None:
@@ -163,7 +163,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._check()
 
     def _send_messages(self, plan: PhasePlan) -> None:
-        """Let the first packets go once they would have left a NIC whole: a token bucket lets them go at once."""
+        """Send the first packets when a NIC would have sent them whole: a token bucket releases them at once."""
         if self.halted:
             return
         streams = [self.out[message.flow] for message in plan.out]
@@ -181,7 +181,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._check()
 
     def _hold_back(self, stream: SenderT) -> None:
-        """Let a paced message begin so much later that it is through when its rate says."""
+        """Delay the start of a paced message so that it ends when its rate implies."""
         more = stream.hold_back_s(self._departure)
         if more == 0.0:
             return
@@ -202,7 +202,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._check()
 
     def _give_back_gpus(self) -> None:
-        """Others may compute once this job has."""
+        """Release the GPUs for other jobs once this job has computed."""
         if self.gpus is not None and self._clock() >= self._compute_end:
             self.gpus.give_back()
 
@@ -264,7 +264,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._end_phase(now)
 
     def _end_background(self, behind: _Background) -> None:
-        """Take note when communication in the background is through; its phase may have been over for long."""
+        """Record that background communication has ended; its phase may have ended long before."""
         if behind.ended or not self._through(behind.plan, behind.inside_end):
             return
         behind.ended = True
@@ -275,7 +275,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._communication_end = self._clock()
 
     def _finish(self, plan: PhasePlan) -> None:
-        """The messages of ``plan`` are through on this host: the next ones may begin."""
+        """The messages of ``plan`` are complete on this host: the next ones may begin."""
         for message in plan.out:
             self.out[message.flow].started = False
             if message.after is not None:

@@ -1,4 +1,4 @@
-"""What an engine and its workers tell each other, typed: commands to a worker and events from it. Pure.
+"""The messages between an engine and its workers, typed: commands to a worker and events from it. Pure.
 
 On the wire a message is a JSON object on a line of its own, with its name under ``op`` (commands) or
 ``event`` (events) and its fields beside that. The flow engine, which has no pipe, passes the same values.
@@ -80,7 +80,7 @@ class ResumeFlows(FlowsCommand):
 class ShapeFlows:
     """Mark (``IP_TOS``) whole jobs and single flows, at both ends, and pace flows at the sender -> :class:`Shaped`.
 
-    ``caused_at`` is when the reason came up, on the monotonic clock; ``rates`` are bytes per second, 0 to hold a
+    ``caused_at`` is when the reason arose, on the monotonic clock; ``rates`` are bytes per second, 0 to hold a
     flow, None for no limit.
     """
 
@@ -115,7 +115,7 @@ class MarkByBytes:
 class AssignPcieTurns:
     """PCIe link and rank of flows: while one of a smaller rank sends over a link, the others wait.
 
-    Flows that are not named wait for nobody.
+    Flows that are not named wait for no other flow.
     """
 
     flows: Mapping[str, PciePlace]
@@ -148,18 +148,18 @@ Command = (
 
 @dataclass(frozen=True)
 class Ready:
-    """The worker takes commands."""
+    """The worker accepts commands."""
 
 
 @dataclass(frozen=True)
 class JobAnswer:
-    """A job has come as far as a command asked."""
+    """A job has reached the state that a command requested."""
 
     job: str
 
 
 class Listening(JobAnswer):
-    """It takes connections."""
+    """It accepts connections."""
 
 
 class Connected(JobAnswer):
@@ -175,7 +175,7 @@ class Closed(JobAnswer):
 
 @dataclass(frozen=True)
 class FlowAnswer:
-    """A flow has come as far as a command asked."""
+    """A flow has reached the state that a command requested."""
 
     flow: str
 
@@ -260,7 +260,7 @@ class HostStep:
 Answer = Ready | Listening | Connected | Closed | Held | Expecting | Accepted | Reconnected
 """Events that an engine waits for, host by host."""
 Notice = Shaped | Late | IterationEnded | HostStep
-"""Events that nobody waits for; they are frequent."""
+"""Events that no engine waits for; they are frequent."""
 Event = Answer | Notice | Failed
 
 Tell = Callable[[Event], None]
@@ -304,7 +304,7 @@ M = TypeVar("M", Command, Event)
 
 
 def event_name(kind: type[Event]) -> str:
-    """What events of ``kind`` are called."""
+    """The name of events of ``kind``."""
     return _NAMES[kind]
 
 

@@ -1,10 +1,10 @@
 """Jobs that share GPUs: a GPU computes for one of them at a time, while the others send and receive.
 
 A job asks for all its GPUs of this host before each phase and gives them back when it has computed: the interleaving of
-compute and network of Muri (Zhao et al., SIGCOMM 2022), with whoever asks first in place of fixed offsets. One worker
-drives all jobs of a host, so this table is all it takes; a GPU of one job is never waited for.
+compute and network of Muri (Zhao et al., SIGCOMM 2022), first come, first served in place of fixed offsets. One worker
+drives all jobs of a host, so this table is enough; a job never waits for a GPU that only it uses.
 
-Nobody waits for ever: whoever has GPUs gives them back after the time that it computes, and waits for nothing until
+No job waits for ever: a job that has GPUs gives them back after its compute time, and waits for nothing until
 then.
 """
 
@@ -22,18 +22,18 @@ class _Request:
 
 
 class SharedGpus:
-    """Which job the GPUs of this host compute for, and who waits for them."""
+    """Which job the GPUs of this host compute for, and which jobs wait for them."""
 
     def __init__(self) -> None:
         self._taken: dict[str, str] = {}
         self._line: list[_Request] = []
 
     def share_of(self, job: str, gpus: Sequence[str]) -> GpuShare:
-        """What ``job`` asks for ``gpus`` by."""
+        """How ``job`` requests ``gpus``."""
         return GpuShare(self, job, tuple(gpus))
 
     def ask(self, request: _Request) -> None:
-        """Let it go on as soon as nobody computes on its GPUs, or asked for one of them before."""
+        """Let it go on as soon as no other job computes on its GPUs, or requested one of them earlier."""
         self._line.append(request)
         self._serve()
 

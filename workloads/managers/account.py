@@ -105,7 +105,7 @@ class Account:
     def outcome(
         self, now_s: float, alone_s: float, waits: Mapping[str, float] | None = None, status: str = "passed"
     ) -> JobOutcome:
-        """Return what became of the job; one that holds GPUs does so until ``now_s``."""
+        """Return the outcome of the job; one that holds GPUs does so until ``now_s``."""
         open_s = now_s - self.since_s if self.gpus else 0.0
         return JobOutcome(
             self.name,

@@ -45,7 +45,7 @@ class Play:
         self._now_s = 0.0
 
     def run(self) -> tuple[JobOutcome, ...]:
-        """Play until nothing more happens; return what became of the jobs, in order of submission."""
+        """Play until nothing more happens; return the outcomes of the jobs, in order of submission."""
         for _ in range(_MOST_EVENTS):
             then_s = self._next_s()
             if then_s == inf or self._idle():

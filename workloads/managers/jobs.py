@@ -58,8 +58,8 @@ class Waiting:
 class Running:
     """A job on its ``gpus`` (node names) since ``since_s``; ``job`` is what it asked for.
 
-    ``bound`` is what its placer wrote down (:class:`Placement`), ``share_gpus_with`` the jobs on the same GPUs since
-    ``packed_s``. ``speed`` is how fast it has been there, as a share of its speed alone; None where nobody measures.
+    ``bound`` is what its placer recorded (:class:`Placement`), ``share_gpus_with`` the jobs on the same GPUs since
+    ``packed_s``. ``speed`` is how fast it has been there, as a share of its speed alone; None where it is not measured.
     """
 
     job: Waiting

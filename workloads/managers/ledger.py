@@ -59,7 +59,7 @@ class Ledger:
         return tuple(self._waiting.values())
 
     def submit(self, job: Waiting) -> bool:
-        """Take ``job`` in; False if it can never start."""
+        """Add ``job`` to the waiting jobs; False if it can never start."""
         why = self._manager.refusal(self.state.structure, job)
         if why is not None:
             self.refused[job.name] = why
@@ -132,7 +132,7 @@ class Ledger:
         return "capacity" if (job.min_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
-        """Turn what is due into events."""
+        """Create the events that are due."""
         while self._next_change is not None and self._next_change.time_s <= now_s:
             self._events.append(self._next_change)
             self._next_change = next(self._changes, None)
@@ -170,7 +170,7 @@ class Ledger:
                 job = self._waiting[action.job]
                 self._waiting[action.job] = replace(job, attained_service_s=0.0, ran_s=0.0, waiting_since_s=now_s)
             case _:
-                pass  # the state has it all
+                pass  # the state already has the change
 
     @staticmethod
     def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:

@@ -4,7 +4,7 @@ In four steps, none of which looks at a bar with contention:
 
 1. An Ideal bar is the GPU-weighted mean of what its jobs use alone: ``sum n u / sum n``. Where a figure has
    several bars of the same jobs, their isolated utilisations ``u`` are the least-squares solution
-   (:func:`solve`). What the bars leave open is set, and :data:`GIVEN` says to what and why.
+   (:func:`solve`). What the bars leave open is set, and :data:`GIVEN` has the values and reasons.
 2. Compute and overlap of a job are those of :data:`workloads.models.calibration.CALIBRATED`.
 3. ``u`` then fixes the communication of a job alone (:func:`workloads.models.calibration.exposed_communication`), and
    the layout of the figure's placement its bytes.
@@ -72,7 +72,7 @@ GROUPS: Final = (
 """Bars of the same jobs, solved together. BERT has another size in each bar of figure 22."""
 
 RESNET_OF_FIGURE_22: Final = 0.80
-"""Between ResNet-4 of figure 21 (.79) and ResNet-8 of figure 20 (.82): figure 22 does not tell its two jobs apart."""
+"""Between ResNet-4 of figure 21 (.79) and ResNet-8 of figure 20 (.82): figure 22 does not distinguish its two jobs."""
 
 GIVEN: Final[Mapping[str, Mapping[str, float]]] = MappingProxyType(
     {

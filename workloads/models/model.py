@@ -17,7 +17,7 @@ class PhaseTemplate:
     """A stretch of an iteration: ``share`` of its compute, then ``collective`` over ``bytes`` per GPU.
 
     ``bytes`` is S of :mod:`workloads.communication.collectives`. ``overlap`` and ``background`` as in
-    :class:`workloads.job.Phase`. ``returning``: its messages go the other way round, from the experts that tokens were
+    :class:`workloads.job.Phase`. ``returning``: its messages go in reverse, from the experts that tokens were
     sent to.
     """
 

@@ -1,7 +1,7 @@
 """Acme: ``trace_seren.csv`` and ``trace_kalos.csv`` of Shanghai AI Laboratory (Hu et al., NSDI'24).
 
 March to August 2023. Columns and states as the README of ``InternLM/AcmeTrace`` lists them. The kind of
-work (pretraining, evaluation, ..) stands for the model's name, ``Other`` for none. Run times are the end minus the
+work (pretraining, evaluation, ..) is used as the model's name, ``Other`` for none. Run times are the end minus the
 start: in the README's own rows of Kalos the column ``duration`` includes the queue.
 """
 

@@ -1,7 +1,7 @@
 """Alibaba's GPU traces of 2020 and 2023, read as ``cluster-trace-gpu-v2020`` and ``-v2023`` of ``alibaba/clusterdata``.
 
 v2020 (PAI; Weng et al., NSDI'22): tables without headers. ``pai_task_table.csv`` is needed;
-``pai_job_table.csv`` adds users and submissions, ``pai_group_tag_table.csv`` workloads. Hosts stand only
+``pai_job_table.csv`` adds users and submissions, ``pai_group_tag_table.csv`` workloads. Hosts are only
 in the instance table (2 GB), which is not read. v2023 (Weng et al., ATC'23): one list of pods. Columns
 and states as the READMEs and header files there list them. Both share GPUs between jobs: parts of a GPU are rounded up.
 """
@@ -41,7 +41,7 @@ _PODS: Final = {"Succeeded": "pass", "Running": "kill", "Failed": "fail"}
 
 @dataclass(slots=True)
 class _PaiJob:
-    """What the three tables say of a job; ``gpus`` of all its tasks, a part of a GPU as a part, if ``known``."""
+    """What the three tables record of a job; ``gpus`` of all its tasks, a part of a GPU as a part, if ``known``."""
 
     gpus: float = 0.0
     known: bool = True

@@ -22,7 +22,7 @@ OTHER_STATE: Final = "in another state"
 
 
 class Gathering:
-    """The jobs and the reasons of one trace in the making."""
+    """The jobs of one trace while it is read, and the reasons for those left out."""
 
     def __init__(self, path: Path) -> None:
         self.skipped: Counter[str] = Counter()

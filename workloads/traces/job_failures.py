@@ -1,7 +1,7 @@
-"""What becomes of jobs: they pass, are killed or fail, and are tried again (Philly's shares; drawn, so synthetic).
+"""Outcomes of jobs: they pass, are killed or fail, and are retried (Philly's shares; drawn, so synthetic).
 
 Shares of jobs are those published for Philly (Jeon et al., ATC 2019): 60.4 % pass, 9.0 % are killed, 30.5 % fail. User
-errors come soon and come again; infrastructure fails late and seldom twice; semantic errors hit large jobs late.
+errors come early and repeat; infrastructure fails late and seldom twice; semantic errors hit large jobs late.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _with_interruptions(random: Random, duration_s: float, retries: int) -> tupl
 
 
 def with_prerun(fate: Fate, first_iteration_s: float) -> Fate:
-    """The policy of running the first iteration on one cheap GPU: user errors show there, and are not tried again."""
+    """The policy of running the first iteration on one cheap GPU: user errors show there, and are not retried."""
     return Fate(fate.status, fate.cause, (min(first_iteration_s, fate.attempts[0]),)) if fate.cause == "user" else fate
 
 
 def without_repeats(fate: Fate) -> Fate:
-    """The policy of not trying again what fails the same way: bad input is blacklisted."""
+    """The policy of not retrying what fails in the same way: bad input is blacklisted."""
     return Fate(fate.status, fate.cause, fate.attempts[:1]) if fate.status == "unsuccessful" else fate
 
 

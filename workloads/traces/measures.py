@@ -1,6 +1,6 @@
 """What figures 4 and 5 of Crux (SIGCOMM'24) show of a trace: job sizes, and how many jobs and GPUs run at a time.
 
-Every job is taken to run from its submission for its duration, as if nothing ever waited.
+Every job is taken to run from its submission for its duration, as if no job ever waited.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which model of the catalogue a job of a trace trains: an assumption, published with every run.
 
-No public trace says what its jobs compute and send. Names that a source gives are mapped by
+No public trace records what its jobs compute and send. Names that a source gives are mapped by
 :data:`SOURCE_NAMES`; all other jobs draw from :data:`BY_GPUS`, by how many GPUs they have. The
 families are those that Crux names for its trace (section 6.1: BERT, GPT, ResNet, NMT,
 Multi-Interests, a click model); the paper does not say which job trained what.
@@ -33,7 +33,7 @@ SOURCE_NAMES: Final = (
     ("embedding", "multi-interests"),
     ("interest", "multi-interests"),
 )
-"""(part of the name in the source, whatever its case; model of the catalogue); the first that fits counts.
+"""(part of the name in the source, in upper or lower case; model of the catalogue); the first that fits counts.
 
 An assumption: language models of every size run as the one GPT whose iteration Crux measured, and
 the three models with a ``crux-`` profile use it.
@@ -56,7 +56,7 @@ def assign_models(trace: Trace, seed: int) -> Mapping[str, str]:
 
 
 def known_model(source_name: str) -> str:
-    """Return the model that a name in a source stands for, empty if it is none of :data:`SOURCE_NAMES`."""
+    """Return the model that a name in a source maps to, empty if it is none of :data:`SOURCE_NAMES`."""
     lowered = source_name.lower()
     return next((model for part, model in SOURCE_NAMES if part in lowered), "")
 

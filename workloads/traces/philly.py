@@ -25,7 +25,7 @@ FATE: Final = {"Pass": "pass", "Killed": "kill", "Failed": "fail"}
 
 
 def read(path: Path) -> Trace:
-    """Read either form; a JSON list is told by its first character."""
+    """Read either form; a JSON list is recognised by its first character."""
     found = Gathering(path)
     if begins_like_json(path):
         for line, job in _jobs(path):
@@ -128,7 +128,7 @@ def _time(file: str, line: int, holder: dict[str, Any], key: str) -> float | Non
 
 
 def _places(file: str, line: int, attempts: list[dict[str, Any]]) -> tuple[tuple[str, ...], int]:
-    """Hosts and number of GPUs of the last attempt that says them."""
+    """Hosts and number of GPUs of the last attempt that lists them."""
     for attempt in reversed(attempts):
         detail = attempt.get("detail")
         if detail:

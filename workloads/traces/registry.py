@@ -17,7 +17,7 @@ Reader = Callable[[Path], Trace]
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """``columns`` tell a file, ``files`` a folder; ``looked_for`` says so to the user."""
+    """``columns`` identify a file, ``files`` a folder; ``looked_for`` describes them to the user."""
 
     reader: Reader
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ FORMATS: Final[Mapping[str, Reader]] = MappingProxyType({name: item.reader for n
 
 
 def read_trace(path: Path | str, format: str | None = None) -> Trace:
-    """Read a trace in ``format``, by default the one that its header or its folder's files tell.
+    """Read a trace in ``format``, by default the one that its header or its folder's files identify.
 
     Raises :class:`TraceError` if the file is damaged or of no known format, ``ValueError`` for an unknown ``format``.
     """

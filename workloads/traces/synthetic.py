@@ -5,7 +5,7 @@ statistics: sizes and statuses and model names by their counts, run times throug
 submissions over days and hours with bursts. Nothing is chosen by what a scheduler achieves on it.
 
 The paper's "more than 5,000 jobs in two weeks" are the rows of the trace: 5,180, of which 2,816 have
-GPUs. Only so do its sizes and run times come near the concurrency of figure 5: 5,000 GPU jobs of such
+GPUs. Only with these counts do its sizes and run times come near the concurrency of figure 5: 5,000 GPU jobs of such
 run times are 33 at a time and hold 1,100 GPUs or more, where the figure's means are 12 and 678.
 """
 
@@ -93,7 +93,7 @@ PEAK_GPUS: Final = 1536 / 2000
 HOURS: Final = (0.5,) * 8 + (1.0, 1.5, 2.0, 2.0, 1.5, 1.5, 2.0, 2.0, 2.0, 1.5) + (1.0,) * 4 + (0.7, 0.5)
 """Submissions by hour of the day: assumed, working hours."""
 DAY_SHAPE: Final = 4.0
-"""Shape of the gamma that says how busy a day is: assumed; days differ by a half of their mean."""
+"""Shape of the gamma distribution of how busy a day is: assumed; days differ by a half of their mean."""
 BURST: Final = 3.0
 """Mean number of jobs submitted together, a minute apart on average: assumed."""
 RETRY_S: Final = 1800.0

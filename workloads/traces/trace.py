@@ -12,7 +12,7 @@ from workloads.errors import TraceError
 __all__ = ["FATES", "OUTSIDE_WINDOW", "Trace", "TraceError", "TraceJob", "load", "merge", "window"]
 
 FATES: Final = ("pass", "kill", "fail")
-"""How a job can end: by itself, stopped by somebody, or broken."""
+"""How a job can end: by itself, stopped from outside, or broken."""
 
 OUTSIDE_WINDOW: Final = "submitted outside the window"
 """Why :func:`window` leaves a job out."""
@@ -61,7 +61,7 @@ class Trace:
     """Jobs, sorted by submission and then as in the source.
 
     ``skipped`` counts by reason what the source holds and ``jobs`` does not. ``synthetic`` traces
-    come from a generator and say so wherever they are used. ``notes`` say what was assumed.
+    come from a generator and are labelled so wherever they are used. ``notes`` state what was assumed.
     """
 
     name: str

@@ -22,7 +22,7 @@ def _be_served_first() -> None:
 
 
 def main() -> None:
-    """Serve the engine on standard input and output until it says quit or goes away."""
+    """Serve the engine on standard input and output until it sends quit or closes the input."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     libc.prctl(_PR_SET_TIMERSLACK, 1)

@@ -2,7 +2,7 @@
 
 Reliable transports of GPU clusters complete a send when the receiver has acknowledged it, and their
 acknowledgements hardly wait. Here those of TCP wait behind data at the flow's level, and the kernel takes bytes long
-before they leave: neither says when a message is through. So the receiving worker tells the sending one, by a
+before they leave: neither shows when a message is complete. So the receiving worker notifies the sending one, by a
 datagram socket in the file system that all workers of a run share.
 """
 
@@ -28,7 +28,7 @@ class CompletionNotice:
         loop.watch(self._socket.fileno(), select.EPOLLIN, self._read)
 
     def tell(self, host: str, flow: str) -> None:
-        """Tell the worker of ``host`` that a message of ``flow`` has arrived; one that is gone needs no word."""
+        """Notify the worker of ``host`` that a message of ``flow`` has arrived; one that has ended needs no notice."""
         try:
             self._socket.sendto(flow.encode(), os.path.join(self._folder, host))
         except (ConnectionRefusedError, FileNotFoundError):

@@ -18,7 +18,7 @@ from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender, prepare
 
 
 class Connections:
-    """Listens and connects; ``flows`` (flow -> job) takes what is open. ``receive`` is called where bytes have come."""
+    """Listens and connects; ``flows`` (flow -> job) takes what is open. ``receive`` is called when bytes arrive."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Connections:
         self._loop.watch(stream.connection.fileno(), select.EPOLLIN, lambda _events: self._receive(job, stream))
 
     def _replace_incoming(self, job: HostedJob, stream: TcpReceiver, connection: socket.socket) -> None:
-        """Take in what is left on the old connection, and go on with the new one."""
+        """Receive what is left on the old connection, and go on with the new one."""
         self._receive(job, stream)
         old = stream.connection
         self._loop.forget(old.fileno())
@@ -101,7 +101,7 @@ class Connections:
         self._tell_if_connected(job)
 
     def reconnect(self, job: HostedJob, flow: str, source_port: int) -> None:
-        """Open ``flow``, which is held and has nothing in flight, again from ``source_port``; tell when it is open."""
+        """Open ``flow``, which is held and has nothing in flight, again from ``source_port``; report once open."""
         stream = job.program.out[flow]
         planned = job.outgoing[flow] = replace(job.outgoing[flow], source_port=source_port)
 

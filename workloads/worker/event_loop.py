@@ -46,7 +46,7 @@ class Loop:
         heapq.heappush(self._timers, (when, next(self._order), handler))
 
     def run(self) -> None:
-        """Go round until :attr:`running` is False."""
+        """Run until :attr:`running` is False."""
         while self.running:
             for descriptor, events in self._epoll.poll(self._wait()):
                 handler = self._handlers.get(descriptor)

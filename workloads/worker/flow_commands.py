@@ -41,7 +41,7 @@ _DRAIN_POLL_S: Final = 0.002
 class FlowChanges:
     """Carries the commands out on the ``jobs`` and ``flows`` (flow -> job) of a worker.
 
-    A job may end while it is being changed: what names a flow that is no longer open is left out.
+    A job may end while it is being changed: commands for a flow that is no longer open are ignored.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A timer that only tells whether the worker is served in time: what nobody waits for can be late unnoticed."""
+"""A timer that only checks whether the worker is served in time: events that no job waits for can be late unnoticed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from workloads.worker.event_loop import Loop
 PERIOD_S: Final = 0.1
 """Ten wake-ups a second cost a tenth of a percent of a core, and a standstill of 0.2 s spans at least one."""
 WORTH_TELLING_S: Final = 0.05
-"""Shorter delays are said by the compute timers that they hit."""
+"""Shorter delays are reported by the compute timers that they hit."""
 
 
 class Heartbeat:
-    """Fires every :data:`PERIOD_S`; tells :class:`Late` with start and end of the time it was not served."""
+    """Fires every :data:`PERIOD_S`; sends :class:`Late` with start and end of the time it was not served."""
 
     def __init__(self, loop: Loop, tell: Tell) -> None:
         self._loop = loop

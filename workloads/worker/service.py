@@ -1,4 +1,4 @@
-"""The worker's service: takes the commands of :mod:`workloads.iteration.protocol`, one a line, and tells events."""
+"""The worker's service: takes the commands of :mod:`workloads.iteration.protocol`, one a line, and sends events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 class WorkerService:
     """Executes commands from the engine; one instance per worker process, that of ``host``.
 
-    ``folder`` is where the workers of the run tell each other of messages that have arrived.
+    ``folder`` is where the workers of the run notify each other of messages that have arrived.
     """
 
     def __init__(self, folder: str, host: str) -> None:
@@ -110,7 +110,7 @@ class WorkerService:
         job.program.arrived(stream)
 
     def _message_arrived(self, flow: str) -> None:
-        """The receiver of ``flow`` says that its message is there; a job that has ended since does not care."""
+        """The receiver of ``flow`` reports that its message has arrived; ignored if the job has ended since."""
         job = self._flows.get(flow)
         if job is not None and flow in job.program.out:
             job.program.out[flow].arrived()

@@ -1,7 +1,7 @@
 """What a sender does to its flows while they run: marks, rates, pauses.
 
 A packet of a higher level overtakes those of its flow that are still in flight. Emulated hosts
-take that for what it is (no selective acknowledgements, no early retransmission), so a mark changes
+do not mistake that for loss (no selective acknowledgements, no early retransmission), so a mark changes
 at once, in the middle of a message too.
 """
 
@@ -25,7 +25,7 @@ def unacknowledged(connection: socket.socket) -> int:
 
 
 def keep_little_unsent(connection: socket.socket, size: int) -> None:
-    """Let the kernel take no more while ``size`` bytes have not left it: a mark changes where it should."""
+    """Let the kernel take no more while ``size`` bytes have not left it: a mark changes at the intended byte."""
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, size)
 
 
@@ -40,7 +40,7 @@ def segment_of(connection: socket.socket) -> int:
 
 
 def head_start(size: int, segment: int, rate: float) -> float:
-    """Seconds by which the last packet of a message paced at ``rate`` bytes a second leaves before its rate says.
+    """Seconds by which the last packet of a message paced at ``rate`` bytes a second leaves too early for its rate.
 
     Packets of ``segment`` bytes leave in pairs (tcp_min_tso_segs), the first pair at once; and of the wait after
     that one the kernel forgives half (tcp_update_skb_after_send).

@@ -45,7 +45,7 @@ class TcpSender:
 
     ``rate``: bytes per second at which the kernel paces it, None for no limit; ``link_rate``: those of its first link.
 
-    ``confirmed``: a message is done when the receiver's word has come that it has arrived, else when the kernel has
+    ``confirmed``: a message is done when the receiver's notice of its arrival has come, else when the kernel has
     taken it.
     """
 
@@ -100,18 +100,18 @@ class TcpSender:
 
     @property
     def done(self) -> bool:
-        """Whether the message is through."""
+        """Whether the message is complete."""
         return self.started and self._word and self.sent >= self.size
 
     def hold_back_s(self, departure: float) -> float:
-        """By how much a message that began after ``departure`` would be through before its rate says."""
+        """By how much a message that began after ``departure`` would end earlier than its rate implies."""
         if not self.rate or not self.size:
             return 0.0
         ahead = head_start(self.size, segment_of(self.connection), self.rate) - departure
         return max(0.0, min(ahead, self.size / self.rate - self.size / self.link_rate))
 
     def arrived(self) -> None:
-        """Take note of the receiver's word that the message has arrived."""
+        """Record the receiver's notice that the message has arrived."""
         self._word = True
 
     def send(self, slice_size: int) -> bool:
@@ -149,7 +149,7 @@ class TcpSender:
         pace(connection, self.rate)
 
     def opened(self) -> None:
-        """Take note that the connection stands: that its opening had to be repeated does not count.
+        """Record that the connection is open: retransmissions while opening it do not count.
 
         A request to open that waits for a second behind bursts of higher levels is repeated, and nothing was lost.
         """
@@ -231,7 +231,7 @@ class TcpReceiver:
         self.size = 0
 
     def receive(self, slice_size: int) -> None:
-        """Take in what has arrived, without copying it, and ask to be woken at the next whole slice."""
+        """Receive what has arrived, without copying it, and ask to be woken at the next whole slice."""
         try:
             count = self.connection.recv_into(_SCRATCH, len(_SCRATCH), socket.MSG_TRUNC)
         except BlockingIOError:

@@ -1,1 +1,1 @@
-"""Policies of a cluster manager: what happens to the jobs whose turn it is. A file per system."""
+"""Policies of a cluster manager: what to do with the jobs that may start. A file per system."""

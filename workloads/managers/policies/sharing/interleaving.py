@@ -82,7 +82,7 @@ def efficiency_weight(stages: Sequence[Stages]) -> int:
 
 
 def group_jobs(jobs: Sequence[Sharer], gpus: int, key: Callable[[Sharer], float], overheads: Stages = ()) -> Grouping:
-    """Return who shares with whom on ``gpus`` GPUs.
+    """Return which jobs share GPUs, on ``gpus`` GPUs.
 
     The first jobs by ``key`` (:func:`srsf`, :func:`least_attained`; ties in the order given) are admitted until
     the GPUs are full with as many jobs on each as there are resources. Groups of equal GPU counts are then

@@ -53,7 +53,7 @@ class MuriSharing(Policy):
             yield self._place([waiting[each.name] for each in group])
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
-        """The next round, if somebody waits or shares."""
+        """The next round, if a job waits or shares."""
         if not waiting and not any(each.share_gpus_with for each in state.running.values()):
             return inf
         return next_round(state.time_s, self._round_s)

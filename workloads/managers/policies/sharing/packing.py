@@ -117,5 +117,5 @@ def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
 
 
 def _alone(state: ClusterState) -> list[Running]:
-    """Running jobs that share with nobody."""
+    """Running jobs that share with no other job."""
     return [each for each in state.running.values() if not each.share_gpus_with]
