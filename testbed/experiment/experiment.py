@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from topologies.datapath import Datapath
 from topologies.fabric import Fabric
 from workloads.build import JobSpec
 from workloads.job import Job
@@ -115,7 +116,7 @@ class Experiment:
     """Everything an engine needs for one scheduler's run; pure value.
 
     Either ``jobs`` stay on their GPUs from their arrival to their end, or there are none and those of ``managed``
-    are placed as they come.
+    are placed as they come. ``datapath`` is what forwards the packets of an emulation.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Experiment:
     seed: int
     link_failures: tuple[LinkFailure, ...] = ()
     managed: Managed | None = None
+    datapath: Datapath = "userspace"
 
     @property
     def jobs_come_later(self) -> bool:
