@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from controller.dataplane.rules import FlowRule, Match, RuleBuilder, RuleCount
 from topologies.addressing import port_numbers
@@ -46,6 +47,11 @@ def path_mismatches(rules: Mapping[str, Sequence[FlowRule]], counts: Iterable[Ru
 def _tuple(rule: FlowRule) -> str:
     match = rule.match
     return f"{match.source}:{match.source_port} > {match.target}:{match.target_port}"
+
+
+def recounted(counts: Iterable[RuleCount], counters: Mapping[str, Mapping[str, int]]) -> list[RuleCount]:
+    """Return ``counts`` with the packets of ``counters`` (switch -> five-tuple -> packets), 0 where those have none."""
+    return [replace(c, packets=counters.get(c.rule.switch, {}).get(_tuple(c.rule), 0)) for c in counts]
 
 
 def observed_paths(fabric: Fabric, flows: Iterable[Flow], counts: Iterable[RuleCount]) -> dict[str, Path | None]:

@@ -46,6 +46,16 @@ class CommitRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationRequest:
+    """Packets counted where they are really forwarded, for switches that only hold the rules.
+
+    ``counters``: switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets.
+    """
+
+    counters: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class FabricAnswer:
     """The fabric has been accepted; ``expected`` is the number of its switches."""
 
@@ -193,6 +203,11 @@ def commit_request_from_json(body: object) -> CommitRequest:
     if not isinstance(flows, list) or not all(isinstance(flow, str) for flow in flows):
         raise ValueError("'flows' must be an array of flow ids")
     return CommitRequest(tuple(flows))
+
+
+def verification_request_from_json(body: object) -> VerificationRequest:
+    """Return the request of the parsed JSON ``body``."""
+    return decode(VerificationRequest, _object(body, VerificationRequest), "body")
 
 
 def throughput_from_json(body: object) -> dict[str, float]:

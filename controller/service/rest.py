@@ -28,6 +28,7 @@ from controller.service.messages import (
     job_request_from_json,
     profile_request_from_json,
     throughput_from_json,
+    verification_request_from_json,
 )
 from controller.service.service import RequestError, Service
 
@@ -69,6 +70,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.get_rules()
         case ("GET", ["verification" | "check"]):
             return service.get_verification()
+        case ("POST", ["verification"]):
+            return service.get_verification(_read(verification_request_from_json, body()).counters)
         case ("GET", ["observed-paths"]):
             return service.get_observed_paths()
         case ("GET", ["taken"]):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from controller.dataplane.network import Network, NetworkError, RuleBatch
 from controller.dataplane.planner import ControllerState, PlannedChange, SchedulerFailedError
 from controller.dataplane.rules import RuleCount
-from controller.dataplane.verification import observed_paths, path_mismatches, path_packets, rule_mismatches
+from controller.dataplane.verification import observed_paths, path_mismatches, path_packets, recounted, rule_mismatches
 from controller.decision import Scheduler
 from controller.service.messages import (
     Apply,
@@ -116,9 +116,14 @@ class Service:
             rules[count.rule.switch].append(CountedRule.of(count))
         return RulesAnswer({switch: tuple(held) for switch, held in rules.items()})
 
-    def get_verification(self) -> VerificationAnswer:
-        """Return where the switches differ from the decision: rules, and paths by the packets counted on them."""
+    def get_verification(self, counters: Mapping[str, Mapping[str, int]] | None = None) -> VerificationAnswer:
+        """Return where the switches differ from the decision: rules, and paths by the packets counted on them.
+
+        ``counters`` (see :class:`~controller.service.messages.VerificationRequest`) replace those of the switches.
+        """
         state, counts = self._state(), self._read()
+        if counters is not None:
+            counts = recounted(counts, counters)
         expected = [rule for switch in state.fabric.switches for rule in state.rules_on(switch).add]
         wrong = rule_mismatches(expected, counts) + path_mismatches(state.data_rules(), counts)
         return VerificationAnswer(wrong, len(expected), path_packets(state.data_rules(), counts))

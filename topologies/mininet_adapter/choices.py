@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from topologies.mininet_adapter.system import CommandError, run_command
 from topologies.shaping import Discipline
-
-_KERNEL_MODULE = Path("/sys/module/openvswitch")
-
-
-def kernel_datapath_loaded() -> bool:
-    """Whether Open vSwitch can forward in the kernel; else it forwards in userspace."""
-    return _KERNEL_MODULE.exists()
 
 
 def best_discipline() -> Discipline:

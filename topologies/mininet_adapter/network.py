@@ -12,7 +12,10 @@ from pathlib import Path
 from mininet.net import Mininet
 
 from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
+from topologies.datapath import Datapath as DatapathName
 from topologies.fabric import Fabric, Link
+from topologies.mininet_adapter.datapaths.interface import Datapath
+from topologies.mininet_adapter.datapaths.openvswitch_datapath import OpenVSwitchDatapath
 from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
@@ -36,7 +39,7 @@ class NetworkSettings:
     mtu: int
     levels: int
     buffer: int
-    kernel_datapath: bool = False
+    datapath: DatapathName = "userspace"
     discipline: Discipline = "htb"
     shaped: bool = True
     late_opening: bool = False
@@ -58,6 +61,7 @@ class EmulatedNetwork:
 
     def __post_init__(self) -> None:
         self.openvswitch = OpenVSwitch(self.directory)
+        self.datapath = self._make_datapath()
         Mininet.inited = True  # or Mininet would raise system-wide sysctls and leave them raised
         self._mininet = Mininet(
             host=EmulatedHost, switch=EmulatedSwitch, link=EmulatedLink, controller=None, build=False
@@ -65,7 +69,7 @@ class EmulatedNetwork:
 
     def start_hosts(self) -> None:
         """Bring up namespaces, cables and hosts; ``CommandError`` names the command that failed."""
-        self._timed("openvswitch", self.openvswitch.start)
+        self._timed("openvswitch", lambda: self.openvswitch.start(self.datapath.daemon_options))
         self._timed("nodes", self._make_nodes)
         self._timed("links", self._make_links)
         self._timed("hosts", self._configure_hosts)
@@ -79,6 +83,7 @@ class EmulatedNetwork:
         """
         self._timed("bridges", lambda: self._make_bridges(controller))
         self._timed("queues", self._make_queues)
+        self._timed("datapath", self.datapath.start)
 
     def _timed(self, name: str, step: Callable[[], None]) -> None:
         began = time.monotonic()
@@ -200,18 +205,30 @@ class EmulatedNetwork:
             with nullcontext() if pid is None else network_namespace_of(pid):
                 self.steered_queues += steer(spread(interfaces, cpus))
 
+    def _make_datapath(self) -> Datapath:
+        if self.settings.datapath != "nftables":
+            return OpenVSwitchDatapath(self.settings.datapath, self.openvswitch)
+        from topologies.mininet_adapter.datapaths.nftables_datapath import NftablesDatapath  # needs libnftables
+
+        return NftablesDatapath(self.openvswitch, {switch: self._ports_of(switch) for switch in self.fabric.switches})
+
+    def _ports_of(self, switch: str) -> dict[int, str]:
+        """OpenFlow port number -> interface of ``switch``."""
+        links = self.fabric.links_from.get(switch, ())
+        return {port_number(self.fabric, link): interface_name(self.fabric, link) for link in links}
+
     def _make_bridges(self, controller: str | None) -> None:
         """One transaction; the no-op QoS keeps Open vSwitch from wiping queues that it did not make."""
         arguments = ["--", "--id=@noop", "create", "QoS", "type=linux-noop"]
-        datapath = "system" if self.settings.kernel_datapath else "netdev"
+        kind = self.datapath.port_type
         for switch in self.fabric.switches:
-            arguments += f"-- add-br {switch} -- set Bridge {switch} datapath_type={datapath}".split()
+            arguments += f"-- add-br {switch} -- set Bridge {switch} datapath_type={self.datapath.bridge_type}".split()
             arguments += f"fail_mode=secure protocols=OpenFlow13 other_config:datapath-id={self._dpid(switch)}".split()
             arguments += ["other_config:disable-in-band=true"]
-            for link in self.fabric.links_from.get(switch, ()):
-                name, number = interface_name(self.fabric, link), port_number(self.fabric, link)
+            for number, name in self._ports_of(switch).items():
                 arguments += f"-- add-port {switch} {name} -- set Port {name} qos=@noop".split()
                 arguments += f"-- set Interface {name} ofport_request={number}".split()
+                arguments += [f"type={kind}"] if kind else []
             if controller is not None:
                 arguments += f"-- set-controller {switch} {controller}".split()
         self.openvswitch.vsctl(arguments[1:])

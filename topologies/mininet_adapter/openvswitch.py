@@ -45,8 +45,11 @@ class OpenVSwitch:
         """Process id of ``ovs-vswitchd``."""
         return self._children[-1].pid
 
-    def start(self) -> None:
-        """Start both daemons and wait until the database answers; ``CommandError`` if they do not come up."""
+    def start(self, options: Sequence[str] = ()) -> None:
+        """Start both daemons and wait until the database answers; ``CommandError`` if they do not come up.
+
+        ``options`` are arguments of ``ovs-vswitchd``.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
         database = self.directory / "conf.db"
         run_command(["ovsdb-tool", "create", str(database), str(SCHEMA)])
@@ -54,7 +57,7 @@ class OpenVSwitch:
         self._spawn(["ovsdb-server", str(database), f"--remote=punix:{address}"])
         self._wait_for(address)
         self.vsctl(["--no-wait", "init", "--", "set", "Open_vSwitch", ".", f"other_config:max-idle={MAX_IDLE_MS}"])
-        self._spawn(["ovs-vswitchd", f"unix:{address}", f"--pidfile={self.directory}/ovs-vswitchd.pid"])
+        self._spawn(["ovs-vswitchd", f"unix:{address}", f"--pidfile={self.directory}/ovs-vswitchd.pid", *options])
 
     def _spawn(self, command: Sequence[str]) -> None:
         log = self.directory / f"{command[0]}.log"
@@ -82,13 +85,9 @@ class OpenVSwitch:
         """Run one ``ovs-vsctl`` command and return its output; waits until the daemon has carried it out."""
         return run_command(["ovs-vsctl", "--timeout=30", *arguments], environment=self.environment)
 
-    def settle(self) -> None:
-        """Wait until packets follow the rules in the tables.
-
-        Packets follow cached decisions, which are checked against the tables in the background: a
-        confirmed change of a rule takes effect some milliseconds later.
-        """
-        call(self.directory / f"ovs-vswitchd.{self.daemon_pid}.ctl", "revalidator/wait")
+    def call(self, method: str, *parameters: str) -> str:
+        """Have the daemon carry out a command of its control socket, as ``ovs-appctl`` does; return its answer."""
+        return call(self.directory / f"ovs-vswitchd.{self.daemon_pid}.ctl", method, parameters)
 
     def enlarge_buffers(self) -> int:
         """Give the daemon's AF_PACKET sockets room for every queue of the fabric; return how many there were.

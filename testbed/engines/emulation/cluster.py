@@ -35,7 +35,7 @@ from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow
-from topologies.mininet_adapter.choices import best_discipline, kernel_datapath_loaded
+from topologies.mininet_adapter.choices import best_discipline
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
 from workloads.iteration.protocol import (
@@ -78,7 +78,7 @@ class Cluster:
             mtu=experiment.scale.mtu,
             levels=experiment.levels,
             buffer=QUEUE_BYTES,
-            kernel_datapath=kernel_datapath_loaded(),
+            datapath=experiment.datapath,
             discipline=best_discipline(),
             late_opening=experiment.jobs_come_later,
         )
@@ -93,13 +93,14 @@ class Cluster:
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
-        self._enlarged = 0
+        self._enlarged = False
+        self.unruled_packets = 0
         self.late_workers: list[tuple[str, float, float]] = []
         self.marks = MarkLog()
         self.origin = 0.0
         self._decision = Decision()
         self._changing = asyncio.Lock()
-        self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.openvswitch.settle)
+        self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.datapath.carry_out)
         self.managed: ManagedJobs | None = None
         self.managed_run: StintRunner | None = None
         if experiment.managed is not None:
@@ -203,6 +204,7 @@ class Cluster:
         async with self._changing:
             began, before = time.monotonic(), self._decision
             answer = await self._controller.profiled(live.job.name, measured)
+            await self._into_force()
             self._note_decision(f"profile of {live.job.name}", answer, began)
             await self._carry_out(before, answer)
 
@@ -217,6 +219,7 @@ class Cluster:
         await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)
+        await self._into_force()
         self.jobs.arrive(job)
         self._note_decision(f"arrival of {job.name}", answer, began)
         return answer
@@ -245,8 +248,17 @@ class Cluster:
 
     async def switch_check(self) -> VerificationAnswer:
         """What on the switches is not as decided, and the packets counted along each flow's path."""
-        await asyncio.to_thread(self.network.openvswitch.settle)
-        return await self._controller.verification()
+        await self._into_force()
+        read = await asyncio.to_thread(self.network.datapath.read_back)
+        if read is None:
+            return await self._controller.verification()
+        self.unruled_packets = read.dropped
+        answer = await self._controller.verification(read.counters)
+        return replace(answer, mismatches=(*answer.mismatches, *read.mismatches))
+
+    async def _into_force(self) -> None:
+        """Return when packets follow the rules that the switches have confirmed."""
+        await asyncio.to_thread(self.network.datapath.carry_out)
 
     @property
     def steady_since(self) -> int | None:
@@ -277,7 +289,8 @@ class Cluster:
             self.workers.tell(host, ConnectJob(job.name))
         await self.workers.expect(Connected, job.name, hosts)
         if job.flows and not self._enlarged:
-            self._enlarged = self.network.openvswitch.enlarge_buffers()
+            self.network.datapath.make_room()
+            self._enlarged = True
         self._changes.tell_rates(Decision(), self._decision, [job])
         self._changes.tell_pcie_turns(Decision(), self._decision, self.jobs.present_jobs())
 
@@ -348,6 +361,7 @@ class Cluster:
         async with self._changing:
             began, before = time.monotonic(), self._decision
             answer = await self._controller.depart(live.job.name, prepare=True)
+            await self._into_force()
             self._note_decision(f"departure of {live.job.name}", answer, began)
             await self._carry_out(before, answer)
 

@@ -24,6 +24,7 @@ from controller.service.messages import (
     StateAnswer,
     ThroughputAnswer,
     VerificationAnswer,
+    VerificationRequest,
 )
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
@@ -134,9 +135,14 @@ class ControllerProcess:
         """Flip the first switch of ``flows``, whose senders hold still."""
         return await _ask(CommitAnswer, "POST", "/commit", CommitRequest(tuple(flows)))
 
-    async def verification(self) -> VerificationAnswer:
-        """What on the switches is not as decided, and the packets counted along each flow's path."""
-        return await _ask(VerificationAnswer, "GET", "/verification")
+    async def verification(self, counters: Mapping[str, Mapping[str, int]] | None = None) -> VerificationAnswer:
+        """What on the switches is not as decided, and the packets counted along each flow's path.
+
+        ``counters`` (switch -> five-tuple -> packets) are used in place of the switches' own.
+        """
+        if counters is None:
+            return await _ask(VerificationAnswer, "GET", "/verification")
+        return await _ask(VerificationAnswer, "POST", "/verification", VerificationRequest(counters))
 
     async def observed_paths(self) -> ObservedPathsAnswer:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""

@@ -72,6 +72,7 @@ class Reconfiguration:
     async def _commit(self, flows: list[Flow]) -> None:
         if flows:
             await self._controller.commit([flow.id for flow in flows])
+            await asyncio.to_thread(self._settle)
 
     async def _move(self, flows: list[Flow], before: Decision, after: Decision) -> None:
         """Hold all; whenever some are quiet, change them in the switches together and let them go on."""

@@ -279,7 +279,7 @@ class Session:
         return {
             "timings_s": {**network.timings, **self._cluster.timings},
             "confirm_s": self._cluster.confirmations,
-            "datapath": "kernel" if network.settings.kernel_datapath else "userspace",
+            "datapath": network.settings.datapath,
             "priority_queues": network.settings.discipline,
             "steered_queues": network.steered_queues,
             "workers": "real-time" if self._cluster.workers.served_first else "ordinary",

@@ -1,0 +1,54 @@
+"""What every datapath does for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from topologies.datapath import Datapath as Name
+
+Counters = Mapping[str, Mapping[str, int]]
+"""Switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets forwarded by its rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """What was read back from where packets are really forwarded.
+
+    ``mismatches``: one line for each difference from the rules that the switches hold. ``dropped``: packets that came
+    to a switch that had no rule for them.
+    """
+
+    counters: Counters
+    mismatches: tuple[str, ...] = ()
+    dropped: int = 0
+
+
+class Datapath(Protocol):
+    """Forwards the packets of a fabric by the rules that its switches hold.
+
+    ``bridge_type`` and ``port_type`` are words of Open vSwitch's database (``port_type`` empty for an interface of the
+    system), ``daemon_options`` are arguments of ``ovs-vswitchd``.
+    """
+
+    name: Name
+    bridge_type: str
+    port_type: str
+    daemon_options: tuple[str, ...]
+
+    def start(self) -> None:
+        """Begin to forward, once the bridges are there; nothing passes before rules are carried out."""
+        ...
+
+    def carry_out(self) -> None:
+        """Return when packets follow the rules that the switches have confirmed."""
+        ...
+
+    def make_room(self) -> None:
+        """Make room for what waits in the queues, once a first packet has passed."""
+        ...
+
+    def read_back(self) -> Forwarding | None:
+        """Return what is really forwarded by; None where the switches' own OpenFlow counters say that."""
+        ...
