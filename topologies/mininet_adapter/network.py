@@ -20,7 +20,7 @@ from topologies.mininet_adapter.detours import Detour, detour_commands, device_c
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
-from topologies.mininet_adapter.steering import spread, steer
+from topologies.mininet_adapter.steering import by_switch, divide, spread, steer
 from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
 from topologies.shaping import Discipline, Shaping, tc_commands
 
@@ -98,6 +98,12 @@ class EmulatedNetwork:
     def host_pid(self, host: str) -> int:
         """Process id of the shell that holds ``host``'s namespace."""
         return int(self._mininet.nameToNode[host].pid)
+
+    @property
+    def worker_cpus(self) -> tuple[int, ...]:
+        """The CPUs on which processes that emulate hosts should run."""
+        cpus = os.sched_getaffinity(0)
+        return divide(cpus)[1] if self.settings.datapath == "nftables" else tuple(sorted(cpus))
 
     def out_of_order_segments(self) -> int:
         """TCP segments that reached a host before an earlier one of their flow, since the hosts were made."""
@@ -198,12 +204,23 @@ class EmulatedNetwork:
                 configure_host(addresses, self.settings.mtu, self.settings.late_opening)
 
     def _steer(self) -> None:
-        """Interfaces of the hosts and of the switches take turns with the CPUs."""
-        cpus = os.sched_getaffinity(0)
+        """Let every interface be served by one CPU."""
         for host, pid in self.namespaces():
-            interfaces = [interface_name(self.fabric, link) for link in self.links_of_namespace(host)]
             with nullcontext() if pid is None else network_namespace_of(pid):
-                self.steered_queues += steer(spread(interfaces, cpus))
+                self.steered_queues += steer(self._cpus_of(self.links_of_namespace(host)))
+
+    def _cpus_of(self, links: list[Link]) -> dict[str, int]:
+        """Interface -> the CPU that receives its packets; where Open vSwitch forwards they take turns."""
+        cpus = os.sched_getaffinity(0)
+        names = [interface_name(self.fabric, link) for link in links]
+        if self.settings.datapath != "nftables":
+            return spread(names, cpus)
+        return by_switch(dict(zip(names, map(self._switch_number, links), strict=True)), divide(cpus)[0])
+
+    def _switch_number(self, link: Link) -> int:
+        """Number, within its tier, of the switch at the near end of ``link``, or else at the far one; 0 inside hosts."""
+        ends = [end for end in (link.source, link.target) if end in self.fabric.switches]
+        return self.fabric.switches[ends[0]].index if ends else 0
 
     def _make_datapath(self) -> Datapath:
         if self.settings.datapath != "nftables":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -153,6 +154,8 @@ class Cluster:
         if self.managed is not None:
             hosts = dict.fromkeys(self._experiment.fabric.hosts)
         await self.workers.start({host: self.network.host_pid(host) for host in hosts})
+        for pid in set(self.workers.pids.values()):
+            os.sched_setaffinity(pid, self.network.worker_cpus)
 
     async def queue_mismatches(self) -> list[str]:
         """Queues that the kernel does not hold as they were set."""
