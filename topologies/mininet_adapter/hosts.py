@@ -51,21 +51,23 @@ NIC_QUEUE_PACKETS = 3.3
 acknowledgements of what comes in, which leave by the same queue at the same level."""
 
 _SIOCETHTOOL = 0x8946
-_ETHTOOL_OFF = {"tx checksum": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
+_CHECKSUM = "tx checksum"
+_ETHTOOL_OFF = {_CHECKSUM: 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 
 
-def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool) -> dict[str, str]:
+def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool, in_kernel: bool) -> dict[str, str]:
     """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
 
-    ``late_opening``: connections are opened while others send. A packet leaves by the interface whose address it
-    carries: one routing table and rule each.
+    ``late_opening``: connections are opened while others send. ``in_kernel``: packets never leave the kernel, which
+    needs no checksum of their bytes then. A packet leaves by the interface whose address it carries: one routing table
+    and rule each.
     """
     small_queues = {"net.ipv4.tcp_limit_output_bytes": str(round(NIC_QUEUE_PACKETS * mtu))}
     settings = write_sysctls({**HOST_SYSCTLS, **small_queues, **(LATE_OPENING_SYSCTLS if late_opening else {})})
     lines = ["link set lo up"]
     rules = []
     for table, (interface, address) in enumerate(addresses.items(), start=100):
-        lines.append(f"link set {interface} up")
+        lines.append(f"link set {interface} up gso_max_segs 1")
         lines.append(f"addr add {address}/32 dev {interface}")
         lines.append(f"neigh add {GATEWAY} lladdr {GATEWAY_MAC} dev {interface} nud permanent")
         lines.append(
@@ -75,14 +77,16 @@ def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool) -
         rules.append(f"rule add from {address} lookup {table}")
     run_batch("ip", [*lines, *rules])
     for interface in addresses:
-        disable_offloads(interface)
+        disable_offloads(interface, keep_checksums=in_kernel)
     return settings
 
 
-def disable_offloads(interface: str) -> None:
-    """Switch off what would put super-packets or unfinished checksums before the emulated queues."""
+def disable_offloads(interface: str, keep_checksums: bool) -> None:
+    """Switch off what would put super-packets before the emulated queues, or unfinished checksums before a process."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        for command in _ETHTOOL_OFF.values():
+        for name, command in _ETHTOOL_OFF.items():
+            if keep_checksums and name == _CHECKSUM:
+                continue
             value = array.array("B", struct.pack("II", command, 0))
             request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
             fcntl.ioctl(control, _SIOCETHTOOL, request)

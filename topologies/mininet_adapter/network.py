@@ -197,11 +197,12 @@ class EmulatedNetwork:
         return f"{text} address {mac_of(self.fabric, link.source)} netns {self.host_pid(self._host_of(link))}"
 
     def _configure_hosts(self) -> None:
+        settings = self.settings
         for host, record in self.fabric.hosts.items():
             ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
-                configure_host(addresses, self.settings.mtu, self.settings.late_opening)
+                configure_host(addresses, settings.mtu, settings.late_opening, settings.datapath == "nftables")
 
     def _steer(self) -> None:
         """Let every interface be served by one CPU."""
