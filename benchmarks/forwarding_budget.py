@@ -14,13 +14,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from testbed.machine.datapaths import probe_datapaths
+
 from benchmarks.common import Line, main, patiently, say
 from testbed.engines.emulation.forwarding_budget import MTUS, SHAPES, experiment
 from testbed.engines.registry import create_engine
 from testbed.errors import RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
 from testbed.machine.budget import BUILT_IN_BUDGETS
-from testbed.machine.datapaths import probe_datapaths
 from topologies.datapath import DATAPATHS, Datapath
 
 TITLE: Final = "packets x switches per second: 48 NICs sending at once over three switches"

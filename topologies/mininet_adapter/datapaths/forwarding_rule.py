@@ -82,4 +82,8 @@ def _rule(switch: str, line: str) -> Iterator[tuple[int, FiveTuple, ForwardingRu
         raise UnsupportedRuleError(f"switch {switch}: nftables cannot carry out the rule '{line.strip()}'")
     match = FiveTuple(given["nw_src"], given["nw_dst"], int(given["tp_src"]), int(given["tp_dst"]))
     dscp = int(marks[0][1]) if marks else None
-    yield int(given["priority"]), match, ForwardingRule(int(outputs[0][1]), dscp, addresses[0][1] if addresses else None)
+    yield (
+        int(given["priority"]),
+        match,
+        ForwardingRule(int(outputs[0][1]), dscp, addresses[0][1] if addresses else None),
+    )

@@ -163,7 +163,9 @@ def mismatches(wanted: Iterable[Element], chains: str, held: Listing) -> list[st
             lines.append(f"{_where(name)} lacks {_what(name)} of {_flow(key)}")
         elif there[name, key] != value:
             lines.append(f"{_where(name)} has {there[name, key]} as {_what(name)} of {_flow(key)}, not {value}")
-    lines += [f"{_where(m)} has {_what(m)} of {_flow(k)} that nobody decided" for m, k in there if (m, k) not in expected]
+    lines += [
+        f"{_where(m)} has {_what(m)} of {_flow(k)} that nobody decided" for m, k in there if (m, k) not in expected
+    ]
     if chains != held.chains:
         lines.append("the chains of the kernel's table are not as they were made")
     return sorted(lines)

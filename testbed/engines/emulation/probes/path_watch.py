@@ -65,12 +65,16 @@ class PathSeries:
     ) -> None:
         for flow in before.keys() & after.keys():
             moved = [new - old for old, new in zip(before[flow], after[flow], strict=False)]
-            if len(moved) < 2 or min(moved) < 0:  # recreated in between: counted from zero
+            if len(moved) < 2:
                 continue
             missed = moved[0] - min(moved[1:])
-            if missed > self._slack:
+            if min(moved) < 0:  # counted from zero: under one decision nobody who may does that
+                what = f"a rule of flow {flow} was replaced"
+            elif missed > self._slack:
                 what = f"{missed} of {moved[0]} packets of flow {flow} left its path"
-                self._closed.append(Change("path", since, now, what, lasting=False))
+            else:
+                continue
+            self._closed.append(Change("path", since, now, what, lasting=False))
 
     @property
     def changes(self) -> list[Change]:

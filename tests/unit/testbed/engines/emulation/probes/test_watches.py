@@ -143,13 +143,20 @@ def test_packets_that_left_their_path_between_two_looks_are_found_after_the_rule
 
 
 @pytest.mark.parametrize(
-    ("version", "packets"), [(1, [2000, 1985, 1995]), (2, [2000, 100, 2000]), (1, [200, 10, 2000])]
+    ("version", "packets"), [(1, [2000, 1985, 1995]), (2, [2000, 100, 2000]), (2, [200, 10, 2000])]
 )
-def test_packets_under_way_and_rules_made_anew_are_no_detour(version: int, packets: list[int]) -> None:
+def test_packets_under_way_and_rules_of_another_decision_are_no_detour(version: int, packets: list[int]) -> None:
     series = PathSeries(slack=20)
     series.note(5.0, 1, [], {"f": [1000, 1000, 1000]})
     series.note(10.0, version, [], {"f": packets})
     assert series.changes == []
+
+
+def test_a_counter_that_went_back_under_one_decision_is_a_replaced_rule() -> None:
+    series = PathSeries(slack=20)
+    series.note(5.0, 1, [], {"f": [1000, 1000]})
+    series.note(10.0, 1, [], {"f": [2000, 500]})
+    assert [change.what for change in series.changes] == ["a rule of flow f was replaced"]
 
 
 def test_a_rule_that_was_wrong_for_a_while_has_its_seconds() -> None:
