@@ -219,7 +219,7 @@ class EmulatedNetwork:
         return by_switch(dict(zip(names, map(self._switch_number, links), strict=True)), divide(cpus)[0])
 
     def _switch_number(self, link: Link) -> int:
-        """Number, within its tier, of the switch at the near end of ``link``, or else at the far one; 0 inside hosts."""
+        """Number, within its tier, of the switch at the near end of ``link``, or else the far one; 0 inside hosts."""
         ends = [end for end in (link.source, link.target) if end in self.fabric.switches]
         return self.fabric.switches[ends[0]].index if ends else 0
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.sabotage import KINDS, NotPossibleError, small, trial
+from benchmarks.common import available_datapaths
+from benchmarks.sabotage import small, trial
+from benchmarks.sabotage_kinds import KINDS, NotPossibleError
+from topologies.datapath import Datapath
 
 pytestmark = pytest.mark.emulation
 
+BEST, *_ = available_datapaths()
+ALSO_IN_USERSPACE = ("quota", "detour", "short-detour")
+"""Kinds that disturb forwarding itself."""
+CASES = [(name, BEST) for name, kind in KINDS.items() if BEST in kind.datapaths]
+CASES += [(name, "userspace") for name in ALSO_IN_USERSPACE if BEST != "userspace"]
 
-@pytest.mark.parametrize("name", KINDS)
-def test_what_was_done_to_a_run_is_named_in_its_verdict(name: str) -> None:
+
+@pytest.mark.parametrize(("name", "datapath"), CASES)
+def test_what_was_done_to_a_run_is_named_in_its_verdict(name: str, datapath: Datapath) -> None:
     try:
-        done = trial(KINDS[name], document=small("30s"))
+        done = trial(KINDS[name], document={**small("30s"), "datapath": datapath})
     except NotPossibleError as error:
         pytest.skip(str(error))
     assert done.named, (done.verdict, done.findings)

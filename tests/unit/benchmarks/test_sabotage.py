@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks import sabotage
-from benchmarks.sabotage import KINDS, NotPossibleError, Trial
+from benchmarks.sabotage import Trial
+from benchmarks.sabotage_kinds import KINDS, NotPossibleError
 
 
 def finding(kind: str, what: str) -> dict[str, Any]:
@@ -57,4 +58,4 @@ def test_trials_that_are_kept_are_not_made_again(monkeypatch: pytest.MonkeyPatch
         file.write('{"sabotage": "quo')  # killed in the middle of a line
     (line,) = sabotage.measure(["quota"], 3, rows)
     assert (line.columns["named"], len(made)) == ("3 of 3", 3)
-    assert len(sabotage.kept_trials(rows, "quota")) == 3
+    assert len(sabotage.kept_trials(rows, "quota", "userspace")) == 3

@@ -88,7 +88,7 @@ def _elements(switch: str, match: FiveTuple, rule: ForwardingRule, ports: Mappin
 
 
 def transaction(old: Iterable[Element], new: Iterable[Element]) -> str:
-    """Return the commands that turn ``old`` into ``new``; empty if they are equal. Elements in both keep their count."""
+    """Return the commands that turn ``old`` into ``new``, empty if they are equal; what is in both keeps its count."""
     before, after = dict.fromkeys(old), dict.fromkeys(new)
     gone = [element for element in before if element not in after]
     come = [element for element in after if element not in before]
@@ -141,11 +141,12 @@ def read(text: str) -> Listing:
                 key, counted = element["key"], element["packets"]
                 found[Element(name, key, element["value"].strip())] = None
                 if counted is not None:
-                    packets[switch, _five_tuple(key)] = int(counted)
+                    packets[switch, five_tuple(key)] = int(counted)
     return Listing(frozenset(found), packets, dropped, "\n".join(chains))
 
 
-def _five_tuple(key: str) -> FiveTuple:
+def five_tuple(key: str) -> FiveTuple:
+    """Return the five-tuple of an element's key."""
     source, target, source_port, target_port = key.split(" . ")
     return FiveTuple(source, target, int(source_port), int(target_port))
 
@@ -180,4 +181,4 @@ def _what(name: str) -> str:
 
 
 def _flow(key: str) -> str:
-    return _five_tuple(key).text
+    return five_tuple(key).text
