@@ -9,15 +9,19 @@ from __future__ import annotations
 from statistics import median
 from typing import Final
 
-from benchmarks.common import Line, Scenario, bundled, main, run
+from benchmarks.common import Line, Scenario, bundled, datapath_of, default_datapath, main, run
 from testbed.experiment.scale import peak_load
 from testbed.fidelity.interference import MIN_IDLE_CPU
+from testbed.machine.budget import BUILT_IN_MTU, BUILT_IN_PORTS, PACKET_HOPS_PER_S
 from testbed.machine.budget_cache import current_budget
 
 TITLE: Final = "48 NICs sending at once over three switches, MTU 9000"
 HOSTS: Final = (0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11)
 """Ring neighbours lie under different ToRs."""
-SCALES: Final = (64_000, 48_000, 32_000, 24_000, 16_000)
+SHARES: Final = (1 / 2, 2 / 3, 1.0, 4 / 3, 2.0)
+"""Loads, as shares of the budget of the machine's datapath."""
+BANDWIDTH: Final = 32_000.0
+"""Scale at which the load is ``PACKET_HOPS_PER_S``."""
 
 
 def scenario(bandwidth: float) -> Scenario:
@@ -43,12 +47,15 @@ def scenario(bandwidth: float) -> Scenario:
 
 def measure(quick: bool) -> list[Line]:
     """A row per link rate, the fastest last."""
-    return [_row(bandwidth) for bandwidth in (SCALES[2:3] if quick else SCALES)]
+    budget = current_budget(default_datapath()).at(BUILT_IN_MTU, BUILT_IN_PORTS)
+    shares = SHARES[2:3] if quick else SHARES
+    return [_row(round(BANDWIDTH * PACKET_HOPS_PER_S / budget / share)) for share in shares]
 
 
 def _row(bandwidth: float) -> Line:
     made = run(scenario(bandwidth), {"name": "crux", "priorities": False}, attempts=1)
-    load = peak_load(made.experiment.fabric, made.experiment.jobs, made.experiment.scale, current_budget())
+    budget = current_budget(datapath_of(made))
+    load = peak_load(made.experiment.fabric, made.experiment.jobs, made.experiment.scale, budget)
     idle = sorted(float(second[2]) for second in made.record.environment["cpu"])  # type: ignore[attr-defined]
     job = made.job("all")
     slowest = job["iteration_s"]["p99"] / job["alone_s"]["decided_paths"]

@@ -30,7 +30,7 @@ _SYSTEM: Final = Path("/var/cache/testbed")
 
 
 def current_budget(datapath: Datapath) -> Budget:
-    """This machine's measured budget of ``datapath``, or the built-in one; a file that cannot be read counts as none."""
+    """The budget of ``datapath`` measured here, or the built-in one; a file that cannot be read counts as none."""
     key = machine_key(datapath)
     for folder in _folders():
         for entry in _entries(folder / FILE):

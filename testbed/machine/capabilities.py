@@ -258,10 +258,11 @@ def _datapaths(probed: Mapping[str, bool]) -> Iterable[Capability]:
     """A row for each datapath; that of the default says so."""
     missing = only(_missing_datapaths(probed), os.environ.get(ONLY, ""))
     default = choose(None, missing, switches_hash=False)
+    nothing = "" if _where("ovs-vswitchd") else "there is no Open vSwitch"
     for name, why in missing.items():
         slow = ", and one thread for all switches: a small packet budget" if name == "userspace" else ""
         said = f"the default{slow}" if name == default.datapath else ""
-        yield Capability(f"datapath {name}", not why, why, said)
+        yield Capability(f"datapath {name}", not (why or nothing), why or nothing, said)
 
 
 def _succeeds(command: list[str]) -> bool:

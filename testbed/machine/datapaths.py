@@ -41,10 +41,8 @@ def choose(wanted: Datapath | None, missing: Mapping[Datapath, str], switches_ha
     """
     if wanted is not None:
         if switches_hash and wanted not in HASHING_DATAPATHS:
-            raise ValueError(
-                f"datapath is {wanted}, but a scheduler lets the switches hash flows, expected none or one of "
-                f"{', '.join(HASHING_DATAPATHS)}"
-            )
+            able = ", ".join(HASHING_DATAPATHS)
+            raise ValueError(f"its switches hash flows, which the datapath {wanted} cannot, expected one of {able}")
         return DatapathChoice(wanted, "asked for by name", missing[wanted])
     against = {
         name: missing[name] or ("" if name in HASHING_DATAPATHS or not switches_hash else _NO_HASH)
