@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name, budget in budgets.items():
             console.print(_budget_table(name, budget))
         console.print(f"Kept in {kept}.", soft_wrap=True)
-    can = f"This machine can run emulations, with datapath {default.datapath} ({default.reason})."
+    can = f"This machine can run emulations. Datapath {default.datapath}: {default.reason}."
     line = f"{can} {budget_line(budgets[default.datapath])}"
     console.print(stopper.remedy if stopper else line, soft_wrap=True)
     return EXIT_CANNOT if stopper else EXIT_OK
