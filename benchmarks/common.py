@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, cast
 
 import yaml
 from rich.console import Console
@@ -21,8 +21,11 @@ from rich.table import Table
 from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, CannotRunError, RunFailedError, TestbedError
 from testbed.experiment.experiment import Experiment
+from testbed.machine.capabilities import datapaths_here
+from testbed.machine.datapaths import choose
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
+from topologies.datapath import DATAPATHS, Datapath
 
 Made = TypeVar("Made")
 Scenario = dict[str, Any]
@@ -133,6 +136,22 @@ def _run_once(document: Scenario) -> Run:
             summary=result.summary["runs"][0],
             log=directory.log_file(scheduler).read_text("utf-8", "replace"),
         )
+
+
+def default_datapath() -> Datapath:
+    """What forwards packets on this machine where nobody asks for anything; for experiments made by hand."""
+    return choose(None, datapaths_here(), switches_hash=False).datapath
+
+
+def available_datapaths() -> list[Datapath]:
+    """What this machine has to forward packets, the best first."""
+    missing = datapaths_here()
+    return [name for name in DATAPATHS if not missing[name]]
+
+
+def datapath_of(made: Run) -> Datapath:
+    """What forwarded the packets of a run."""
+    return cast(Datapath, made.record.environment["datapath"])
 
 
 def patiently(action: Callable[[], Made]) -> Made:

@@ -14,15 +14,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from testbed.machine.datapaths import probe_datapaths
-
-from benchmarks.common import Line, main, patiently, say
+from benchmarks.common import Line, available_datapaths, main, patiently, say
 from testbed.engines.emulation.forwarding_budget import MTUS, SHAPES, experiment
 from testbed.engines.registry import create_engine
 from testbed.errors import RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
 from testbed.machine.budget import BUILT_IN_BUDGETS
-from topologies.datapath import DATAPATHS, Datapath
+from topologies.datapath import Datapath
 
 TITLE: Final = "packets x switches per second: 48 NICs sending at once over three switches"
 TARGET_RATIO: Final = 7.0
@@ -47,9 +45,8 @@ class Trial:
 
 def measure(quick: bool) -> list[Line]:
     """A row per packet size: what each datapath carries, and the ratio of the best two."""
-    available = [name for name in DATAPATHS if not probe_datapaths()[name]]
     mtus, repeats = (MTUS[:1], 1) if quick else (MTUS, REPEATS)
-    return [_row(mtu, available, repeats) for mtu in mtus]
+    return [_row(mtu, available_datapaths(), repeats) for mtu in mtus]
 
 
 def _row(mtu: int, datapaths: Sequence[Datapath], repeats: int) -> Line:

@@ -124,7 +124,14 @@ def _target(run: int, experiment: Experiment) -> Target:
                 if name in words and not words.startswith("unshare"):
                     names.setdefault(name, []).append(int(entry.name))
     inside, openvswitch = names["-m testbed.engines.emulation.sandbox_main"][0], names["ovs-vswitchd unix:"][0]
-    return Target(inside, openvswitch, tuple(names["-m workloads.worker"]), experiment.fabric, experiment.scale, experiment.datapath)
+    return Target(
+        inside,
+        openvswitch,
+        tuple(names["-m workloads.worker"]),
+        experiment.fabric,
+        experiment.scale,
+        experiment.datapath,
+    )
 
 
 def measure(
@@ -195,7 +202,9 @@ def main() -> int:
     given = parser.parse_args()
     if given.fresh:
         given.rows.unlink(missing_ok=True)
-    lines = measure(given.kind or [*KINDS, "undisturbed"], given.trials, given.rows, given.datapath or available_datapaths())
+    lines = measure(
+        given.kind or [*KINDS, "undisturbed"], given.trials, given.rows, given.datapath or available_datapaths()
+    )
     show(TITLE, lines, as_json=given.json)
     return status_of(lines)
 

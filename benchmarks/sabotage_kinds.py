@@ -226,7 +226,7 @@ def there_and_back(target: Target) -> None:
     """A flow moved in the kernel's table."""
     out, key, now, other = busiest_output(target)
     beyond = f'netdev testbed out-agg{other} {{ {key} : "{target.towards(f"agg{other}->tor1")}" }}'
-    move = "delete element netdev testbed {0} {{ {1} }}; add element netdev testbed {0} {{ {1} : \"{2}\" }}"
+    move = 'delete element netdev testbed {0} {{ {1} }}; add element netdev testbed {0} {{ {1} : "{2}" }}'
     target.nft(f"add element {beyond}; {move.format(out, key, target.towards(f'tor0->agg{other}'))}")
     time.sleep(LASTS_S)
     target.nft(f"{move.format(out, key, target.towards(f'tor0->agg{now}'))}; delete element {beyond}")

@@ -131,7 +131,8 @@ class Decision:
 
     Fields for special cases:
 
-    * ``hashed``: flows whose path the switches choose themselves, by their select groups.
+    * ``hashed``: flows whose path the switches choose themselves, by their select groups; a scheduler that fills it
+      says so by :attr:`Scheduler.switches_hash`.
     * ``byte_levels``: flow id or job name -> level by the bytes of the message, in place of a fixed level.
     * ``sender_marked``: True if levels change with every communication step; the first switch then trusts the mark
       that the sender sets, and does not set its own.
@@ -212,6 +213,7 @@ class Scheduler(ABC):
     * ``decides``: the fields of a :class:`Decision` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``.
     * ``source``: the publication that it follows.
     * ``alone``: True to run each job by itself, without the others.
+    * ``switches_hash``: True if its decisions have ``hashed`` flows; not every datapath can hash.
     """
 
     name: ClassVar[str]
@@ -220,6 +222,7 @@ class Scheduler(ABC):
     decides: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
     alone: ClassVar[bool] = False
+    switches_hash: ClassVar[bool] = False
 
     @abstractmethod
     def decide(self, view: ClusterView, event: Event) -> Decision:
@@ -230,7 +233,7 @@ class _Completed(Scheduler):
     """Wraps a scheduler that does not inherit from :class:`Scheduler`, and adds defaults for missing attributes."""
 
     def __init__(self, scheduler: object) -> None:
-        said = ("name", "summary", "events", "decides", "source", "alone", "decide")
+        said = ("name", "summary", "events", "decides", "source", "alone", "switches_hash", "decide")
         vars(self).update({key: getattr(scheduler, key) for key in said if hasattr(scheduler, key)})
         vars(self)["events"] = frozenset(self.events)
         self._scheduler = scheduler

@@ -22,16 +22,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from controller.schedulers import registry as schedulers_by_name
 from testbed import dry_run
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.registry import Engine, create_engine
-from testbed.errors import EXIT_CHECK_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
+from testbed.errors import (
+    EXIT_CHECK_FAILED,
+    EXIT_NOT_BELIEVABLE,
+    EXIT_OK,
+    BadInputError,
+    CannotRunError,
+    RunFailedError,
+)
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
 from testbed.machine import manifest
-from testbed.machine.budget import Budget
+from testbed.machine.budget import Budget, weakest
 from testbed.machine.budget_cache import current_budget
+from testbed.machine.capabilities import datapaths_here
+from testbed.machine.datapaths import ALWAYS, DatapathChoice, choose
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
@@ -63,6 +73,8 @@ class Prepared:
     """A scenario resolved to values: one experiment per scheduler, the first is the baseline.
 
     ``jobs`` of a scenario with a manager are each on GPUs that lie together, not where the manager will have them.
+    ``datapaths``: scheduler -> what forwards the packets of its run, none in the flow engine; ``budget`` is that of
+    the weakest of them, so that all schedulers run at one scale.
     """
 
     scenario: Scenario
@@ -70,6 +82,7 @@ class Prepared:
     jobs: tuple[Job, ...]
     experiments: tuple[Experiment, ...]
     budget: Budget
+    datapaths: Mapping[str, DatapathChoice]
 
 
 def prepare(
@@ -79,22 +92,20 @@ def prepare(
     schedulers: Sequence[str] = (),
     overrides: Sequence[str] = (),
     seed: int | None = None,
+    datapath: str | None = None,
 ) -> Prepared:
     """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
 
-    ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing.
+    ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing. A datapath that
+    is asked for and missing here is only noted: see :func:`require_datapaths`.
     """
-    changed = list(overrides)
-    if schedulers:
-        changed.append(f"schedulers=[{', '.join(schedulers)}]")
-    if seed is not None:
-        changed.append(f"seed={seed}")
-    loaded = load_scenario(scenario, changed)
+    loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
     fabric = build_fabric(loaded)
     placed, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
-    budget = current_budget()
+    datapaths = {} if engine == "flow" else _datapaths(loaded)
+    budget = weakest(current_budget(name) for name in {each.datapath for each in datapaths.values()} or {ALWAYS})
     if engine == "flow":
         scale = UNSCALED
     elif loaded.scale is None:
@@ -115,10 +126,39 @@ def prepare(
             seed=loaded.seed,
             link_failures=tuple(failure.value() for failure in loaded.link_failures),
             managed=managed,
+            datapath=datapaths[entry.name].datapath if datapaths else ALWAYS,
         )
         for entry in loaded.schedulers
     )
-    return Prepared(loaded, fabric, jobs, experiments, budget)
+    return Prepared(loaded, fabric, jobs, experiments, budget, datapaths)
+
+
+def _changes(
+    overrides: Sequence[str], schedulers: Sequence[str], seed: int | None, datapath: str | None
+) -> tuple[str, ...]:
+    """All that replaces values of the scenario, as overrides; what is given by its own option comes last and wins."""
+    own = {"schedulers": f"[{', '.join(schedulers)}]" if schedulers else None, "seed": seed, "datapath": datapath}
+    return (*overrides, *(f"{key}={value}" for key, value in own.items() if value is not None))
+
+
+def _datapaths(scenario: Scenario) -> dict[str, DatapathChoice]:
+    """Scheduler -> its datapath; ``BadInputError`` where the one that is asked for cannot carry a scheduler."""
+    missing = datapaths_here()
+    found = {}
+    for entry in scenario.schedulers:
+        hashing = schedulers_by_name.create(entry.name, entry.options, scenario.seed).switches_hash
+        try:
+            found[entry.name] = choose(scenario.datapath, missing, hashing)
+        except ValueError as error:
+            raise BadInputError(scenario.line_of(("datapath",), f"{entry.name}: {error}")) from None
+    return found
+
+
+def require_datapaths(prepared: Prepared) -> None:
+    """Raise ``CannotRunError``, one line, where the datapath that is asked for is not on this machine."""
+    for choice in prepared.datapaths.values():
+        if choice.missing:
+            raise CannotRunError(choice.refusal)
 
 
 def plan(
@@ -127,13 +167,14 @@ def plan(
     schedulers: Sequence[str] = (),
     overrides: Sequence[str] = (),
     seed: int | None = None,
+    datapath: str | None = None,
 ) -> dict[str, Any]:
     """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
 
     Raises ``BadInputError`` or ``CannotRunError`` as :func:`prepare` does, ``RunFailedError`` where a scheduler fails.
     """
-    prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed)
-    return dry_run.plan(prepared.experiments, prepared.budget)
+    prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath)
+    return dry_run.plan(prepared.experiments, prepared.budget, prepared.datapaths)
 
 
 def load(directory: str | Path) -> FinishedRun:
@@ -161,6 +202,7 @@ def run_scenario(
     schedulers: Sequence[str] = (),
     overrides: Sequence[str] = (),
     seed: int | None = None,
+    datapath: str | None = None,
     out: str | Path | None = None,
     quiet: bool = True,
     allow_degraded: bool = False,
@@ -173,7 +215,9 @@ def run_scenario(
     Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
     stays behind, marked unfinished.
     """
-    prepared = prepare(scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed)
+    prepared = prepare(
+        scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath
+    )
     if engine == "emulation" and prepared.scenario.link_failures:
         why = "cables fail in the flow engine only, expected --engine flow or no link_failures"
         raise BadInputError(prepared.scenario.line_of(("link_failures", 0), why))
@@ -181,11 +225,13 @@ def run_scenario(
         prepared = _discarding(prepared)
     chosen = create_engine(engine)
     chosen.check()
+    require_datapaths(prepared)
     records = []
     with chosen.alone(), Progress(quiet) as progress:
         directory = _create(prepared, RUNS if out is None else Path(out))
         for experiment in prepared.experiments:
             record = _run(chosen, experiment, directory.folder(experiment.scheduler), progress)
+            record = _with_reason(record, prepared.datapaths)
             directory.write_record(record)
             records.append(record)
         progress.phase("report")
@@ -213,6 +259,13 @@ def _run(engine: Engine, experiment: Experiment, folder: Path, progress: Progres
     )
 
 
+def _with_reason(record: RunRecord, datapaths: Mapping[str, DatapathChoice]) -> RunRecord:
+    """The same, with the reason for its datapath beside the datapath that the run says it had."""
+    if record.scheduler not in datapaths:
+        return record
+    return replace(record, environment={**record.environment, "datapath_reason": datapaths[record.scheduler].reason})
+
+
 def _create(prepared: Prepared, parent: Path) -> RunDirectory:
     scenario, scale = prepared.scenario, prepared.experiments[0].scale
     try:
@@ -226,12 +279,16 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
             seed=scenario.seed,
             scenario_yaml=text,
             scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
-            extra={"budget": prepared.budget.document()},
+            extra={"datapaths": _documents(prepared.datapaths), "budget": prepared.budget.document()},
         )
     )
     directory.write_scenario(text)
     directory.write_experiment(prepared.experiments[0])
     return directory
+
+
+def _documents(datapaths: Mapping[str, DatapathChoice]) -> dict[str, dict[str, str]]:
+    return {name: {"datapath": each.datapath, "reason": each.reason} for name, each in datapaths.items()}
 
 
 class _Shower:

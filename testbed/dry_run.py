@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from controller.dataplane.planner import ControllerState, SchedulerFailedError
@@ -20,6 +21,7 @@ from testbed.experiment.experiment import Experiment
 from testbed.experiment.managed_footprint import stand_ins
 from testbed.experiment.scale import grain, peak_load
 from testbed.machine.budget import DEFAULT, Budget
+from testbed.machine.datapaths import DatapathChoice
 from testbed.metrics.job_metrics import level_of
 from topologies.fabric import Fabric, Path
 from workloads.analysis import Isolated, isolated
@@ -46,10 +48,14 @@ class Collisions:
     worst_jobs: tuple[str, ...]
 
 
-def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[str, Any]:
+def plan(
+    experiments: Sequence[Experiment],
+    budget: Budget = DEFAULT,
+    datapaths: Mapping[str, DatapathChoice] = MappingProxyType({}),
+) -> dict[str, Any]:
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
-    ``budget`` is the forwarding capacity of the machine.
+    ``budget`` is the forwarding capacity of the machine; ``datapaths``: scheduler -> what would forward its packets.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
@@ -66,6 +72,7 @@ def plan(experiments: Sequence[Experiment], budget: Budget = DEFAULT) -> dict[st
         "levels": first.levels,
         "fabric": _fabric(first.fabric),
         "jobs": [_job(job, first.fabric) for job in first.jobs],
+        "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
         "scale": _scale(first, budget),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers),

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import settings
 
 os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
+_DATAPATHS = os.environ.get("TESTBED_DATAPATHS")
+os.environ["TESTBED_DATAPATHS"] = "userspace"  # so are choices of a datapath, and no unit test looks at the kernel
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
@@ -19,3 +21,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("emulation"):
             item.add_marker(pytest.mark.skip(reason="builds a real network: needs root"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Emulations take the machine's datapath, or those that the environment allows."""
+    os.environ.pop("TESTBED_DATAPATHS", None)
+    if not item.get_closest_marker("emulation"):
+        os.environ["TESTBED_DATAPATHS"] = "userspace"
+    elif _DATAPATHS is not None:
+        os.environ["TESTBED_DATAPATHS"] = _DATAPATHS

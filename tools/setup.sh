@@ -3,7 +3,7 @@
 # Says what it does, one line per step; does nothing when all is there; one line and status 1 when it cannot.
 set -u
 
-packages="mininet openvswitch-switch iproute2 ethtool iputils-ping python3-venv python3-pip"
+packages="mininet openvswitch-switch iproute2 ethtool iputils-ping python3-venv python3-pip nftables python3-nftables"
 interpreter=/usr/bin/python3 # by name: another python3 first in PATH would not see Debian's Mininet
 python=.venv/bin/python
 stamp=.venv/testbed-setup

@@ -33,6 +33,7 @@ class EcmpSwitch(Scheduler):
     summary: ClassVar[str] = "the switches' own select groups choose among equal-cost next hops, one level for all"
     decides: ClassVar[tuple[str, ...]] = ("paths",)
     source: ClassVar[str] = "OpenFlow 1.3, groups of type select"
+    switches_hash: ClassVar[bool] = True
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return the path of flows that have only one, and name the others as hashed by the switches."""

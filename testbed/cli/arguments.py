@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from topologies.datapath import DATAPATHS
+
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario."""
@@ -27,6 +29,12 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="NAME", action="append", default=[], help="instead of the scenario's")
     add_overrides(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's")
+
+
+def add_datapath(parser: argparse.ArgumentParser) -> None:
+    """Declare what forwards the packets of an emulation."""
+    known = "what forwards the packets of an emulation, instead of the scenario's or the best that the machine has"
+    parser.add_argument("--datapath", choices=DATAPATHS, help=f"{known}: %(choices)s", metavar="NAME")
 
 
 def positive(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -17,8 +17,10 @@ from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
 from testbed.machine.budget import Budget
 from testbed.machine.budget_cache import current_budget, store
-from testbed.machine.capabilities import Capability, findings
+from testbed.machine.capabilities import Capability, datapaths_here, findings
+from testbed.machine.datapaths import DatapathChoice, choose
 from testbed.report.tables import new_table
+from topologies.datapath import Datapath
 from topologies.shaping import TCP_IP_HEADER
 from topologies.units import format_rate
 
@@ -31,7 +33,7 @@ HELP: Final = "say what this machine has, what it lacks and what follows; change
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``doctor``."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
-    measure = "measure what this machine forwards, in under 3 minutes, and keep it for 'scale: auto'"
+    measure = "measure what each datapath forwards, in under 3 minutes each, and keep it for 'scale: auto'"
     parser.add_argument("--measure", action="store_true", help=measure)
 
 
@@ -39,19 +41,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the findings; status 3 where this machine, or this user, cannot run emulations."""
     found = findings()
     stopper = next((finding for finding in found if finding.blocking), None)
-    kept = _measure() if arguments.measure and stopper is None else None
-    budget = current_budget()
+    missing = datapaths_here()
+    default = choose(None, missing, switches_hash=False)
+    here = [name for name, why in missing.items() if not why]
+    kept = _measure(here) if arguments.measure and stopper is None else None
+    budgets = {name: current_budget(name) for name in here or [default.datapath]}
     if arguments.json:
-        print(json.dumps(_document(found, stopper, budget), indent=2))
+        print(json.dumps(_document(found, stopper, default, budgets), indent=2))
         return EXIT_CANNOT if stopper else EXIT_OK
     console = Console(highlight=False)
     console.print(_table(found))
     if kept is not None:
-        console.print(_budget_table(budget))
+        for name, budget in budgets.items():
+            console.print(_budget_table(name, budget))
         console.print(f"Kept in {kept}.", soft_wrap=True)
-    console.print(
-        stopper.remedy if stopper else f"This machine can run emulations. {budget_line(budget)}", soft_wrap=True
-    )
+    can = f"This machine can run emulations. Datapath {default.datapath}: {default.reason}."
+    line = f"{can} {budget_line(budgets[default.datapath])}"
+    console.print(stopper.remedy if stopper else line, soft_wrap=True)
     return EXIT_CANNOT if stopper else EXIT_OK
 
 
@@ -66,26 +72,29 @@ def budget_line(budget: Budget) -> str:
     )
 
 
-def _measure() -> Path:
-    """Measure the budget and store it; return the file."""
+def _measure(datapaths: Sequence[Datapath]) -> Path:
+    """Measure and store the budget of each of ``datapaths``, at least one; return the file."""
     from testbed.engines.emulation.forwarding_budget import measure_budget
     from testbed.engines.registry import create_engine
 
-    budget = measure_budget(create_engine("emulation"), _show)
-    try:
-        return store(budget)
-    except OSError as error:
-        raise RunFailedError(f"the measured budget cannot be kept: {error}") from error
+    for datapath in datapaths:
+        budget = measure_budget(create_engine("emulation"), _show, datapath)
+        try:
+            kept = store(budget, datapath)
+        except OSError as error:
+            raise RunFailedError(f"the measured budget cannot be kept: {error}") from error
+    return kept
 
 
 def _show(what: str, done: float) -> None:
     print(f"measuring: {what} ({done:.0%} done)", file=sys.stderr, flush=True)
 
 
-def _budget_table(budget: Budget) -> Table:
+def _budget_table(datapath: Datapath, budget: Budget) -> Table:
     """Measured points, and the payload rate per port."""
     right = ("ports", "MTU", "packets x switches/s", "rate per port", "others' CPU")
-    table = new_table(f"forwarded with {MIN_IDLE_CPU:.0%} of the CPU idle, {budget.source}", left=(), right=right)
+    title = f"{datapath}: forwarded with {MIN_IDLE_CPU:.0%} of the CPU idle, {budget.source}"
+    table = new_table(title, left=(), right=right)
     for point in budget.points:
         rate = point.packet_hops_per_s / point.ports / EXAMPLE_SWITCHES * 8 * (point.mtu - TCP_IP_HEADER)
         table.add_row(
@@ -98,13 +107,22 @@ def _budget_table(budget: Budget) -> Table:
     return table
 
 
-def _document(found: Sequence[Capability], stopper: Capability | None, budget: Budget) -> dict[str, object]:
+def _document(
+    found: Sequence[Capability],
+    stopper: Capability | None,
+    default: DatapathChoice,
+    budgets: Mapping[Datapath, Budget],
+) -> dict[str, object]:
+    budget = budgets[default.datapath]
     return {
         "schema_version": 1,
         "can_emulate": stopper is None,
         "reason": stopper.remedy if stopper else "",
+        "datapath": default.datapath,
+        "datapath_reason": default.reason,
         "budget_packet_hops_per_s": budget.at(budget.mtus[0], EXAMPLE_NICS),
         "budget": budget.document(),
+        "budgets": {name: each.document() for name, each in budgets.items()},
         "findings": [{key: value for key, value in asdict(finding).items() if key != "remedy"} for finding in found],
     }
 

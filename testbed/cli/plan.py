@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from testbed.api import plan
-from testbed.cli.arguments import add_changes, add_scenario
+from testbed.cli.arguments import add_changes, add_datapath, add_scenario
 from testbed.errors import EXIT_OK
 from testbed.machine.budget import BUILT_IN
 from testbed.report.tables import new_table, percent, seconds, show
@@ -26,13 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
     add_scenario(parser)
     add_changes(parser)
+    add_datapath(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan; raises :class:`testbed.errors.TestbedError` if there is none."""
     document = plan(
-        arguments.scenario, schedulers=arguments.scheduler, overrides=arguments.overrides, seed=arguments.seed
+        arguments.scenario,
+        schedulers=arguments.scheduler,
+        overrides=arguments.overrides,
+        seed=arguments.seed,
+        datapath=arguments.datapath,
     )
     if arguments.json:
         print(json.dumps(document, indent=1))
@@ -96,6 +101,7 @@ def _closing_lines(document: Document) -> list[str]:
     share = scale["peak_load_share"]
     decided = () if document.get("manager") else document["schedulers"]
     lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in decided]
+    lines += _datapath_lines(document["datapaths"])
     lines += [
         f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
         f"peak load: {share:.0%} of the forwarding budget, {scale['budget_packet_hops_per_s']:,.0f} "
@@ -108,6 +114,17 @@ def _closing_lines(document: Document) -> list[str]:
     times = ", ".join(f"{entry['scheduler']} {entry['estimated_s']:.0f} s" for entry in document["schedulers"])
     lines.append(f"estimated time: {document['estimated_s']:.0f} s ({times}); contention makes it longer")
     return lines
+
+
+def _datapath_lines(datapaths: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A line for each datapath that an emulation here would take, with the schedulers if they differ."""
+    together: dict[str, list[str]] = {}
+    for scheduler, choice in datapaths.items():
+        lacks = f"; this machine lacks it: {choice['missing']}" if choice["missing"] else ""
+        together.setdefault(f"{choice['datapath']} ({choice['reason']}{lacks})", []).append(scheduler)
+    if len(together) == 1:
+        return [f"datapath: {said}" for said in together]
+    return [f"datapath of {', '.join(names)}: {said}" for said, names in together.items()]
 
 
 def _origin(source: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.api import RunResult, run_scenario
-from testbed.cli.arguments import add_changes, add_scenario, positive
+from testbed.cli.arguments import add_changes, add_datapath, add_scenario, positive
 from testbed.engines.registry import ENGINES
 from testbed.errors import EXIT_OK
 
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     parser.add_argument("--engine", choices=ENGINES, default="emulation", help="default: emulation")
     add_changes(parser)
+    add_datapath(parser)
     parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times, with successive seeds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
     parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
@@ -51,6 +52,7 @@ def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
         schedulers=arguments.scheduler,
         overrides=arguments.overrides,
         seed=_seed(arguments, offset),
+        datapath=arguments.datapath,
         out=arguments.out,
         quiet=False,
         allow_degraded=arguments.allow_degraded,

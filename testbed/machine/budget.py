@@ -6,14 +6,19 @@ taken as linear, in packet size and in the number of ports that send; beyond the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
+from topologies.datapath import Datapath
+
 PACKET_HOPS_PER_S: Final = 12_600.0
 """Full packets x switches per second that one userspace Open vSwitch thread forwards while 35 % of two cores
 stay idle: 48 NICs at 6.25 Mbit/s over three switches, measured with ``benchmarks/forwarding_budget.py``."""
+
+NFTABLES_PACKET_HOPS_PER_S: Final = 7 * PACKET_HOPS_PER_S
+"""The same where the kernel forwards by an nftables table: an estimate, to be replaced by a measurement."""
 
 BUILT_IN_MTU: Final = 9000
 BUILT_IN_PORTS: Final = 48
@@ -97,8 +102,20 @@ def budget_of(document: Mapping[str, Any]) -> Budget:
     return Budget(points, str(document["source"]))
 
 
-DEFAULT: Final = constant(PACKET_HOPS_PER_S)
+BUILT_IN_BUDGETS: Final[Mapping[Datapath, Budget]] = {
+    # Never measured: no machine with the module was at hand. It forwards more than the daemon does.
+    "kernel": constant(PACKET_HOPS_PER_S),
+    "nftables": constant(NFTABLES_PACKET_HOPS_PER_S),
+    "userspace": constant(PACKET_HOPS_PER_S),
+}
 """Conservative, for a machine that has not been measured."""
+
+DEFAULT: Final = BUILT_IN_BUDGETS["userspace"]
+
+
+def weakest(budgets: Iterable[Budget]) -> Budget:
+    """The budget that allows least, for the largest packets and many ports; ``ValueError`` without budgets."""
+    return min(budgets, key=lambda budget: budget.at(BUILT_IN_MTU, BUILT_IN_PORTS))
 
 
 @dataclass(frozen=True, slots=True)

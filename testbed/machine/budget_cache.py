@@ -2,7 +2,7 @@
 
 One small JSON file: root's in ``/var/cache/testbed``, a user's in ``$XDG_CACHE_HOME/testbed`` (by
 default ``~/.cache/testbed``); a user who has none reads root's. A budget counts only on the machine
-it was measured on: same CPU, cores, kernel, Open vSwitch and datapath.
+it was measured on: same CPU, cores, kernel and Open vSwitch; each datapath has its own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from testbed.machine.budget import DEFAULT, Budget, budget_of
+from testbed.machine.budget import BUILT_IN_BUDGETS, Budget, budget_of
 from testbed.machine.manifest import cpu_model
+from topologies.datapath import Datapath
 
 PLACE: Final = "TESTBED_CACHE"
 """Environment variable: a directory to use instead of all others."""
@@ -28,9 +29,9 @@ SCHEMA_VERSION: Final = 1
 _SYSTEM: Final = Path("/var/cache/testbed")
 
 
-def current_budget() -> Budget:
-    """This machine's measured budget, or the built-in one; a file that cannot be read counts as none."""
-    key = machine_key()
+def current_budget(datapath: Datapath) -> Budget:
+    """The budget of ``datapath`` measured here, or the built-in one; a file that cannot be read counts as none."""
+    key = machine_key(datapath)
     for folder in _folders():
         for entry in _entries(folder / FILE):
             try:
@@ -38,13 +39,13 @@ def current_budget() -> Budget:
                     return budget_of(entry["budget"])
             except (KeyError, TypeError, ValueError):
                 continue
-    return DEFAULT
+    return BUILT_IN_BUDGETS[datapath]
 
 
-def store(budget: Budget) -> Path:
-    """Keep ``budget`` for this machine, in place of an earlier one; return the file. ``OSError`` if it cannot."""
+def store(budget: Budget, datapath: Datapath) -> Path:
+    """Keep ``budget`` of ``datapath`` here, in place of an earlier one; return the file. ``OSError`` if it cannot."""
     path = _folders()[0] / FILE
-    key = machine_key()
+    key = machine_key(datapath)
     kept = [entry for entry in _entries(path) if entry.get("machine") != key]
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     document = {"schema_version": SCHEMA_VERSION, "budgets": [*kept, {"machine": key, "budget": budget.document()}]}
@@ -56,14 +57,14 @@ def store(budget: Budget) -> Path:
 
 
 @cache
-def machine_key() -> dict[str, Any]:
-    """What decides how much is forwarded: CPU, cores, kernel, Open vSwitch, its datapath."""
+def machine_key(datapath: Datapath) -> dict[str, Any]:
+    """What decides how much is forwarded: CPU, cores, kernel, Open vSwitch, the datapath."""
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
         "kernel": platform.release(),
         "openvswitch": _openvswitch_version(),
-        "kernel_datapath": Path("/sys/module/openvswitch").exists(),
+        "datapath": datapath,
     }
 
 

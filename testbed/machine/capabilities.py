@@ -15,15 +15,27 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from testbed.errors import CannotRunError
+from testbed.machine.datapaths import ONLY, choose, only
+from topologies.datapath import Datapath
 
 _APT: Final = "run 'make setup', or: apt-get install "
 _TICK_FIELDS: Final = 8
+_KERNEL_MODULE: Final = Path("/sys/module/openvswitch")
+
+_TRIAL_TABLE: Final = (
+    "table netdev trial { map out { typeof ip saddr . tcp dport : iif; counter; }; "
+    "chain forward { ip dscp set 8; fwd to ip saddr . tcp dport map @out; }; "
+    "chain in { type filter hook ingress devices = { v0 } priority 0; goto forward; }; }; "
+    "add element netdev trial out { 10.0.0.1 . 80 : v1 }"
+)
+"""What the datapath ``nftables`` rests on: an ingress hook, a map, and packets that leave by another interface."""
 
 _PROBES: Final[Mapping[str, str]] = {
     "veth": "ip link show v0",
@@ -34,6 +46,7 @@ _PROBES: Final[Mapping[str, str]] = {
     "netem": "tc qdisc replace dev v1 root handle 4: netem delay 1ms",
     "tcp_rto_min_us": "test -e /proc/sys/net/ipv4/tcp_rto_min_us",
     "rps": "test -e /sys/class/net/lo/queues/rx-0/rps_cpus",
+    "nftables": f"nft '{_TRIAL_TABLE}'",
 }
 _PREPARE: Final = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up"
 
@@ -98,8 +111,7 @@ def _needed_programs() -> Iterable[Capability]:
 
 
 def _program(name: str, package: str, version_option: str | None = None) -> Capability:
-    # Without root PATH often lacks the places of system tools, which are there all the same.
-    path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
+    path = _where(name)
     detail = path or "not found"
     if path and version_option:
         detail = _last_word([path, version_option]) or path
@@ -111,6 +123,11 @@ def _program(name: str, package: str, version_option: str | None = None) -> Capa
         required=True,
         remedy=f"emulation needs {name}, which is not here: {_APT}{package}",
     )
+
+
+def _where(program: str) -> str | None:
+    # Without root PATH often lacks the places of system tools, which are there all the same.
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")))
 
 
 def _mininet() -> Capability:
@@ -160,7 +177,7 @@ def _kernel() -> Iterable[Capability]:
         probed, "tcp_rto_min_us", "" if probed.get("tcp_rto_min_us") else "starved flows may retransmit and count"
     )
     yield _probed(probed, "rps", "" if probed.get("rps") else "packets may overtake each other where CPUs are busy")
-    yield _kernel_datapath()
+    yield from _datapaths(probed)
     borrowed = _has_pidfd_getfd()
     yield Capability(
         "pidfd_getfd",
@@ -179,11 +196,10 @@ def _probed(probed: Mapping[str, bool], name: str, consequence: str, required: b
     return Capability(name, present, "", said, required, remedy)
 
 
-def _probe_in_namespace() -> dict[str, bool]:
-    """Try each of ``_PROBES`` in a new network namespace; empty where this user may not make one."""
-    script = "\n".join(
-        ["exec 2>/dev/null", "echo made=0", _PREPARE, *(f"{cmd} >&2; echo {name}=$?" for name, cmd in _PROBES.items())]
-    )
+def _probe_in_namespace(names: Iterable[str] = tuple(_PROBES)) -> dict[str, bool]:
+    """Try those of ``_PROBES`` in a new network namespace; empty where this user may not make one."""
+    tries = (f"{_PROBES[name]} >&2; echo {name}=$?" for name in names)
+    script = "\n".join(["exec 2>/dev/null", "echo made=0", _PREPARE, *tries])
     # A user who is not root may still be root of a user namespace of his own.
     own_user = [] if os.geteuid() == 0 else ["--map-root-user"]
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
@@ -202,13 +218,51 @@ def _probe_in_namespace() -> dict[str, bool]:
     return {name: found[name] == "0" for name in _PROBES if name in found}
 
 
-def _kernel_datapath() -> Capability:
-    loaded = Path("/sys/module/openvswitch").exists()
-    if loaded:
-        return Capability("openvswitch module", True, "loaded", "")
-    loadable = shutil.which("modprobe") is not None and _succeeds(["modprobe", "--dry-run", "--quiet", "openvswitch"])
-    detail = "can be loaded: modprobe openvswitch" if loadable else "not in this kernel"
-    return Capability("openvswitch module", False, detail, "switches forward in userspace: a smaller packet budget")
+def datapaths_here() -> dict[Datapath, str]:
+    """Datapath -> why this machine lacks it, empty if it does not.
+
+    Where a user may make no namespaces and nothing can be tried, what is installed counts as working. Raises
+    ``BadInputError`` where the environment variable ``TESTBED_DATAPATHS`` names one that does not exist.
+    """
+    allowed = os.environ.get(ONLY, "")
+    return only(_tried_datapaths(), allowed)
+
+
+@cache
+def _tried_datapaths() -> dict[Datapath, str]:
+    return _missing_datapaths(_probe_in_namespace(("veth", "nftables")))
+
+
+def _missing_datapaths(probed: Mapping[str, bool]) -> dict[Datapath, str]:
+    return {"kernel": _why_not_kernel(), "nftables": _why_not_nftables(probed), "userspace": ""}
+
+
+def _why_not_kernel() -> str:
+    if _KERNEL_MODULE.exists():
+        return ""
+    loadable = _where("modprobe") is not None and _succeeds(["modprobe", "--dry-run", "--quiet", "openvswitch"])
+    return f"the kernel module openvswitch is not {'loaded (modprobe openvswitch)' if loadable else 'in this kernel'}"
+
+
+def _why_not_nftables(probed: Mapping[str, bool]) -> str:
+    if find_spec("nftables") is None:
+        return "this Python has no module nftables ('make setup' installs it)"
+    if _where("nft") is None:
+        return "there is no program nft ('make setup' installs it)"
+    # Without the pair of interfaces nothing has been tried.
+    tried = probed.get("nftables") if probed.get("veth") else None
+    return "this kernel takes no table of nftables that forwards packets" if tried is False else ""
+
+
+def _datapaths(probed: Mapping[str, bool]) -> Iterable[Capability]:
+    """A row for each datapath; that of the default says so."""
+    missing = only(_missing_datapaths(probed), os.environ.get(ONLY, ""))
+    default = choose(None, missing, switches_hash=False)
+    nothing = "" if _where("ovs-vswitchd") else "there is no Open vSwitch"
+    for name, why in missing.items():
+        slow = ", and one thread for all switches: a small packet budget" if name == "userspace" else ""
+        said = f"the default{slow}" if name == default.datapath else ""
+        yield Capability(f"datapath {name}", not (why or nothing), why or nothing, said)
 
 
 def _succeeds(command: list[str]) -> bool:

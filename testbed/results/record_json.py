@@ -15,16 +15,18 @@ from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
 
 _SCHEDULER: Final = {"scheduler": "", "scheduler_options": {}}
+_NOT_SHARED: Final = (*_SCHEDULER, "datapath")
+"""Keys of an experiment that differ between the schedulers of a scenario."""
 _OWN_KEYS: Final = ("time_s", "cause", "confirmed_s")
 
 
 def experiment_to(experiment: Experiment) -> dict[str, Any]:
-    """Everything of an experiment but its scheduler."""
-    return {key: value for key, value in encode(experiment).items() if key not in _SCHEDULER}
+    """Everything of an experiment but its scheduler and the datapath of that."""
+    return {key: value for key, value in encode(experiment).items() if key not in _NOT_SHARED}
 
 
 def experiment_from(document: Mapping[str, Any]) -> Experiment:
-    """The experiment back; its scheduler is empty."""
+    """The experiment back; its scheduler is empty, its datapath the default one."""
     return decode(Experiment, {**document, **_SCHEDULER}, "experiment")
 
 

@@ -120,7 +120,7 @@ class RunDirectory:
         return self.write_text("scenario.yaml", resolved_yaml)
 
     def write_experiment(self, experiment: Experiment) -> Path:
-        """Write what the schedulers' runs share; its ``scheduler`` is not kept."""
+        """Write what the schedulers' runs share; its ``scheduler`` and ``datapath`` are not kept."""
         document = {"schema_version": SCHEMA_VERSION, **experiment_to(experiment)}
         return self.write_json("experiment.json", document, indent=None)
 

@@ -33,6 +33,7 @@ from testbed.scenario.quantities import (
     Time,
     expected,
 )
+from topologies.datapath import Datapath
 from topologies.queues import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
@@ -246,6 +247,9 @@ class ScenarioSpec(_Spec):
     schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")
     measure: MeasureSpec = Field(MeasureSpec.model_construct(), description="how long to measure")
     scale: ScaleEntry = Field(None, description="auto, or how far the emulation is shrunk")
+    datapath: Datapath | None = Field(
+        None, description="what forwards the packets of an emulation (default: the best that the machine has)"
+    )
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"
     )

@@ -36,17 +36,19 @@ def resolve(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolv
     loaded = load(scenario, changed)
     fabric = build_fabric(loaded)
     jobs, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
-    says = loaded.model_dump(mode="json", exclude={"description", "seed"})
+    # What forwards changes no result: a point from before there was a choice still counts.
+    unsaid = {"datapath"} if loaded.datapath is None else set[str]()
+    says = loaded.model_dump(mode="json", exclude={"description", "seed", *unsaid})
     text = json.dumps([says, encode(jobs if managed is None else managed)], sort_keys=True)
     return Resolved(loaded.seed, hashlib.sha256(text.encode()).hexdigest())
 
 
 def resolve_and_scale(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolved:
     """The same, and ``CannotRunError`` where this machine cannot emulate it at any scale."""
-    from testbed.api import prepare
+    from testbed.api import prepare, require_datapaths
 
     found = resolve(scenario, overrides, seed)
-    prepare(scenario, overrides=overrides, seed=seed)
+    require_datapaths(prepare(scenario, overrides=overrides, seed=seed))
     return found
 
 

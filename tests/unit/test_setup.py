@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOT_ROOT = {"id": "echo 1000", "sudo": "exit 1"}
 SUDO_FOR_APT = {"id": "echo 1000", "sudo": 'shift; case "$*" in true | *apt-get*) exec "$@" ;; *) exit 1 ;; esac'}
+ALL_BUT_NFTABLES = 'case "$*" in *nftables*) exit 1 ;; *) printf installed ;; esac'
 ALL_BUT_MININET = 'case "$*" in *mininet*) exit 1 ;; *) printf installed ;; esac'
 
 
@@ -83,6 +84,13 @@ def test_the_second_time_nothing_is_said_or_done(checkout: Path) -> None:
     done = set_up(checkout, **NOT_ROOT, **{"dpkg-query": "printf installed"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not (checkout / ".testbed-setup.log").exists()
+
+
+def test_a_package_that_came_to_be_needed_is_noticed_on_a_machine_set_up_before(checkout: Path) -> None:
+    be_set_up(checkout)
+    done = set_up(checkout, **NOT_ROOT, **{"dpkg-query": ALL_BUT_NFTABLES})
+    needs = "nftables python3-nftables"
+    assert done.stderr == f"setup: not installed: {needs}; installing needs root, run: sudo make setup\n"
 
 
 def test_a_changed_dependency_is_noticed(checkout: Path) -> None:

@@ -18,16 +18,17 @@ from testbed.engines.registry import Engine
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment, Measure, Scale
 from testbed.fidelity.interference import MIN_IDLE_CPU
-from testbed.machine.budget import PACKET_HOPS_PER_S, Budget, BudgetPoint, Sample, affordable
+from testbed.machine.budget import BUILT_IN_BUDGETS, Budget, BudgetPoint, Sample, affordable
 from testbed.results.record import RunRecord
 from topologies.clos import clos
+from topologies.datapath import Datapath
 from topologies.fabric import Fabric
 from topologies.shaping import TCP_IP_HEADER
 from workloads.build import JobSpec, build_jobs
 
 MTUS: Final = (9000, 4500, 1500)
 FIRST_GUESS: Final = {9000: 1.0, 4500: 1.2, 1500: 1.4}
-"""Packet-hops to try first, as multiples of the built-in budget: smaller packets cost less each."""
+"""Packet-hops to try first, as multiples of the datapath's built-in budget: smaller packets cost less each."""
 SWITCHES: Final = 3
 """Switches on every path of the measured fabrics: ToR, aggregation, ToR."""
 PORT_RATE: Final = 100e9
@@ -36,7 +37,7 @@ ITERATIONS: Final = 5
 LIMIT_S: Final = 8.0
 RUNS_PER_POINT: Final = 2
 LONGEST_S: Final = 170.0
-"""No run is begun that could end later than this after the first began."""
+"""No run of a datapath is begun that could end later than this after its first began."""
 ONE_RUN_S: Final = 15.0
 MAX_OTHERS: Final = 0.15
 """A second in which others took more of the CPU than this says nothing about the run."""
@@ -74,7 +75,9 @@ SHAPES: Final = (MeasuredFabric(12, 4), MeasuredFabric(4, 2))
 Show = Callable[[str, float], None]
 
 
-def experiment(shape: MeasuredFabric, mtu: int, packet_hops_per_s: float) -> Experiment:
+def experiment(
+    shape: MeasuredFabric, mtu: int, packet_hops_per_s: float, datapath: Datapath = "userspace"
+) -> Experiment:
     """One job on all NICs that does nothing but send round a ring, at ``packet_hops_per_s`` in all."""
     fabric = shape.fabric()
     order = [*range(0, shape.hosts, 2), *range(1, shape.hosts, 2)]  # neighbours lie under different ToRs
@@ -100,6 +103,7 @@ def experiment(shape: MeasuredFabric, mtu: int, packet_hops_per_s: float) -> Exp
         scale=Scale(PORT_RATE / rate, 1.0, mtu),
         levels=8,
         seed=1,
+        datapath=datapath,
     )
 
 
@@ -119,9 +123,13 @@ def samples_of(record: RunRecord, made: Experiment) -> list[Sample]:
 
 
 def measure_budget(
-    engine: Engine, show: Show, shapes: Sequence[MeasuredFabric] = SHAPES, mtus: Sequence[int] = MTUS
+    engine: Engine,
+    show: Show,
+    datapath: Datapath,
+    shapes: Sequence[MeasuredFabric] = SHAPES,
+    mtus: Sequence[int] = MTUS,
 ) -> Budget:
-    """Measure every packet size on every shape, largest packets first, as far as ``LONGEST_S`` allows.
+    """Measure every packet size on every shape with ``datapath``, largest packets first, as ``LONGEST_S`` allows.
 
     ``show`` takes what is done and the share of it that is over. Raises ``CannotRunError`` where another
     emulation runs, or where neighbours took so much CPU that not one point could be measured.
@@ -132,9 +140,9 @@ def measure_budget(
         for index, (shape, mtu) in enumerate(wanted):
             if time.monotonic() - began > LONGEST_S - RUNS_PER_POINT * ONE_RUN_S:
                 break
-            what = f"{shape.ports} ports, MTU {mtu}"
+            what = f"{datapath}, {shape.ports} ports, MTU {mtu}"
             show(what, index / len(wanted))
-            point = _measure_point(engine, shape, mtu)
+            point = _measure_point(engine, datapath, shape, mtu)
             if point is None:
                 show(f"{what}: others took too much CPU, left out", (index + 1) / len(wanted))
             else:
@@ -144,13 +152,13 @@ def measure_budget(
     return Budget(tuple(points), f"measured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC")
 
 
-def _measure_point(engine: Engine, shape: MeasuredFabric, mtu: int) -> BudgetPoint | None:
+def _measure_point(engine: Engine, datapath: Datapath, shape: MeasuredFabric, mtu: int) -> BudgetPoint | None:
     """Two loads, the second near what the first says is affordable; None where nothing could be seen."""
     allowed = 1.0 - MIN_IDLE_CPU
-    load = PACKET_HOPS_PER_S * FIRST_GUESS[mtu]
+    load = BUILT_IN_BUDGETS[datapath].at(mtu, shape.ports) * FIRST_GUESS[mtu]
     runs: list[list[Sample]] = []
     for _ in range(RUNS_PER_POINT):
-        found = _run(engine, experiment(shape, mtu, load))
+        found = _run(engine, experiment(shape, mtu, load, datapath))
         runs.append(found)
         load *= min(1.6, max(0.6, allowed / max(sample.busy for sample in found))) if found else 0.7
     others = [sample.others for run in runs for sample in run]

@@ -9,9 +9,10 @@ import pytest
 from testbed.cli import doctor
 from testbed.errors import CannotRunError
 from testbed.machine import capabilities
-from testbed.machine.budget import Budget, BudgetPoint
+from testbed.machine.budget import Budget, BudgetPoint, constant
 from testbed.machine.capabilities import Capability, require_emulation
 
+MEASURE = "testbed.engines.emulation.forwarding_budget.measure_budget"
 HAS_TC = Capability("tc", True, "/usr/sbin/tc", required=True, remedy="emulation needs tc")
 NO_NETEM = Capability("netem", False, "", "no emulated link delay")
 NO_SWITCH = Capability("ovs-vswitchd", False, "not found", "no emulation", True, "emulation needs ovs-vswitchd")
@@ -63,7 +64,7 @@ def test_a_measured_budget_is_shown_and_planned_with(
 ) -> None:
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
     budget = Budget((BudgetPoint(9000, 48, 20_000.0, 0.012), BudgetPoint(1500, 8, 40_000.0)), "measured today")
-    monkeypatch.setattr("testbed.engines.emulation.forwarding_budget.measure_budget", lambda engine, show: budget)
+    monkeypatch.setattr(MEASURE, lambda engine, show, datapath: budget)
     status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
     assert status == 0
     for text in ("20,000", "1500", "1.2%", "Budget (measured today): 19,000 packets x switches per second", "Kept in"):
@@ -73,11 +74,27 @@ def test_a_measured_budget_is_shown_and_planned_with(
     assert document["budget_packet_hops_per_s"] == pytest.approx(19_000)
 
 
+def test_every_datapath_of_the_machine_is_measured_and_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    monkeypatch.setattr(doctor, "datapaths_here", lambda: {"kernel": "no module", "nftables": "", "userspace": ""})
+    rates = {"nftables": 70_000.0, "userspace": 20_000.0}
+    monkeypatch.setattr(MEASURE, lambda engine, show, datapath: constant(rates[datapath], f"measured {datapath}"))
+    status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
+    assert status == 0
+    for text in ("nftables: forwarded with 35%", "70,000", "userspace: forwarded with 35%", "20,000"):
+        assert text in shown
+    assert "Datapath nftables: the best here; not kernel: no module. Budget (measured nftables)" in shown
+    document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True)[1])
+    assert (document["datapath"], document["budget"]) == ("nftables", document["budgets"]["nftables"])
+    assert document["budgets"]["userspace"]["source"] == "measured userspace"
+
+
 def test_nothing_is_measured_where_nothing_can_be_emulated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measure = "testbed.engines.emulation.forwarding_budget.measure_budget"
-    monkeypatch.setattr(measure, lambda engine, show: pytest.fail("measured"))
+    monkeypatch.setattr(MEASURE, lambda engine, show, datapath: pytest.fail("measured"))
     assert diagnose(monkeypatch, capsys, NO_SWITCH, measure=True)[0] == 3
 
 
@@ -129,4 +146,4 @@ def test_a_place_where_namespaces_are_forbidden_is_refused(monkeypatch: pytest.M
 def test_looking_at_this_machine_gives_every_finding_a_name_of_its_own() -> None:
     names = [finding.name for finding in capabilities.findings()]
     assert len(names) == len(set(names))
-    assert {"root", "Mininet", "htb", "netem", "cores", "stolen CPU"} <= set(names)
+    assert {"root", "Mininet", "htb", "datapath nftables", "cores", "stolen CPU"} <= set(names)

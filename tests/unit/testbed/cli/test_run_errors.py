@@ -13,6 +13,7 @@ from testbed.cli.main import main
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import RunRecord
+from topologies.datapath import Datapath
 
 
 class FailingEngine:
@@ -24,6 +25,7 @@ class FailingEngine:
         self._step = step
         self.held = False
         self.ran: list[tuple[str, bool]] = []
+        self.datapaths: list[Datapath] = []
 
     def check(self) -> None:
         if self._step == "check":
@@ -39,18 +41,19 @@ class FailingEngine:
 
     def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
         self.ran.append((experiment.scheduler, self.held))
+        self.datapaths.append(experiment.datapath)
         if experiment.scheduler == "crux":
             raise RunFailedError("host h1 did not report 'connected' for big")
         return RunRecord(experiment.scheduler, self.name, 1.0, {}, (), (), ())
 
 
 def run(
-    step: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    step: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str
 ) -> tuple[FailingEngine, int, list[str]]:
     """Status, and what was said on standard error after the progress."""
     engine = FailingEngine(step)
     monkeypatch.setattr("testbed.api.create_engine", lambda name: engine)
-    status = main(["run", "hello.yaml", "--out", str(out)])
+    status = main(["run", "hello.yaml", "--out", str(out), *options])
     said = capsys.readouterr()
     assert said.out == ""
     return engine, status, said.err.splitlines()
@@ -93,6 +96,51 @@ def test_the_machine_is_held_from_the_first_scheduler_to_the_last(
     assert engine.ran == [("ecmp", True), ("crux", True)]
 
 
+LACKS: dict[Datapath, str] = {
+    "kernel": "the kernel module openvswitch is not in this kernel",
+    "nftables": "this Python has no module nftables ('make setup' installs it)",
+    "userspace": "",
+}
+HAS_NFTABLES: dict[Datapath, str] = {**LACKS, "nftables": ""}
+
+
+@pytest.mark.parametrize("options", [["--datapath", "nftables"], ["--set", "datapath=nftables"]])
+def test_a_datapath_that_the_machine_lacks_is_one_line_that_says_what_would_do(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("testbed.api.datapaths_here", lambda: LACKS)
+    engine, status, said = run("", tmp_path / "runs", monkeypatch, capsys, *options)
+    line = (
+        "datapath nftables cannot be had here: this Python has no module nftables ('make setup' installs it); "
+        "--datapath userspace would do"
+    )
+    assert (status, said) == (3, [line])
+    assert engine.ran == [] and not (tmp_path / "runs").exists()
+
+
+def test_a_datapath_that_cannot_hash_is_refused_for_a_scheduler_whose_switches_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("testbed.api.datapaths_here", lambda: HAS_NFTABLES)
+    options = ("--scheduler", "ecmp-switch", "--datapath", "nftables")
+    engine, status, said = run("", tmp_path, monkeypatch, capsys, *options)
+    line = (
+        "--set datapath=nftables: ecmp-switch: its switches hash flows, which the datapath nftables cannot, "
+        "expected one of kernel, userspace"
+    )
+    assert (status, said, engine.ran) == (2, [line], [])
+
+
+def test_the_option_wins_over_the_scenario_and_the_default_is_the_best_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("testbed.api.datapaths_here", lambda: HAS_NFTABLES)
+    engine, _, _ = run("", tmp_path, monkeypatch, capsys)
+    assert engine.datapaths == ["nftables", "nftables"]
+    engine, _, _ = run("", tmp_path, monkeypatch, capsys, "--set", "datapath=nftables", "--datapath", "userspace")
+    assert engine.datapaths == ["userspace", "userspace"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "line"),
     [
@@ -100,6 +148,8 @@ def test_the_machine_is_held_from_the_first_scheduler_to_the_last(
         (["--repeat", "0"], 2, "testbed run: argument --repeat: '0' is not a whole number from 1"),
         (["--set", "seed"], 2, "--set seed: no key or no value, expected KEY=VALUE such as seed=2"),
         (["--scheduler", "cruks"], 2, "--set schedulers=[cruks]: unknown scheduler 'cruks', expected crux"),
+        (["--datapath", "nft"], 2, "testbed run: argument --datapath: invalid choice: 'nft' (choose from "),
+        (["--set", "datapath=nft"], 2, "--set datapath=nft: datapath is 'nft', expected kernel, nftables or userspace"),
         (["--seed", "-1"], 2, "--set seed=-1: seed is -1, expected at least 0"),
     ],
 )

@@ -6,13 +6,26 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
 from testbed.experiment.scale import peak_load
 from testbed.machine import budget_cache
-from testbed.machine.budget import DEFAULT, Budget, BudgetPoint, Sample, affordable, budget_of
+from testbed.machine.budget import (
+    BUILT_IN_BUDGETS,
+    DEFAULT,
+    Budget,
+    BudgetPoint,
+    Sample,
+    affordable,
+    budget_of,
+    constant,
+    weakest,
+)
 from testbed.machine.budget_cache import current_budget, store
 from testbed.results.record import LinkRow, RunRecord
+from topologies.datapath import DATAPATHS, Datapath
 
 MEASURED = Budget((BudgetPoint(9000, 48, 20_000.0, 0.01), BudgetPoint(1500, 8, 30_000.0)), "measured once")
 
@@ -24,22 +37,44 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_kept_is_found_again(cache: Path) -> None:
-    assert current_budget() == DEFAULT
-    assert store(MEASURED) == cache
-    assert current_budget() == MEASURED
+    assert current_budget("userspace") == DEFAULT
+    assert store(MEASURED, "userspace") == cache
+    assert current_budget("userspace") == MEASURED
     assert [path.name for path in cache.parent.iterdir()] == [cache.name]
 
 
 def test_a_budget_of_another_machine_does_not_count_and_is_not_lost(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store(MEASURED)
-    here = budget_cache.machine_key()
-    monkeypatch.setattr(budget_cache, "machine_key", lambda: {**here, "kernel": "another"})
-    assert current_budget() == DEFAULT
-    store(Budget(MEASURED.points[:1], "there"))
-    monkeypatch.setattr(budget_cache, "machine_key", lambda: here)
-    assert current_budget() == MEASURED
+    store(MEASURED, "userspace")
+    here = budget_cache.machine_key("userspace")
+    monkeypatch.setattr(budget_cache, "machine_key", lambda datapath: {**here, "kernel": "another"})
+    assert current_budget("userspace") == DEFAULT
+    store(Budget(MEASURED.points[:1], "there"), "userspace")
+    monkeypatch.setattr(budget_cache, "machine_key", lambda datapath: here)
+    assert current_budget("userspace") == MEASURED
+
+
+def test_each_datapath_has_a_budget_of_its_own(cache: Path) -> None:
+    assert [current_budget(name) for name in DATAPATHS] == [BUILT_IN_BUDGETS[name] for name in DATAPATHS]
+    measured: dict[Datapath, Budget] = {name: constant(1000.0 + len(name), "measured") for name in DATAPATHS}
+    for name, budget in measured.items():
+        store(budget, name)
+    assert {name: current_budget(name) for name in DATAPATHS} == measured
+
+
+def test_a_budget_from_before_datapaths_had_their_own_does_not_count(cache: Path) -> None:
+    key = budget_cache.machine_key("userspace")
+    old = {name: value for name, value in key.items() if name != "datapath"} | {"kernel_datapath": False}
+    cache.parent.mkdir()
+    entry = {"machine": old, "budget": MEASURED.document()}
+    cache.write_text(json.dumps({"schema_version": 1, "budgets": [entry]}))
+    assert current_budget("userspace") == DEFAULT
+
+
+@given(st.lists(st.floats(1.0, 1e6), min_size=1))
+def test_the_weakest_budget_is_the_one_that_allows_least(rates: list[float]) -> None:
+    assert weakest(map(constant, rates)) == constant(min(rates))
 
 
 @pytest.mark.parametrize(
@@ -48,9 +83,9 @@ def test_a_budget_of_another_machine_does_not_count_and_is_not_lost(
 def test_a_spoilt_file_counts_as_none(cache: Path, text: str) -> None:
     cache.parent.mkdir()
     cache.write_text(text)
-    assert current_budget() == DEFAULT
-    store(MEASURED)
-    assert current_budget() == MEASURED
+    assert current_budget("userspace") == DEFAULT
+    store(MEASURED, "userspace")
+    assert current_budget("userspace") == MEASURED
 
 
 def test_a_user_without_a_budget_reads_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,11 +93,11 @@ def test_a_user_without_a_budget_reads_roots(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
     monkeypatch.setattr(budget_cache, "_SYSTEM", tmp_path / "system")
     monkeypatch.setattr(budget_cache.os, "geteuid", lambda: 1000)
-    document = {"machine": budget_cache.machine_key(), "budget": MEASURED.document()}
+    document = {"machine": budget_cache.machine_key("userspace"), "budget": MEASURED.document()}
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / budget_cache.FILE).write_text(json.dumps({"schema_version": 1, "budgets": [document]}))
-    assert current_budget() == MEASURED
-    assert store(DEFAULT) == tmp_path / "own" / "testbed" / budget_cache.FILE
+    assert current_budget("userspace") == MEASURED
+    assert store(DEFAULT, "userspace") == tmp_path / "own" / "testbed" / budget_cache.FILE
 
 
 def test_a_budget_without_points_or_of_nothing_is_none() -> None:
@@ -105,6 +140,11 @@ def test_a_measuring_run_sends_what_it_is_asked_to(shape: object) -> None:
     for flow in job.flows:
         assert {len(path) for path in made.fabric.candidate_paths(flow.source, flow.target)} == {SWITCHES + 1}
         assert 8 * flow.bytes / made.fabric.uplink(flow.source).capacity == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("datapath", DATAPATHS)
+def test_a_measuring_run_is_of_the_datapath_that_is_asked_for(datapath: Datapath) -> None:
+    assert experiment(SHAPES[1], 9000, 10_000.0, datapath).datapath == datapath
 
 
 def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone() -> None:
