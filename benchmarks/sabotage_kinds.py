@@ -233,9 +233,9 @@ def there_and_back(target: Target) -> None:
 
 
 def busiest_output(target: Target) -> tuple[str, str, int, int]:
-    """Map and key, in the kernel's table, of the busiest flow from ``tor0`` to ``tor1``; its aggregation switch, the other.
+    """Map and key of the busiest flow from ``tor0`` to ``tor1`` in the kernel's table.
 
-    Both are numbers.
+    Then the number of the aggregation switch that it passes, and that of the other one.
     """
     held = read_table(target.nft("list table netdev testbed"))
     uplinks = {f'"{target.towards(f"tor0->agg{index}")}"': index for index in (0, 1)}

@@ -1,4 +1,7 @@
-"""How every direction of every link is shaped: settings as values, tc commands as text.
+"""Strict priority levels, how packets carry them, and how every direction of every link is shaped by them.
+
+Level 0 is served first, as class selector CS7; level ``k`` is DSCP ``8 * (7 - k)``; level 7 is the default class,
+DSCP 0. Settings are values, tc commands text.
 
 One shaper per transmitting interface with eight strict priority classes chosen by DSCP. Only the
 commands are made here; :mod:`topologies.mininet_adapter` runs them and reads them back.
@@ -15,8 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from topologies.queues import DEFAULT_LEVELS, tos_of_level
-
+DEFAULT_LEVELS: Final = 8
 Discipline = Literal["htb", "prio"]
 
 ETHERNET_HEADER: Final = 14
@@ -35,6 +37,27 @@ It lets a burst start ahead of the rate by as much, which senders wait out."""
 
 LEAF_HANDLE: Final = 0x10
 """The leaf queue of level k is qdisc ``1k:`` (hexadecimal), in both disciplines."""
+
+
+def dscp_of_level(level: int, levels: int = DEFAULT_LEVELS) -> int:
+    """Return the DSCP of ``level``; ``ValueError`` unless ``0 <= level < levels <= 8``."""
+    if not 1 <= levels <= DEFAULT_LEVELS:
+        raise ValueError(f"levels must be from 1 to {DEFAULT_LEVELS}, not {levels}")
+    if not 0 <= level < levels:
+        raise ValueError(f"level must be from 0 to {levels - 1}, not {level}")
+    return 8 * (DEFAULT_LEVELS - 1 - level)
+
+
+def level_of_dscp(dscp: int) -> int:
+    """Return the level whose class holds ``dscp``; ``ValueError`` unless it is a class selector, 0, 8, .. 56."""
+    if dscp % 8 or not 0 <= dscp <= 56:
+        raise ValueError(f"DSCP must be one of 0, 8, .. 56, not {dscp}")
+    return DEFAULT_LEVELS - 1 - dscp // 8
+
+
+def tos_of_level(level: int, levels: int = DEFAULT_LEVELS) -> int:
+    """Return the value of ``IP_TOS`` for ``level``: its DSCP above the two ECN bits."""
+    return dscp_of_level(level, levels) << 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from controller.decision import Decision
 from topologies.addressing import address_of, mac_of, port_numbers
 from topologies.fabric import Fabric, Path
-from topologies.queues import dscp_of_level
+from topologies.shaping import dscp_of_level
 from workloads.job import Flow
 
 PRIORITY = 100

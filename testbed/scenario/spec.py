@@ -34,7 +34,7 @@ from testbed.scenario.quantities import (
     expected,
 )
 from topologies.datapath import Datapath
-from topologies.queues import DEFAULT_LEVELS
+from topologies.shaping import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
 from workloads.communication.experts import Experts

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from topologies.mininet_adapter.detours import Detour
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of, run_command
-from topologies.queues import tos_of_level
-from topologies.shaping import LEAF_HANDLE, Shaping
+from topologies.shaping import LEAF_HANDLE, Shaping, tos_of_level
 
 RATE_TOLERANCE = 0.001
 """``tc`` prints rates with four digits."""

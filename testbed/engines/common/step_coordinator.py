@@ -24,7 +24,7 @@ from controller.decision import (
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.worker_plan import hosts_of
 from testbed.experiment.experiment import Experiment
-from topologies.queues import tos_of_level
+from topologies.shaping import tos_of_level
 from workloads.iteration.protocol import HostStep, Shaped, ShapeFlows
 from workloads.job import Flow, Job
 

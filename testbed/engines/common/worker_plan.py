@@ -11,8 +11,7 @@ from controller.decision import Decision
 from testbed.experiment.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.fabric import Fabric, Link
-from topologies.queues import tos_of_level
-from topologies.shaping import BURST_S, TCP_IP_HEADER
+from topologies.shaping import BURST_S, TCP_IP_HEADER, tos_of_level
 from workloads.analysis import bottleneck_time
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessage, PhasePlan, PlannedConnection

@@ -27,7 +27,7 @@ from testbed.engines.flow.network import FluidNetwork
 from testbed.engines.flow.streams import FluidReceiver, FluidSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
-from topologies.queues import tos_of_level
+from topologies.shaping import tos_of_level
 from workloads.iteration.from_plan import program_of
 from workloads.iteration.hold import Hold
 from workloads.iteration.pcie_semaphore import PcieSemaphore

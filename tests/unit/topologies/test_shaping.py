@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topologies.queues import tos_of_level
-from topologies.shaping import Discipline, Shaping, payload_share, tc_commands
+from topologies.shaping import Discipline, Shaping, payload_share, tc_commands, tos_of_level
 
 readback = pytest.importorskip("topologies.mininet_adapter.readback", exc_type=ImportError)
 

@@ -12,7 +12,7 @@ from controller.decision import ClusterView, Decision, JobArrived
 from controller.schedulers.ecmp import Ecmp, EcmpSwitch
 from topologies.addressing import mac_of
 from topologies.fabric import Fabric
-from topologies.queues import dscp_of_level
+from topologies.shaping import dscp_of_level
 from workloads.job import Job
 
 MixMaker = Callable[[Fabric], list[Job]]

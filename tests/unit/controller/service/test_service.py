@@ -25,7 +25,7 @@ from controller.service.messages import (
 from controller.service.rest import Response, RestServer
 from controller.service.service import RequestError, Service
 from topologies.fabric import Fabric
-from topologies.queues import dscp_of_level
+from topologies.shaping import dscp_of_level
 from workloads.job import Flow, Job
 
 RingMaker = Callable[..., Job]

@@ -10,7 +10,7 @@ from controller.decision import JOB_EVENTS, STEP_EVENTS, ClusterView, Decision, 
 from testbed.api import prepare
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.step_coordinator import StepCoordinator
-from topologies.queues import tos_of_level
+from topologies.shaping import tos_of_level
 from workloads.iteration.protocol import HostStep, ShapeFlows
 
 EXPERIMENT = prepare("hello", overrides=["scale={bandwidth: 8000, time: 2}"]).experiments[0]

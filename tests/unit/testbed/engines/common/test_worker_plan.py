@@ -20,8 +20,7 @@ from testbed.engines.common.worker_plan import (
 )
 from testbed.experiment.experiment import Experiment, Scale
 from topologies.addressing import address_of
-from topologies.queues import tos_of_level
-from topologies.shaping import BURST_S
+from topologies.shaping import BURST_S, tos_of_level
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.protocol import SetUpJob, decode_command, encode_command
 from workloads.iteration.time_shift import TimeShift

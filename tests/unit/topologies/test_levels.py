@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topologies.queues import DEFAULT_LEVELS, dscp_of_level, level_of_dscp, tos_of_level
+from topologies.shaping import DEFAULT_LEVELS, dscp_of_level, level_of_dscp, tos_of_level
 
 
 def test_level_0_is_class_selector_7_and_level_7_the_default_class() -> None:
