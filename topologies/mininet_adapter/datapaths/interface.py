@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from topologies.datapath import Datapath as Name
 
 Counters = Mapping[str, Mapping[str, int]]
 """Switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets forwarded by its rule."""
@@ -32,10 +31,14 @@ class Datapath(Protocol):
     system), ``daemon_options`` are arguments of ``ovs-vswitchd``.
     """
 
-    name: Name
-    bridge_type: str
-    port_type: str
-    daemon_options: tuple[str, ...]
+    @property
+    def bridge_type(self) -> str: ...
+
+    @property
+    def port_type(self) -> str: ...
+
+    @property
+    def daemon_options(self) -> tuple[str, ...]: ...
 
     def start(self) -> None:
         """Begin to forward, once the bridges are there; nothing passes before rules are carried out."""

@@ -24,10 +24,9 @@ class NftablesDatapath:
     ``interfaces``: switch -> OpenFlow port number -> interface. Make it in the namespace of the switches.
     """
 
-    name = "nftables"
     bridge_type = "dummy"
     port_type = "dummy"
-    daemon_options = ("--enable-dummy",)
+    daemon_options: tuple[str, ...] = ("--enable-dummy",)
 
     def __init__(self, openvswitch: OpenVSwitch, interfaces: Mapping[str, Mapping[int, str]]) -> None:
         self._openvswitch = openvswitch

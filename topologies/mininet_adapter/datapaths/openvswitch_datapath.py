@@ -14,10 +14,9 @@ class OpenVSwitchDatapath:
     """
 
     port_type = ""
-    daemon_options = ()
+    daemon_options: tuple[str, ...] = ()
 
     def __init__(self, name: Name, openvswitch: OpenVSwitch) -> None:
-        self.name = name
         self.bridge_type = "system" if name == "kernel" else "netdev"
         self._openvswitch = openvswitch
 
