@@ -48,14 +48,56 @@ def _detour_mismatches(detours: list[Detour]) -> Iterator[str]:
 
 
 def _mismatches(shapings: list[Shaping]) -> Iterator[str]:
-    questions: list[list[str]] = []
-    for shaping in shapings:
-        filters = "filter show dev {}" if shaping.discipline == "htb" else "filter show dev {} parent 2:"
-        asked = ("qdisc show dev {}", "class show dev {}", filters)
-        questions.append([question.format(shaping.interface) for question in asked])
-    for shaping, answer in zip(shapings, _answers(questions), strict=True):
-        for problem in compare(shaping, answer):
+    queues = by_interface(run_command(["tc", "qdisc", "show"]))
+    for shaping, answer in zip(shapings, _classes_and_filters(shapings), strict=True):
+        for problem in compare(shaping, queues.get(shaping.interface, "") + answer):
             yield f"interface {shaping.interface}: {problem}"
+
+
+def by_interface(text: str) -> dict[str, str]:
+    """Return interface -> the lines of ``tc qdisc show`` about it, without its name.
+
+    The kernel lists the queues of all interfaces even to a question about one, so all are asked for at once.
+    """
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        head, _, rest = line.partition(" dev ")
+        name, _, tail = rest.partition(" ")
+        found.setdefault(name, []).append(f"{head} {tail}\n")
+    return {name: "".join(lines) for name, lines in found.items()}
+
+
+def _classes_and_filters(shapings: list[Shaping]) -> list[str]:
+    """What ``tc`` says of the classes and filters of each interface; one by one where the answers cannot be told apart."""
+    if not shapings:
+        return []
+    questions = [[question.format(shaping.interface) for question in _asked(shaping)] for shaping in shapings]
+    lines = [line for asked in questions for line in asked]
+    answers = blocks(run_command(["tc", "-batch", "-"], text_input="\n".join(lines) + "\n"))
+    if len(answers) == len(shapings):
+        return answers
+    return ["".join(run_command(["tc", *line.split()]) for line in asked) for asked in questions]
+
+
+def _asked(shaping: Shaping) -> tuple[str, str]:
+    return "class show dev {}", "filter show dev {}" if shaping.discipline == "htb" else "filter show dev {} parent 2:"
+
+
+def blocks(text: str) -> list[str]:
+    """Return the parts of ``text`` that begin with a class after a filter: ``tc -batch`` does not say whom it means.
+
+    An interface without a class or a filter makes them fewer than there are interfaces.
+    """
+    found: list[list[str]] = []
+    filters = True
+    for line in text.splitlines(keepends=True):
+        if line.startswith("class") and filters:
+            found.append([])
+            filters = False
+        filters = filters or line.startswith("filter")
+        if found:
+            found[-1].append(line)
+    return ["".join(lines) for lines in found] if filters else []
 
 
 def _answers(questions: list[list[str]]) -> list[str]:

@@ -137,8 +137,8 @@ class Cluster:
         for job in initial:
             await self._announce(job, prepare=False)
         self.timings["programmed"] = time.monotonic() - began
-        for job in initial:
-            await self._open(job)
+        await asyncio.gather(*(self._open(job) for job in initial))
+        self.timings["opened"] = time.monotonic() - began
         mismatches = await self.queue_mismatches()
         if mismatches:
             raise RunFailedError(f"the network is not as set: {mismatches[0]}")

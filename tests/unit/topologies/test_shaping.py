@@ -81,3 +81,26 @@ def test_each_thing_that_is_not_as_set_is_named(old: str, new: str, line: str) -
 
 def test_a_wiped_interface_is_one_line() -> None:
     assert list(readback.compare(HTB, "qdisc noqueue 0: root refcnt 2 \n")) == ["the shaper is gone"]
+
+
+def test_queues_of_all_interfaces_are_told_apart_by_their_names() -> None:
+    text = "qdisc htb 1: dev a root refcnt 2\nqdisc bfifo 10: dev b parent 1:10 limit 32Mb\nqdisc bfifo 11: dev a parent 1:11\n"
+    assert readback.by_interface(text) == {
+        "a": "qdisc htb 1: root refcnt 2\nqdisc bfifo 11: parent 1:11\n",
+        "b": "qdisc bfifo 10: parent 1:10 limit 32Mb\n",
+    }
+
+
+CLASSES, FILTERS = "class htb 1:1 root\nclass htb 1:10 parent 1:1\n", "filter parent 1: u32\n  match 00e00000\n"
+
+
+def test_answers_about_several_interfaces_begin_with_a_class_after_a_filter() -> None:
+    assert readback.blocks(2 * (CLASSES + FILTERS)) == 2 * [CLASSES + FILTERS]
+
+
+@pytest.mark.parametrize("missing", [CLASSES, FILTERS, CLASSES + FILTERS])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_interface_that_lost_something_makes_the_answers_too_few(missing: str, place: int) -> None:
+    answers = [CLASSES + FILTERS] * 3
+    answers[place] = answers[place].replace(missing, "")
+    assert len(readback.blocks("".join(answers))) < 3
