@@ -84,7 +84,11 @@ def test_a_wiped_interface_is_one_line() -> None:
 
 
 def test_queues_of_all_interfaces_are_told_apart_by_their_names() -> None:
-    text = "qdisc htb 1: dev a root refcnt 2\nqdisc bfifo 10: dev b parent 1:10 limit 32Mb\nqdisc bfifo 11: dev a parent 1:11\n"
+    text = (
+        "qdisc htb 1: dev a root refcnt 2\n"
+        "qdisc bfifo 10: dev b parent 1:10 limit 32Mb\n"
+        "qdisc bfifo 11: dev a parent 1:11\n"
+    )
     assert readback.by_interface(text) == {
         "a": "qdisc htb 1: root refcnt 2\nqdisc bfifo 11: parent 1:11\n",
         "b": "qdisc bfifo 10: parent 1:10 limit 32Mb\n",
