@@ -35,6 +35,10 @@ _HEADER = struct.Struct("=IHHII")
 _TCMSG = struct.Struct("=BBHiIII")
 _IFINFO = struct.Struct("=BBHiII")
 _ATTRIBUTE = struct.Struct("=HH")
+_LARGEST = 1 << 15
+"""Bytes of a datagram: a dump's are never larger, and a larger buffer is mapped and unmapped at every read."""
+_LENGTH_AND_TYPE = struct.Struct("=IH").unpack_from
+_ALL_QUEUES = _HEADER.pack(_HEADER.size + _TCMSG.size, _RTM_GETQDISC, _REQUEST_DUMP, 1, 0) + bytes(_TCMSG.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,21 @@ class Setting:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class QueuePlaces:
+    """Where a dump describes a qdisc, in bytes from its begin.
+
+    ``fixed`` are the 32-bit words that stay as they are while the qdisc does: lengths, numbers and headers.
+    ``basic`` are its bytes and packets sent, ``queue`` what waits in it and its drops; None without counters.
+    """
+
+    interface: int
+    handle: int
+    fixed: tuple[int, ...]
+    basic: int | None
+    queue: int | None
+
+
 class CounterSocket:
     """A netlink socket that belongs to the namespace in which it was made."""
 
@@ -108,6 +127,17 @@ class CounterSocket:
     def queues(self) -> list[QueueCounters]:
         """Counters of every qdisc of the namespace."""
         return [self._queue(body) for body in self._dump(_RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0, 0, 0))]
+
+    def queue_dump(self) -> bytes:
+        """The kernel's words for every qdisc of the namespace, for :func:`places_of_queues`."""
+        self._socket.send(_ALL_QUEUES)
+        parts = []
+        while True:
+            data = self._socket.recv(_LARGEST)
+            end = _end_of_dump(data)
+            parts.append(data[:end])
+            if end is not None:
+                return b"".join(parts)
 
     def root_queue(self, interface: int) -> QueueCounters:
         """Counters of the root qdisc of ``interface`` (index), its children's included."""
@@ -137,7 +167,7 @@ class CounterSocket:
     def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
         self._socket.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST_DUMP, 1, 0) + body)
         while True:
-            data = self._socket.recv(1 << 18)
+            data = self._socket.recv(_LARGEST)
             offset = 0
             while offset < len(data):
                 length, message, _, _, _ = _HEADER.unpack_from(data, offset)
@@ -173,6 +203,43 @@ class CounterSocket:
                 counters = struct.unpack_from("=8Q", body, start)
                 packets, drops = counters[0] + counters[1], sum(counters[4:8])
         return InterfaceCounters(index, name, packets, drops)
+
+
+def places_of_queues(dump: bytes) -> Iterator[QueuePlaces]:
+    """Every qdisc that ``dump`` describes."""
+    offset = 0
+    while offset < len(dump):
+        length = _HEADER.unpack_from(dump, offset)[0]
+        body, end = offset + _HEADER.size, offset + length
+        _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(dump, body)
+        fixed = [offset, offset + 4, body + 4, body + 8, body + 12]
+        basic = queue = None
+        for kind, start, stop in _attributes(dump, body + _TCMSG.size, end):
+            fixed.append(start - _ATTRIBUTE.size)
+            if kind != _TCA_STATS2:
+                continue
+            for inner, at, _ in _attributes(dump, start, stop):
+                fixed.append(at - _ATTRIBUTE.size)
+                basic = at if inner == _STATS_BASIC else basic
+                queue = at if inner == _STATS_QUEUE else queue
+        yield QueuePlaces(interface, handle >> 16, tuple(fixed), basic, queue)
+        offset += (length + 3) & ~3
+
+
+def _end_of_dump(data: bytes) -> int | None:
+    """Where in a datagram the message is that ends a dump; None if more datagrams follow.
+
+    Raises OSError if the kernel refuses.
+    """
+    offset = 0
+    while offset < len(data):
+        length, message = _LENGTH_AND_TYPE(data, offset)
+        if message == _DONE:
+            return offset
+        if message == _ERROR:
+            raise OSError("netlink refused to list counters")
+        offset += (length + 3) & ~3
+    return None
 
 
 def _setting(kind: str, body: bytes) -> Setting:
