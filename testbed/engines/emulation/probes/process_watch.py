@@ -58,7 +58,10 @@ class ProcessWatch:
         seen = {(pid, thread) for name, pid in self._processes.items() for thread in self._threads[name]}
         self._delays = {key: total for key, total in self._delays.items() if key in seen}
         self._files.keep(
-            [*(path for key in seen for path in _paths_of(*key)), *(_group_file(pid) for pid in self._processes.values())]
+            [
+                *(path for key in seen for path in _paths_of(*key)),
+                *(_group_file(pid) for pid in self._processes.values()),
+            ]
         )
 
     def _delay_of(self, pid: int, thread: int, duration: float) -> float:

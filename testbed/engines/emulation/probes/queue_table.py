@@ -111,7 +111,7 @@ class QueueTable:
         """Look for the queues in dumps that are not as the last ones were; return the counters."""
         self._layout = Layout(dumps)
         found = [
-            (row, self._numbers.get((namespace, places.interface, places.handle)))
+            (row, self._numbers.get((namespace, places.interface, places.handle >> 16)))
             for row, (namespace, places) in enumerate(self._layout.queues)
         ]
         here = sorted((number, row) for row, number in found if number is not None)

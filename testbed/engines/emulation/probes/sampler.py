@@ -26,6 +26,8 @@ from topologies.shaping import LEAF_HANDLE, payload_share
 
 MOST_OF_TIME: Final = 0.03
 """Share of a core that reading the queues may take: above it all of them are read less often."""
+PIECE_S: Final = 0.001
+"""Work after which urgent tasks have their turn: to give them one costs as much as to read a small namespace."""
 GRACE_S: Final = 0.1
 """A sample that is due this soon is taken at once."""
 
@@ -112,13 +114,14 @@ class Sampler:
 
     def _reading(self, now: float) -> Generator[None, None, list[str]]:
         """Read the counters of all queues; return the links that lack one they had."""
-        spent, dumps = 0.0, []
+        spent, dumps, begun = 0.0, [], time.thread_time()
         for counters in self._sockets:
-            begun = time.thread_time()
             dumps.append(counters.queue_dump())
-            spent += time.thread_time() - begun
-            yield
-        begun = time.thread_time()
+            piece = time.thread_time() - begun
+            if piece >= PIECE_S:
+                spent += piece
+                yield
+                begun = time.thread_time()
         suspect = self._note(now, self._table.read(dumps))
         spent += time.thread_time() - begun
         if not self._first:  # the first one finds out where everything is

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.emulation.probes.netlink import CounterSocket, places_of_queues
+from testbed.engines.emulation.probes.netlink import CounterSocket, QueueCounters, QueuePattern, places_of_queues
 from testbed.engines.emulation.probes.queue_table import Layout, Move, QueueTable
 from tests.unit.testbed.engines.emulation.probes.test_netlink import (
     DONE,
@@ -70,12 +70,30 @@ def test_dumps_of_other_queues_are_never_read_at_the_places_of_these(
     assert (found is not None) == same
 
 
+@given(dumps, dumps, st.data())
+def test_a_short_dump_is_read_in_one_go_if_it_is_laid_out_as_the_last(
+    first: list[dict[tuple[int, int], tuple[int, int, int, int] | None]],
+    then: list[dict[tuple[int, int], tuple[int, int, int, int] | None]],
+    data: st.DataObject,
+) -> None:
+    pattern = QueuePattern(dump_of(first[0]))
+    now = {name: counts and data.draw(numbers) for name, counts in first[0].items()}
+    assert pattern.read(dump_of(now)) == [
+        QueueCounters(interface, handle << 16, *(counts or (0, 0, 0, 0))) for (interface, handle), counts in now.items()
+    ]
+    same = [(name, counts is None) for name, counts in first[0].items()] == [
+        (name, counts is None) for name, counts in then[0].items()
+    ]
+    assert (pattern.read(dump_of(then[0])) is not None) == same
+
+
 @given(st.lists(st.lists(st.integers(0, 9000), min_size=4, max_size=4), min_size=1, max_size=8), st.data())
 def test_what_moved_adds_up_to_what_the_kernel_counted_however_rarely_it_is_read(
     sent: list[list[int]], data: st.DataObject
 ) -> None:
     places = [(5, 16), (5, 17), (6, 16), (6, 17)]
-    table, total, sums = QueueTable([places[:2], places[2:]]), [0] * 4, defaultdict(int)
+    table, total = QueueTable([places[:2], places[2:]]), [0] * 4
+    sums: dict[tuple[int, str], int] = defaultdict(int)
     for number, step in enumerate(sent):
         total = [before + more for before, more in zip(total, step, strict=True)]
         if number < len(sent) - 1 and not data.draw(st.booleans()):
@@ -108,7 +126,7 @@ def test_queues_that_go_and_come_back_are_missed_and_then_counted_anew() -> None
 def test_a_dump_is_gathered_from_its_datagrams_up_to_its_end() -> None:
     first, then = (message(NEW_QDISC, qdisc(3, handle, 100, 1, 0, 0)) for handle in (16, 17))
     asked = Kernel(first, then + message(DONE, bytes(4)))
-    assert [place.handle for place in places_of_queues(counters_of(asked).queue_dump())] == [16, 17]
+    assert [place.handle >> 16 for place in places_of_queues(counters_of(asked).queue_dump())] == [16, 17]
     with pytest.raises(OSError, match="refused"):
         counters_of(Kernel(message(ERROR, bytes(4)))).queue_dump()
 
@@ -116,7 +134,7 @@ def test_a_dump_is_gathered_from_its_datagrams_up_to_its_end() -> None:
 def test_the_queues_of_this_machine_are_read_alike_either_way() -> None:
     counters = CounterSocket()
     try:
-        places = [(place.interface, place.handle) for place in places_of_queues(counters.queue_dump())]
+        places = [(place.interface, place.handle >> 16) for place in places_of_queues(counters.queue_dump())]
         assert places == [(entry.interface, entry.handle) for entry in counters.queues()]
     finally:
         counters.close()

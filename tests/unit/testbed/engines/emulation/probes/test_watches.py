@@ -207,7 +207,11 @@ def test_a_process_that_stops_goes_on_and_ends_is_seen_through_files_that_stay_o
 
     def becomes(states: str) -> bool:
         """Whether the child is in one of ``states`` within two seconds."""
-        return any(state_of(child.pid, child.pid, files) in states or time.sleep(0.01) for _ in range(200))
+        for _ in range(200):
+            if state_of(child.pid, child.pid, files) in states:
+                return True
+            time.sleep(0.01)
+        return False
 
     assert becomes("S")
     child.send_signal(signal.SIGSTOP)
