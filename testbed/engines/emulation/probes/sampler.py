@@ -12,6 +12,7 @@ from typing import Final
 from testbed.engines.emulation.probes.cpu_counters import cpu_share, read_cpu_times
 from testbed.engines.emulation.probes.netlink import CounterSocket
 from testbed.engines.emulation.probes.order_probe import OrderedLink, OrderProbe
+from testbed.engines.emulation.probes.pace import Pace
 from testbed.engines.emulation.probes.queue_table import Move, Moves, QueueTable
 from testbed.engines.emulation.probes.queue_watch import QueueWatch, WatchedLink
 from testbed.engines.emulation.probes.rate_probe import ProbedLink, RateProbe
@@ -28,8 +29,6 @@ MOST_OF_TIME: Final = 0.03
 """Share of a core that reading the queues may take: above it all of them are read less often."""
 PIECE_S: Final = 0.001
 """Work after which urgent tasks have their turn: to give them one costs as much as to read a small namespace."""
-GRACE_S: Final = 0.1
-"""A sample that is due this soon is taken at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,8 @@ class Sampler:
         self._table = QueueTable(self._places)
         self._share = payload_share(scale.mtu)
         self._cpu = read_cpu_times()
-        self._time = self._read = self._due = origin
+        self._time = self._read = origin
+        self._pace = Pace(MOST_OF_TIME)
         self.probe = RateProbe(self._probed, scale.mtu)
         self.order = OrderProbe(self._ordered, scale.mtu)
         self.queues = QueueWatch(self._watched)
@@ -107,7 +107,7 @@ class Sampler:
         """
         duration = max(now - self._time, 1e-6)
         suspect: list[str] = []
-        if now >= self._due:
+        if self._pace.is_due(now):
             suspect = yield from self._reading(now)
         yield from self.queues.looking(now - self._origin, suspect)
         self._account_cpu(now, duration)
@@ -125,7 +125,7 @@ class Sampler:
         suspect = self._note(now, self._table.read(dumps))
         spent += time.thread_time() - begun
         if not self._first:  # the first one finds out where everything is
-            self._due = now + spent / MOST_OF_TIME - GRACE_S
+            self._pace.spent(now, spent)
         self._first, self._read = False, now
         yield
         return suspect

@@ -1,0 +1,24 @@
+"""How often something costly is done, so that it takes no more than a share of a core. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GRACE_S: Final = 0.1
+"""What is due this soon is done at once: seconds are not met exactly."""
+
+
+class Pace:
+    """``share`` is how much of a core may be spent; what costs less than its share is always due."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._due = float("-inf")
+
+    def is_due(self, now: float) -> bool:
+        """Whether it may be done again."""
+        return now + GRACE_S >= self._due
+
+    def spent(self, now: float, cpu_s: float) -> None:
+        """It was done at ``now`` and took ``cpu_s`` of CPU time."""
+        self._due = now + cpu_s / self._share
