@@ -9,11 +9,15 @@ GRACE_S: Final = 0.1
 
 
 class Pace:
-    """``share`` is how much of a core may be spent; what costs less than its share is always due."""
+    """``share`` is how much of a core may be spent; what costs less than its share is always due.
+
+    One time that took longer than the one before does not count: only what is costly again and again is done less.
+    """
 
     def __init__(self, share: float) -> None:
         self._share = share
         self._due = float("-inf")
+        self._last = 0.0
 
     def is_due(self, now: float) -> bool:
         """Whether it may be done again."""
@@ -21,4 +25,5 @@ class Pace:
 
     def spent(self, now: float, cpu_s: float) -> None:
         """It was done at ``now`` and took ``cpu_s`` of CPU time."""
-        self._due = now + cpu_s / self._share
+        self._due = now + min(cpu_s, self._last) / self._share
+        self._last = cpu_s
