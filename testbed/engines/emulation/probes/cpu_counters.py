@@ -45,15 +45,20 @@ def _waiting_us() -> int:
 def _own_ticks() -> int:
     """User and system ticks of all visible processes and of the children they have waited for."""
     total = 0
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
             continue
         try:
-            text = Path(entry.path, "stat").read_text()
+            descriptor = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
-        fields = text.rpartition(")")[2].split()
-        total += sum(int(value) for value in fields[11:15])
+        try:
+            fields = os.read(descriptor, 4096).rpartition(b")")[2].split(None, 15)
+            total += sum(map(int, fields[11:15]))
+        except OSError:  # it ended meanwhile
+            continue
+        finally:
+            os.close(descriptor)
     return total
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 _RTM_GETLINK = 18
 _RTM_GETQDISC = 38
@@ -35,10 +38,14 @@ _HEADER = struct.Struct("=IHHII")
 _TCMSG = struct.Struct("=BBHiIII")
 _IFINFO = struct.Struct("=BBHiII")
 _ATTRIBUTE = struct.Struct("=HH")
+_LARGEST = 1 << 15
+"""Bytes of a datagram: a dump's are never larger, and a larger buffer is mapped and unmapped at every read."""
+_PATIENCE_S: Final = 5
+_LENGTH_AND_TYPE = struct.Struct("=IH").unpack_from
+_ALL_QUEUES = _HEADER.pack(_HEADER.size + _TCMSG.size, _RTM_GETQDISC, _REQUEST_DUMP, 1, 0) + bytes(_TCMSG.size)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueCounters:
+class QueueCounters(NamedTuple):
     """Counters of one qdisc since it was made, and what waits in it now; sizes in bytes."""
 
     interface: int
@@ -92,14 +99,32 @@ class Setting:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class QueuePlaces:
+    """Where a dump describes a qdisc or class, in bytes from its begin; ``handle`` is the whole one, major and minor.
+
+    ``fixed`` are the 32-bit words that stay as they are while the qdisc does: lengths, numbers and headers.
+    ``basic`` are its bytes and packets sent, ``queue`` what waits in it and its drops; None without counters.
+    """
+
+    interface: int
+    handle: int
+    fixed: tuple[int, ...]
+    basic: int | None
+    queue: int | None
+
+
 class CounterSocket:
     """A netlink socket that belongs to the namespace in which it was made."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        self._socket.settimeout(5.0)
+        # A timeout of Python's own asks the kernel before every call whether it may: twice the calls.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _PATIENCE_S, 0))
         self._socket.bind((0, 0))
+
+        self._patterns: dict[tuple[int, int], QueuePattern] = {}
 
     def close(self) -> None:
         """Close the socket."""
@@ -109,19 +134,43 @@ class CounterSocket:
         """Counters of every qdisc of the namespace."""
         return [self._queue(body) for body in self._dump(_RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0, 0, 0))]
 
+    def queue_dump(self) -> bytes:
+        """The kernel's words for every qdisc of the namespace, for :func:`places_of_queues`."""
+        return self._whole_dump(_ALL_QUEUES)
+
     def root_queue(self, interface: int) -> QueueCounters:
         """Counters of the root qdisc of ``interface`` (index), its children's included."""
-        body = _TCMSG.pack(0, 0, 0, interface, 0, _TC_H_ROOT, 0)
-        self._socket.send(_HEADER.pack(_HEADER.size + len(body), _RTM_GETQDISC, _REQUEST_ECHO, 1, 0) + body)
-        data = self._socket.recv(1 << 14)
+        self._socket.send(_request(_RTM_GETQDISC, interface, _TC_H_ROOT, _REQUEST_ECHO))
+        data = self._socket.recv(_LARGEST)
         if _HEADER.unpack_from(data)[1] == _ERROR:
             raise OSError(f"interface {interface} has no root queue")
-        return self._queue(data[_HEADER.size :])
+        found = self._read(_RTM_GETQDISC, interface, data)[0]
+        return found._replace(handle=found.handle >> 16)
 
     def classes(self, interface: int) -> list[QueueCounters]:
         """Counters of every class of ``interface`` (index); ``handle`` is the whole one, major and minor."""
-        question = _TCMSG.pack(0, 0, 0, interface, 0, 0, 0)
-        return [self._queue(body, whole=True) for body in self._dump(_RTM_GETTCLASS, question)]
+        data = self._whole_dump(_request(_RTM_GETTCLASS, interface, 0, _REQUEST_DUMP))
+        return self._read(_RTM_GETTCLASS, interface, data)
+
+    def _read(self, kind: int, interface: int, data: bytes) -> list[QueueCounters]:
+        """Counters in ``data``, at the places where those of ``interface`` were the last time if they still are."""
+        pattern = self._patterns.get((kind, interface))
+        found = None if pattern is None else pattern.read(data)
+        if found is None:
+            pattern = self._patterns[kind, interface] = QueuePattern(data)
+            found = pattern.read(data)
+        assert found is not None
+        return found
+
+    def _whole_dump(self, request: bytes) -> bytes:
+        self._socket.send(request)
+        parts = []
+        while True:
+            data = self._socket.recv(_LARGEST)
+            end = _end_of_dump(data)
+            parts.append(data[:end])
+            if end is not None:
+                return b"".join(parts)
 
     def settings(self, interface: int, filter_parent: int) -> list[Setting]:
         """Every class of ``interface``, and every filter at its qdisc ``filter_parent``, without their counters."""
@@ -137,7 +186,7 @@ class CounterSocket:
     def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
         self._socket.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST_DUMP, 1, 0) + body)
         while True:
-            data = self._socket.recv(1 << 18)
+            data = self._socket.recv(_LARGEST)
             offset = 0
             while offset < len(data):
                 length, message, _, _, _ = _HEADER.unpack_from(data, offset)
@@ -149,7 +198,7 @@ class CounterSocket:
                 offset += (length + 3) & ~3
 
     @staticmethod
-    def _queue(body: bytes, whole: bool = False) -> QueueCounters:
+    def _queue(body: bytes) -> QueueCounters:
         _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(body)
         size = packets = backlog = drops = 0
         for kind, start, end in _attributes(body, _TCMSG.size, len(body)):
@@ -160,7 +209,7 @@ class CounterSocket:
                     size, packets = struct.unpack_from("=QI", body, at)
                 elif inner == _STATS_QUEUE:
                     _, backlog, drops = struct.unpack_from("=III", body, at)
-        return QueueCounters(interface, handle if whole else handle >> 16, size, packets, backlog, drops)
+        return QueueCounters(interface, handle >> 16, size, packets, backlog, drops)
 
     @staticmethod
     def _interface(body: bytes) -> InterfaceCounters:
@@ -173,6 +222,90 @@ class CounterSocket:
                 counters = struct.unpack_from("=8Q", body, start)
                 packets, drops = counters[0] + counters[1], sum(counters[4:8])
         return InterfaceCounters(index, name, packets, drops)
+
+
+class QueuePattern:
+    """Reads short dumps that are laid out like ``data`` in one go: the words that stay, and the counters."""
+
+    def __init__(self, data: bytes) -> None:
+        found = list(places_of_queues(data))
+        fields = [(at, "I", 4) for places in found for at in places.fixed]
+        fields += [(places.basic, "QI", 12) for places in found if places.basic is not None]
+        fields += [(places.queue + 4, "II", 8) for places in found if places.queue is not None]
+        layout, end, count, number = "=", 0, 0, {}
+        for at, kinds, size in sorted(fields):
+            layout += f"{at - end}x{kinds}"
+            number[at], end, count = count, at + size, count + len(kinds)
+        self._values = struct.Struct(f"{layout}{len(data) - end}x")
+        fixed = [number[at] for places in found for at in places.fixed]
+        self._fixed: Callable[[tuple[int, ...]], object] = itemgetter(*fixed) if fixed else tuple
+        self._held = self._fixed(self._values.unpack(data))
+        self._counters = [
+            (
+                places.interface,
+                places.handle,
+                None if places.basic is None else number[places.basic],
+                None if places.queue is None else number[places.queue + 4],
+            )
+            for places in found
+        ]
+
+    def read(self, data: bytes) -> list[QueueCounters] | None:
+        """The counters in ``data``, handles whole; None if it is laid out otherwise or describes other queues."""
+        if len(data) != self._values.size:
+            return None
+        values = self._values.unpack(data)
+        if self._fixed(values) != self._held:
+            return None
+        found = []
+        for interface, handle, basic, queue in self._counters:
+            size, packets = (0, 0) if basic is None else values[basic : basic + 2]
+            backlog, drops = (0, 0) if queue is None else values[queue : queue + 2]
+            found.append(QueueCounters(interface, handle, size, packets, backlog, drops))
+        return found
+
+
+@lru_cache(4096)
+def _request(kind: int, interface: int, parent: int, flags: int) -> bytes:
+    body = _TCMSG.pack(0, 0, 0, interface, 0, parent, 0)
+    return _HEADER.pack(_HEADER.size + len(body), kind, flags, 1, 0) + body
+
+
+def places_of_queues(dump: bytes) -> Iterator[QueuePlaces]:
+    """Every qdisc or class that ``dump`` describes."""
+    offset = 0
+    while offset < len(dump):
+        length = _HEADER.unpack_from(dump, offset)[0]
+        body, end = offset + _HEADER.size, offset + length
+        _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(dump, body)
+        fixed = [offset, offset + 4, body + 4, body + 8, body + 12]
+        basic = queue = None
+        for kind, start, stop in _attributes(dump, body + _TCMSG.size, end):
+            fixed.append(start - _ATTRIBUTE.size)
+            if kind != _TCA_STATS2:
+                continue
+            for inner, at, _ in _attributes(dump, start, stop):
+                fixed.append(at - _ATTRIBUTE.size)
+                basic = at if inner == _STATS_BASIC else basic
+                queue = at if inner == _STATS_QUEUE else queue
+        yield QueuePlaces(interface, handle, tuple(fixed), basic, queue)
+        offset += (length + 3) & ~3
+
+
+def _end_of_dump(data: bytes) -> int | None:
+    """Where in a datagram the message is that ends a dump; None if more datagrams follow.
+
+    Raises OSError if the kernel refuses.
+    """
+    offset = 0
+    while offset < len(data):
+        length, message = _LENGTH_AND_TYPE(data, offset)
+        if message == _DONE:
+            return offset
+        if message == _ERROR:
+            raise OSError("netlink refused to list counters")
+        offset += (length + 3) & ~3
+    return None
 
 
 def _setting(kind: str, body: bytes) -> Setting:

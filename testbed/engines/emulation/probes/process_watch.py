@@ -8,10 +8,13 @@ against the states in which the thread was seen.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from testbed.engines.emulation.probes.proc_files import ProcFiles
 from testbed.fidelity.observations import Standstill, Wait
 
 _PROC: Final = Path("/proc")
@@ -29,6 +32,9 @@ class ProcessWatch:
     def __init__(self, processes: Mapping[str, int], now: float) -> None:
         self._processes = dict(processes)
         self._time = now
+        self._files = ProcFiles()
+        self._threads: dict[str, list[int]] = {}
+        self._groups: dict[str, list[Path]] = {}
         self._delays: dict[tuple[int, int], int] = {}
         self._held: dict[Path, float] = {}
         self._stopped: dict[str, float] = {}
@@ -44,17 +50,26 @@ class ProcessWatch:
         duration = max(now - self._time, 1e-6)
         quota = self._quota_times()
         for name, pid in self._processes.items():
-            delay = max((self._delay_of(pid, thread, duration) for thread in _threads(pid)), default=0.0)
+            self._threads[name] = _threads(pid)
+            delay = max((self._delay_of(pid, thread, duration) for thread in self._threads[name]), default=0.0)
             self.waits.append(Wait(name, now, duration, min(delay, duration), min(quota.get(name, 0.0), duration)))
         self._time, self._looks = now, 0
         self._ready.clear()
+        seen = {(pid, thread) for name, pid in self._processes.items() for thread in self._threads[name]}
+        self._delays = {key: total for key, total in self._delays.items() if key in seen}
+        self._files.keep(
+            [
+                *(path for key in seen for path in _paths_of(*key)),
+                *(_group_file(pid) for pid in self._processes.values()),
+            ]
+        )
 
     def _delay_of(self, pid: int, thread: int, duration: float) -> float:
         """Seconds that a thread waited for a CPU since the last call; 0 at its first.
 
         One that was not ready at any look waited no longer than from one to the next.
         """
-        total = run_delay_ns(pid, thread)
+        total = run_delay_ns(pid, thread, self._files)
         before = self._delays.get((pid, thread), total)
         self._delays[pid, thread] = total
         longest = duration if (pid, thread) in self._ready else duration / (self._looks + 1)
@@ -65,44 +80,69 @@ class ProcessWatch:
         before, self._held = self._held, {}
         found: dict[str, float] = {}
         for name, pid in self._processes.items():
-            for group in _groups_of(pid):
+            for group in self._groups_of(pid):
                 if group not in self._held:
                     self._held[group] = throttled_s(group)
                 found[name] = found.get(name, 0.0) + self._held[group] - before.get(group, self._held[group])
         return found
 
+    def _groups_of(self, pid: int) -> list[Path]:
+        """Directories of the control groups that may hold ``pid`` back; workers share theirs."""
+        text = self._files.read(_group_file(pid)).decode("utf-8", "replace")
+        if text not in self._groups:
+            self._groups[text] = list(_groups_in(text))
+        return self._groups[text]
+
     def look(self, now: float) -> None:
-        """Note which processes are stopped at ``now``, on the run's clock, and which threads are ready."""
+        """Note which processes are stopped at ``now``, on the run's clock, and which threads are ready.
+
+        Threads that began after the last sample are not looked at: their waits count from the next one on.
+        """
         self._looks += 1
         for name, pid in self._processes.items():
-            states = {thread: state_of(pid, thread) for thread in _threads(pid)}
-            self._ready.update((pid, thread) for thread, state in states.items() if state == "R")
-            if states.get(pid, "X") in _STOPPED:
+            main = "X"
+            for thread in self._threads[name]:
+                state = state_of(pid, thread, self._files)
+                if state == "R":
+                    self._ready.add((pid, thread))
+                if thread == pid:
+                    main = state
+            if main in _STOPPED:
                 self._stopped.setdefault(name, now)
             elif name in self._stopped:
                 self.standstills.append(Standstill(name, self._stopped.pop(name), now, True))
 
     def finish(self, now: float) -> None:
-        """Count those that are still stopped."""
+        """Count those that are still stopped; nothing can be looked at afterwards."""
+        self._files.close()
         self.standstills += [Standstill(name, begin, now, True) for name, begin in self._stopped.items()]
         self._stopped.clear()
 
 
-def run_delay_ns(pid: int, thread: int) -> int:
+def run_delay_ns(pid: int, thread: int, files: ProcFiles) -> int:
     """Nanoseconds that a thread was ready and waited for a CPU; 0 if it is gone or the kernel does not count."""
     try:
-        return int((_PROC / str(pid) / "task" / str(thread) / "schedstat").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
+        return int(files.read(_paths_of(pid, thread)[1]).split()[1])
+    except (IndexError, ValueError):
         return 0
 
 
-def state_of(pid: int, thread: int) -> str:
+def state_of(pid: int, thread: int, files: ProcFiles) -> str:
     """``R`` (it runs or is ready), ``S``, ``T`` ... of a thread, as in its ``stat``; ``X`` if it is gone."""
-    try:
-        text = (_PROC / str(pid) / "task" / str(thread) / "stat").read_text("utf-8", "replace")
-        return text.rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return "X"
+    text = files.read(_paths_of(pid, thread)[0])
+    after = text.rfind(b")") + 2  # the name before it may hold anything
+    return chr(text[after]) if 2 <= after < len(text) else "X"
+
+
+def _group_file(pid: int) -> str:
+    return f"{_PROC}/{pid}/cgroup"
+
+
+@lru_cache(4096)
+def _paths_of(pid: int, thread: int) -> tuple[str, str]:
+    """What tells the state of a thread and its waits."""
+    folder = f"{_PROC}/{pid}/task/{thread}"
+    return f"{folder}/stat", f"{folder}/schedstat"
 
 
 def throttled_s(group: Path) -> float:
@@ -117,20 +157,16 @@ def throttled_s(group: Path) -> float:
     return int(counts.get("throttled_time", 0)) / 1e9
 
 
-def _threads(pid: int) -> Iterator[int]:
+def _threads(pid: int) -> list[int]:
     try:
-        yield from (int(entry.name) for entry in (_PROC / str(pid) / "task").iterdir())
+        return [int(name) for name in os.listdir(f"{_PROC}/{pid}/task")]
     except OSError:
-        return
+        return []
 
 
-def _groups_of(pid: int) -> Iterator[Path]:
-    """Directories of the control groups that may hold ``pid`` back, from its own to the one below the root."""
-    try:
-        lines = (_PROC / str(pid) / "cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
+def _groups_in(text: str) -> Iterator[Path]:
+    """Directories of the groups that ``/proc/PID/cgroup`` names, from a process's own to the one below the root."""
+    for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from testbed.engines.emulation.probes.cpu_counters import cpu_share, read_cpu_times
 from testbed.engines.emulation.probes.netlink import CounterSocket
 from testbed.engines.emulation.probes.order_probe import OrderedLink, OrderProbe
+from testbed.engines.emulation.probes.pace import Pace
+from testbed.engines.emulation.probes.queue_table import Move, Moves, QueueTable
 from testbed.engines.emulation.probes.queue_watch import QueueWatch, WatchedLink
 from testbed.engines.emulation.probes.rate_probe import ProbedLink, RateProbe
 from testbed.experiment.experiment import Scale
@@ -20,6 +24,11 @@ from topologies.fabric import Link
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of
 from topologies.shaping import LEAF_HANDLE, payload_share
+
+MOST_OF_TIME: Final = 0.03
+"""Share of a core that reading the queues may take: above it all of them are read less often."""
+PIECE_S: Final = 0.001
+"""Work after which urgent tasks have their turn: to give them one costs as much as to read a small namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,8 @@ class Sampler:
         self._scale = scale
         self._origin = origin
         self._sockets: list[CounterSocket] = []
-        self._queues: list[dict[tuple[int, int], _Queue]] = []
+        self._queues: list[_Queue] = []
+        self._places: list[list[tuple[int, int]]] = []
         self._probed: dict[str, ProbedLink] = {}
         self._ordered: dict[str, OrderedLink] = {}
         self._watched: dict[str, WatchedLink] = {}
@@ -51,9 +61,11 @@ class Sampler:
         self.links: list[LinkRow] = []
         self.seconds: list[Second] = []
         self.queue_drops = 0
-        self._bytes: dict[_Queue, tuple[int, int]] = {}
+        self._table = QueueTable(self._places)
+        self._share = payload_share(scale.mtu)
         self._cpu = read_cpu_times()
-        self._time = origin
+        self._time = self._read = origin
+        self._pace = Pace(MOST_OF_TIME)
         self.probe = RateProbe(self._probed, scale.mtu)
         self.order = OrderProbe(self._ordered, scale.mtu)
         self.queues = QueueWatch(self._watched)
@@ -64,13 +76,14 @@ class Sampler:
 
     def _open(self, network: EmulatedNetwork, host: str) -> None:
         self._sockets.append(CounterSocket())
-        queues: dict[tuple[int, int], _Queue] = {}
+        places: list[tuple[int, int]] = []
         for link in network.links_of_namespace(host):
             index = socket.if_nametoindex(interface_name(network.fabric, link))
             self._watch(network, link, index)
             for level in range(network.settings.levels):
-                queues[index, LEAF_HANDLE + level] = _Queue(link.name, level)
-        self._queues.append(queues)
+                places.append((index, LEAF_HANDLE + level))
+                self._queues.append(_Queue(link.name, level))
+        self._places.append(places)
 
     def _watch(self, network: EmulatedNetwork, link: Link, index: int) -> None:
         """Have the interface ``index``, which sends on ``link``, looked at closely."""
@@ -88,50 +101,63 @@ class Sampler:
         return self.seconds[-1]
 
     def sampling(self, now: float) -> Iterator[None]:
-        """Take a sample in pieces of a few milliseconds; urgent tasks run in between."""
+        """Take a sample in pieces of a few milliseconds; urgent tasks run in between.
+
+        Queues are read less often than CPU time where reading them all would take more than ``MOST_OF_TIME``.
+        """
         duration = max(now - self._time, 1e-6)
-        waiting: dict[str, int] = defaultdict(int)
-        sent: dict[str, dict[int, int]] = defaultdict(dict)
-        missing = set(self._bytes)
-        for counters, queues in zip(self._sockets, self._queues, strict=True):
-            for entry in counters.queues():
-                queue = queues.get((entry.interface, entry.handle))
-                if queue is None:
-                    continue
-                missing.discard(queue)
-                before, drops = self._bytes.get(queue, (0, 0))
-                if entry.bytes < before:  # recreated since the last sample
-                    self.queues.note_reset(queue.link, self._time - self._origin, now - self._origin)
-                    before, drops = 0, 0
-                moved = entry.bytes - before
-                if moved or entry.backlog or entry.drops > drops:
-                    self._add_row(now, queue, moved, entry.backlog, entry.drops - drops)
-                self._bytes[queue] = (entry.bytes, entry.drops)
-                waiting[queue.link] += entry.backlog
-                if moved:
-                    sent[queue.link][queue.level] = moved
-            yield
-        suspect = {queue.link for queue in missing}
-        self.probe.focus(waiting)
-        self.order.focus(sent)
-        yield
-        yield from self.queues.looking(now - self._origin, sorted(suspect))
-        self._first = False
+        suspect: list[str] = []
+        if self._pace.is_due(now):
+            suspect = yield from self._reading(now)
+        yield from self.queues.looking(now - self._origin, suspect)
         self._account_cpu(now, duration)
 
-    def _add_row(self, now: float, queue: _Queue, moved: int, backlog: int, drops: int) -> None:
-        self.queue_drops += max(0, drops)
+    def _reading(self, now: float) -> Generator[None, None, list[str]]:
+        """Read the counters of all queues; return the links that lack one they had."""
+        spent, dumps, begun = 0.0, [], time.thread_time()
+        for counters in self._sockets:
+            dumps.append(counters.queue_dump())
+            piece = time.thread_time() - begun
+            if piece >= PIECE_S:
+                spent += piece
+                yield
+                begun = time.thread_time()
+        suspect = self._note(now, self._table.read(dumps))
+        spent += time.thread_time() - begun
+        if not self._first:  # the first one finds out where everything is
+            self._pace.spent(now, spent)
+        self._first, self._read = False, now
+        yield
+        return suspect
+
+    def _note(self, now: float, found: Moves) -> list[str]:
+        """Take note of what queues sent, dropped and hold; return the links that lack a queue they had."""
+        waiting: dict[str, int] = defaultdict(int)
+        sent: dict[str, dict[int, int]] = defaultdict(dict)
+        for number in found.made_anew:
+            self.queues.note_reset(self._queues[number].link, self._read - self._origin, now - self._origin)
+        for move in found.moves:
+            queue = self._queues[move.queue]
+            self._add_row(now, queue, move)
+            waiting[queue.link] += move.backlog
+            if move.bytes:
+                sent[queue.link][queue.level] = move.bytes
+        self.probe.focus(waiting)
+        self.order.focus(sent)
+        return sorted({self._queues[number].link for number in found.missing})
+
+    def _add_row(self, now: float, queue: _Queue, move: Move) -> None:
+        self.queue_drops += max(0, move.drops)
         if self._first:
             return
-        share = payload_share(self._scale.mtu)
         self.links.append(
             LinkRow(
                 time_s=(now - self._origin) / self._scale.time,
                 link=queue.link,
                 level=queue.level,
-                bytes=self._scale.unscale_size(moved * share),
-                queued_bytes=self._scale.unscale_size(backlog * share),
-                drops=max(0, drops),
+                bytes=self._scale.unscale_size(move.bytes * self._share),
+                queued_bytes=self._scale.unscale_size(move.backlog * self._share),
+                drops=max(0, move.drops),
             )
         )
 

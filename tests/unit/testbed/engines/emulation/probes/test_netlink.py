@@ -55,6 +55,7 @@ class Kernel:
 def counters_of(kernel: Kernel) -> CounterSocket:
     made = CounterSocket.__new__(CounterSocket)
     made._socket = kernel  # type: ignore[assignment]
+    made._patterns = {}
     return made
 
 
@@ -77,6 +78,25 @@ def test_the_root_queue_of_one_interface_is_asked_for_by_its_index() -> None:
     kernel = Kernel(message(NEW_QDISC, qdisc(7, 1, 123_456, 14, 9014, 2)))
     assert counters_of(kernel).root_queue(7) == QueueCounters(7, 1, 123_456, 14, 9014, 2)
     assert struct.unpack_from("=i", kernel.asked[0], 20) == (7,)
+
+
+def test_the_same_interface_is_read_again_and_again_also_when_its_queue_is_another_one_by_now() -> None:
+    replies = [qdisc(7, 1, 100, 1, 9, 0), qdisc(7, 1, 300, 3, 0, 1), qdisc(7, 2, 50, 1, 0, 0)]
+    counters = counters_of(Kernel(*(message(NEW_QDISC, reply) for reply in replies)))
+    seen = [counters.root_queue(7) for _ in replies]
+    assert seen == [
+        QueueCounters(7, 1, 100, 1, 9, 0),
+        QueueCounters(7, 1, 300, 3, 0, 1),
+        QueueCounters(7, 2, 50, 1, 0, 0),
+    ]
+
+
+def test_classes_are_read_with_their_whole_handles_until_they_are_gone() -> None:
+    full = message(NEW_QDISC, qdisc(7, 1, 100, 1, 9, 0)) + message(NEW_QDISC, qdisc(7, 2, 30, 2, 0, 1))
+    end = message(DONE, bytes(4))
+    counters = counters_of(Kernel(full + end, full, end, end))
+    expected = [QueueCounters(7, 0x10000, 100, 1, 9, 0), QueueCounters(7, 0x20000, 30, 2, 0, 1)]
+    assert [counters.classes(7) for _ in range(3)] == [expected, expected, []]
 
 
 def test_an_interface_without_a_root_queue_is_an_error() -> None:

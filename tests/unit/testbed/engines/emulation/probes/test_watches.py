@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import struct
+import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from controller.service.messages import VerificationAnswer
 from testbed.engines.emulation.probes.netlink import Setting
 from testbed.engines.emulation.probes.order_probe import OrderedLink, OrderProbe
 from testbed.engines.emulation.probes.path_watch import PathSeries, PathWatch
+from testbed.engines.emulation.probes.proc_files import ProcFiles
 from testbed.engines.emulation.probes.process_watch import ProcessWatch, run_delay_ns, state_of, throttled_s
 from testbed.engines.emulation.probes.queue_watch import QueueWatch, WatchedLink, differences
 from testbed.fidelity.observations import Order
@@ -193,8 +197,10 @@ def test_nothing_is_held_against_a_decision_that_is_being_carried_out(versions: 
 
 
 def test_this_process_is_running_and_its_waits_are_counted() -> None:
-    assert state_of(os.getpid(), os.getpid()) in "RS"
-    assert run_delay_ns(os.getpid(), os.getpid()) > 0
+    files = ProcFiles()
+    assert state_of(os.getpid(), os.getpid(), files) in "RS"
+    assert run_delay_ns(os.getpid(), os.getpid(), files) > 0
+    files.close()
     watch = ProcessWatch({"this": os.getpid()}, 0.0)
     watch.sample(1.0)
     (wait,) = watch.waits
@@ -202,9 +208,52 @@ def test_this_process_is_running_and_its_waits_are_counted() -> None:
     assert 0.0 <= wait.share <= 1.0
 
 
+def test_a_process_that_stops_goes_on_and_ends_is_seen_through_files_that_stay_open() -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    files = ProcFiles()
+
+    def becomes(states: str) -> bool:
+        """Whether the child is in one of ``states`` within two seconds."""
+        for _ in range(200):
+            if state_of(child.pid, child.pid, files) in states:
+                return True
+            time.sleep(0.01)
+        return False
+
+    assert becomes("S")
+    child.send_signal(signal.SIGSTOP)
+    assert becomes("T")
+    child.send_signal(signal.SIGCONT)
+    assert becomes("S")
+    child.kill()
+    child.wait()
+    assert becomes("X")
+    assert run_delay_ns(child.pid, child.pid, files) == 0
+    files.close()
+
+
+def test_files_beyond_a_share_of_the_descriptors_are_read_without_being_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbed.engines.emulation.probes.proc_files.resource.getrlimit", lambda which: (8, 8))
+    files = ProcFiles()
+    paths = [str(tmp_path / str(number)) for number in range(5)]
+    for path in paths:
+        Path(path).write_text("before")
+    assert [files.read(path) for path in paths] == [b"before"] * 5
+    for path in paths:
+        Path(path).write_text("now")
+    assert [files.read(path) for path in paths] == [b"now"] * 5
+    assert len(files._open) == 2
+    files.keep(paths[:1])
+    assert list(files._open) == paths[:1]
+    files.close()
+    assert files.read(str(tmp_path / "none")) == b""
+
+
 def test_a_process_seen_stopped_stood_still_until_it_is_seen_going(monkeypatch: pytest.MonkeyPatch) -> None:
     states = iter("STTS" + "T")
-    monkeypatch.setattr(f"{WATCH}.state_of", lambda pid, thread: next(states) if thread == pid else "S")
+    monkeypatch.setattr(f"{WATCH}.state_of", lambda pid, thread, files: next(states) if thread == pid else "S")
     watch = ProcessWatch({"w": os.getpid()}, 0.0)
     for look in range(5):
         watch.look(0.1 * look)
@@ -219,10 +268,10 @@ def test_a_thread_that_was_never_seen_ready_waited_no_longer_than_between_two_lo
 ) -> None:
     counted = iter([0, 500_000_000])
     monkeypatch.setattr(f"{WATCH}._threads", lambda pid: [pid])
-    monkeypatch.setattr(f"{WATCH}.run_delay_ns", lambda pid, thread: next(counted))
+    monkeypatch.setattr(f"{WATCH}.run_delay_ns", lambda pid, thread, files: next(counted))
     watch = ProcessWatch({"w": 1}, 0.0)
     for number, state in enumerate(states, start=1):
-        monkeypatch.setattr(f"{WATCH}.state_of", lambda pid, thread, state=state: state)
+        monkeypatch.setattr(f"{WATCH}.state_of", lambda pid, thread, files, state=state: state)
         watch.look(0.1 * number)
     watch.sample(1.0)
     assert [wait.share for wait in watch.waits] == [pytest.approx(share)]
