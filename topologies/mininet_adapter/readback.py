@@ -68,7 +68,7 @@ def by_interface(text: str) -> dict[str, str]:
 
 
 def _classes_and_filters(shapings: list[Shaping]) -> list[str]:
-    """What ``tc`` says of the classes and filters of each interface; one by one where the answers cannot be told apart."""
+    """What ``tc`` says of the classes and filters of each interface; one by one where answers cannot be told apart."""
     if not shapings:
         return []
     questions = [[question.format(shaping.interface) for question in _asked(shaping)] for shaping in shapings]

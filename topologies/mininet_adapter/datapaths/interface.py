@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-
 Counters = Mapping[str, Mapping[str, int]]
 """Switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets forwarded by its rule."""
 
@@ -25,20 +24,22 @@ class Forwarding:
 
 
 class Datapath(Protocol):
-    """Forwards the packets of a fabric by the rules that its switches hold.
-
-    ``bridge_type`` and ``port_type`` are words of Open vSwitch's database (``port_type`` empty for an interface of the
-    system), ``daemon_options`` are arguments of ``ovs-vswitchd``.
-    """
+    """Forwards the packets of a fabric by the rules that its switches hold."""
 
     @property
-    def bridge_type(self) -> str: ...
+    def bridge_type(self) -> str:
+        """A type of datapath, in the words of Open vSwitch."""
+        ...
 
     @property
-    def port_type(self) -> str: ...
+    def port_type(self) -> str:
+        """A type of interface, in the words of Open vSwitch; empty for one of the system."""
+        ...
 
     @property
-    def daemon_options(self) -> tuple[str, ...]: ...
+    def daemon_options(self) -> tuple[str, ...]:
+        """Arguments of ``ovs-vswitchd``."""
+        ...
 
     def start(self) -> None:
         """Begin to forward, once the bridges are there; nothing passes before rules are carried out."""
