@@ -88,7 +88,7 @@ class WorkerPool:
         return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in self.watched.values())
 
     async def start(self, namespaces: Mapping[str, int]) -> None:
-        """Start the workers of hosts, each in the namespace of a process (host -> pid), and wait until they are ready."""
+        """Start the workers of hosts, in the namespaces of processes (host -> pid), and wait until all are ready."""
         self._folder.mkdir(parents=True)
         await asyncio.gather(*(self._spawn(hosts, namespaces) for hosts in divide(tuple(namespaces))))
         await self.expect(Ready, "", namespaces)
