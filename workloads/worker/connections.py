@@ -30,7 +30,7 @@ class Connections:
         namespace: Namespace,
         tell: Tell,
         flows: dict[str, HostedJob],
-        receive: Callable[[HostedJob, TcpReceiver], None],
+        receive: Callable[[HostedJob, TcpReceiver, int], None],
     ) -> None:
         self._loop = loop
         self._namespace = namespace
@@ -65,7 +65,14 @@ class Connections:
             if flow in job.program.into:
                 self._replace_incoming(job, job.program.into[flow], connection)
                 continue
-            stream = TcpReceiver(flow, connection, job.plan.byte_marks.get(flow), job.message_sizes(flow))
+            stream = TcpReceiver(
+                flow,
+                connection,
+                job.plan.byte_marks.get(flow),
+                job.message_sizes(flow),
+                job.forwarded_sizes(flow),
+                job.plan.window,
+            )
             stream.mark(job.first_tos(flow))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
@@ -73,11 +80,11 @@ class Connections:
             self._tell_if_connected(job)
 
     def _watch_incoming(self, job: HostedJob, stream: TcpReceiver) -> None:
-        self._loop.watch(stream.connection.fileno(), select.EPOLLIN, lambda _events: self._receive(job, stream))
+        self._loop.watch(stream.connection.fileno(), select.EPOLLIN, partial(self._receive, job, stream))
 
     def _replace_incoming(self, job: HostedJob, stream: TcpReceiver, connection: socket.socket) -> None:
         """Receive what is left on the old connection, and go on with the new one."""
-        self._receive(job, stream)
+        self._receive(job, stream, select.EPOLLIN)
         old = stream.connection
         self._loop.forget(old.fileno())
         old.close()

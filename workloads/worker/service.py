@@ -72,7 +72,7 @@ class HostService:
         self._connections.listen(job)
         self._tell(Listening(job.name))
 
-    def _receive(self, job: HostedJob, stream: TcpReceiver) -> None:
+    def _receive(self, job: HostedJob, stream: TcpReceiver, _events: int) -> None:
         try:
             stream.receive(job.plan.slice_size)
         except ConnectionError as error:
