@@ -81,9 +81,10 @@ class Loop:
 
         Timers that become due meanwhile wait for the next turn, or they might keep sockets waiting for ever.
         """
-        now = due
+        now, ready = due, []
         while self._timers and self._timers[0][0] <= due:
-            when, _, handler = heapq.heappop(self._timers)
+            ready.append(heapq.heappop(self._timers))
+        for when, _, handler in ready:
             handler(now - when)
             now = self.clock()
         return now
