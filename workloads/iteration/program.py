@@ -213,7 +213,12 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         dependent = self._dependents.get(stream.flow)
         if dependent is not None and not dependent.done:
             self._send(dependent)
-        self._check()
+            if dependent.done:
+                self._check()
+                return
+        # Bytes in the middle of a message end nothing: most bytes are such, and there is no need to look further.
+        if stream.done:
+            self._check()
 
     def resume(self, stream: SenderT) -> None:
         """Go on with a flow that was held."""

@@ -1,7 +1,8 @@
 """The messages between an engine and its workers, typed: commands to a worker and events from it. Pure.
 
-On the wire a message is a JSON object on a line of its own, with its name under ``op`` (commands) or
-``event`` (events) and its fields beside that. The flow engine, which has no pipe, passes the same values.
+On the wire a message is a JSON object on a line of its own, with the ``host`` it is for or from, its name under
+``op`` (commands) or ``event`` (events) and its fields beside that: one worker process may serve several hosts. The
+flow engine, which has no pipe, passes the same values.
 Frozen dataclasses without slots where a message is rare: every worker defines them all when it starts.
 """
 
@@ -123,10 +124,10 @@ class AssignPcieTurns:
 
 @dataclass(frozen=True)
 class Quit:
-    """End."""
+    """End, for all hosts."""
 
 
-Command = (
+HostCommand = (
     SetUpJob
     | ConnectJob
     | StartJob
@@ -140,8 +141,9 @@ Command = (
     | ReconnectFlows
     | MarkByBytes
     | AssignPcieTurns
-    | Quit
 )
+"""Commands that concern one host."""
+Command = HostCommand | Quit
 
 # Events from a worker
 
@@ -215,7 +217,7 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Late:
-    """The worker was not served from ``start`` to ``end``, on the monotonic clock."""
+    """The worker was not served from ``start`` to ``end``, on the monotonic clock; one of its hosts says so for all."""
 
     start: float
     end: float
@@ -308,36 +310,39 @@ def event_name(kind: type[Event]) -> str:
     return _NAMES[kind]
 
 
-def encode_command(command: Command) -> bytes:
-    """Return ``command`` as a line."""
-    return _encode("op", command)
+def encode_command(host: str, command: Command) -> bytes:
+    """Return ``command`` to the worker of ``host`` as a line."""
+    return _encode("op", host, command)
 
 
-def encode_event(event: Event) -> bytes:
-    """Return ``event`` as a line."""
-    return _encode("event", event)
+def encode_event(host: str, event: Event) -> bytes:
+    """Return ``event`` on ``host`` as a line."""
+    return _encode("event", host, event)
 
 
-def decode_command(line: bytes) -> Command:
-    """Return the command of a ``line``; ``ValueError`` if it is none."""
+def decode_command(line: bytes) -> tuple[str, Command]:
+    """Return the host and the command of a ``line``; ``ValueError`` if it is none."""
     return _decode("op", COMMANDS, line)
 
 
-def decode_event(line: bytes) -> Event:
-    """Return the event of a ``line``; ``ValueError`` if it is none."""
+def decode_event(line: bytes) -> tuple[str, Event]:
+    """Return the host and the event of a ``line``; ``ValueError`` if it is none."""
     return _decode("event", EVENTS, line)
 
 
-def _encode(key: str, message: object) -> bytes:
-    return json.dumps({key: _NAMES[type(message)], **encode(message)}, separators=(",", ":")).encode() + b"\n"
+def _encode(key: str, host: str, message: object) -> bytes:
+    data = {"host": host, key: _NAMES[type(message)], **encode(message)}
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 
 
-def _decode(key: str, kinds: Mapping[str, type[M]], line: bytes) -> M:
+def _decode(key: str, kinds: Mapping[str, type[M]], line: bytes) -> tuple[str, M]:
     data: dict[str, Any] = json.loads(line)
-    name = data.pop(key, None)
+    host, name = data.pop("host", None), data.pop(key, None)
     if name not in kinds:
         raise ValueError(f"unknown {key} {name!r}, expected one of {', '.join(kinds)}")
+    if not isinstance(host, str):
+        raise ValueError(f"{key} '{name}': host {host!r}, expected the name of a host")
     try:
-        return rebuild(kinds[name], data)
+        return host, rebuild(kinds[name], data)
     except TypeError as error:
         raise ValueError(f"{key} '{name}': {error}") from error

@@ -1,4 +1,7 @@
-"""``python -m workloads.worker FOLDER HOST``: lines of JSON in (what to do), lines of JSON out (what happened)."""
+"""``python -m workloads.worker FOLDER HOST=PID...``: lines of JSON in (what to do), lines of JSON out (what happened).
+
+It serves each HOST in the network namespace of the process PID; without ``=PID``, in its own.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import os
 import signal
 import sys
 
-from workloads.worker.service import WorkerService
+from workloads.worker.process import WorkerProcess
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_TIMERSLACK = 29
@@ -29,7 +32,14 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
     _be_served_first()
-    WorkerService(*sys.argv[1:]).run()
+    folder, *hosts = sys.argv[1:]
+    WorkerProcess(folder, dict(map(_host, hosts))).run()
+
+
+def _host(argument: str) -> tuple[str, int | None]:
+    """Return the host and the process id of ``HOST=PID`` or ``HOST``."""
+    host, _, pid = argument.partition("=")
+    return host, int(pid) if pid else None
 
 
 main()

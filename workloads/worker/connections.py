@@ -13,21 +13,27 @@ from workloads.iteration.job_plan import PlannedConnection
 from workloads.iteration.protocol import Accepted, Connected, Failed, Reconnected, Tell
 from workloads.worker.event_loop import Loop
 from workloads.worker.hosted_job import HostedJob
+from workloads.worker.namespaces import Namespace
 from workloads.worker.socket_options import keep_little_unsent, set_tos
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender, prepare
 
 
 class Connections:
-    """Listens and connects; ``flows`` (flow -> job) takes what is open. ``receive`` is called when bytes arrive."""
+    """Listens and connects; ``flows`` (flow -> job) takes what is open. ``receive`` is called when bytes arrive.
+
+    Its sockets are made in ``namespace``, where they stay; what they accept is there too.
+    """
 
     def __init__(
         self,
         loop: Loop,
+        namespace: Namespace,
         tell: Tell,
         flows: dict[str, HostedJob],
-        receive: Callable[[HostedJob, TcpReceiver], None],
+        receive: Callable[[HostedJob, TcpReceiver, int], None],
     ) -> None:
         self._loop = loop
+        self._namespace = namespace
         self._tell = tell
         self._flows = flows
         self._receive = receive
@@ -35,7 +41,7 @@ class Connections:
     def listen(self, job: HostedJob) -> None:
         """Listen for the job's incoming flows."""
         for target, port in sorted({(planned.target, planned.target_port) for planned in job.plan.incoming}):
-            listener = socket.socket()
+            listener = self._socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             prepare(listener, job.plan.window)
             listener.bind((target, port))
@@ -59,7 +65,14 @@ class Connections:
             if flow in job.program.into:
                 self._replace_incoming(job, job.program.into[flow], connection)
                 continue
-            stream = TcpReceiver(flow, connection, job.plan.byte_marks.get(flow), job.message_sizes(flow))
+            stream = TcpReceiver(
+                flow,
+                connection,
+                job.plan.byte_marks.get(flow),
+                job.message_sizes(flow),
+                job.forwarded_sizes(flow),
+                job.plan.window,
+            )
             stream.mark(job.first_tos(flow))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
@@ -67,11 +80,11 @@ class Connections:
             self._tell_if_connected(job)
 
     def _watch_incoming(self, job: HostedJob, stream: TcpReceiver) -> None:
-        self._loop.watch(stream.connection.fileno(), select.EPOLLIN, lambda _events: self._receive(job, stream))
+        self._loop.watch(stream.connection.fileno(), select.EPOLLIN, partial(self._receive, job, stream))
 
     def _replace_incoming(self, job: HostedJob, stream: TcpReceiver, connection: socket.socket) -> None:
         """Receive what is left on the old connection, and go on with the new one."""
-        self._receive(job, stream)
+        self._receive(job, stream, select.EPOLLIN)
         old = stream.connection
         self._loop.forget(old.fileno())
         old.close()
@@ -116,7 +129,7 @@ class Connections:
     def _connect(
         self, job: HostedJob, planned: PlannedConnection, tos: int, opened: Callable[[socket.socket], None]
     ) -> None:
-        connection = socket.socket()
+        connection = self._socket()
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         prepare(connection, job.plan.window)
@@ -135,6 +148,10 @@ class Connections:
                 opened(connection)
 
         self._loop.watch(connection.fileno(), select.EPOLLOUT, connected)
+
+    def _socket(self) -> socket.socket:
+        with self._namespace.inside():
+            return socket.socket()
 
     def _tell_if_connected(self, job: HostedJob) -> None:
         if job.complete():

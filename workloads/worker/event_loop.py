@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 
 _SHORT_S = 0.0012
-"""Below this a timer is waited for by sleeping: ``epoll`` only counts whole milliseconds."""
+"""Below this a timer is waited for by ``select``, on ``epoll`` itself: that counts only whole milliseconds."""
+_MOST_EVENTS = 64
+"""Descriptors served in a turn; the others are ready in the next."""
 
 
 class Loop:
@@ -19,6 +21,7 @@ class Loop:
     def __init__(self) -> None:
         self.running = True
         self._epoll = select.epoll()
+        self._readable = [self._epoll.fileno()]
         self._handlers: dict[int, Callable[[int], None]] = {}
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
@@ -47,31 +50,44 @@ class Loop:
 
     def run(self) -> None:
         """Run until :attr:`running` is False."""
+        poll, handlers, timers, clock = self._epoll.poll, self._handlers, self._timers, time.monotonic
+        wait = 0.0
         while self.running:
-            for descriptor, events in self._epoll.poll(self._wait()):
-                handler = self._handlers.get(descriptor)
+            for descriptor, events in poll(wait, _MOST_EVENTS):
+                handler = handlers.get(descriptor)
                 if handler is not None:
                     handler(events)
-            self._fire()
+            if not timers:
+                wait = -1.0
+                continue
+            now = clock()
+            if timers[0][0] <= now:
+                now = self._fire(now)
+            wait = self._wait(now)
 
-    def _wait(self) -> float:
-        """Seconds to wait for events; short remainders are slept off here."""
+    def _wait(self, now: float) -> float:
+        """Seconds for ``epoll`` to wait for events; short remainders are waited for here, or until the first event."""
         if not self._timers:
             return -1.0
-        remaining = self._timers[0][0] - self.clock()
-        if remaining <= 0.0:
-            return 0.0
-        if remaining < _SHORT_S:
-            time.sleep(remaining)
-            return 0.0
-        return remaining - 0.001
+        remaining = self._timers[0][0] - now
+        if remaining >= _SHORT_S:
+            return remaining - 0.001
+        if remaining > 0.0 and self.running:
+            select.select(self._readable, (), (), remaining)
+        return 0.0
 
-    def _fire(self) -> None:
-        now = self.clock()
-        while self._timers and self._timers[0][0] <= now:
-            when, _, handler = heapq.heappop(self._timers)
+    def _fire(self, due: float) -> float:
+        """Call the handlers of timers that are due by ``due``; return the time afterwards.
+
+        Timers that become due meanwhile wait for the next turn, or they might keep sockets waiting for ever.
+        """
+        now, ready = due, []
+        while self._timers and self._timers[0][0] <= due:
+            ready.append(heapq.heappop(self._timers))
+        for when, _, handler in ready:
             handler(now - when)
             now = self.clock()
+        return now
 
 
 class LineReader:

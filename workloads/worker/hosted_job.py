@@ -39,3 +39,12 @@ class HostedJob:
     def message_sizes(self, flow: str) -> list[int]:
         """Bytes of the messages that come in on ``flow`` in an iteration, in order."""
         return [message.size for phase in self.plan.phases for message in phase.into if message.flow == flow]
+
+    def forwarded_sizes(self, flow: str) -> list[int]:
+        """How many of the first bytes of each of these messages other messages of their phase wait for."""
+        return [
+            max((sent.size - sent.lead for sent in phase.out if sent.after == flow), default=0)
+            for phase in self.plan.phases
+            for message in phase.into
+            if message.flow == flow
+        ]

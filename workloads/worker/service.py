@@ -1,10 +1,9 @@
-"""The worker's service: takes the commands of :mod:`workloads.iteration.protocol`, one a line, and sends events."""
+"""What a worker does for one host: it carries out the commands of :mod:`workloads.iteration.protocol`."""
 
 from __future__ import annotations
 
-import os
 import select
-import sys
+from collections.abc import Callable
 
 from workloads.iteration.from_plan import program_of
 from workloads.iteration.job_plan import JobPlan
@@ -13,65 +12,43 @@ from workloads.iteration.program import JobProgram
 from workloads.iteration.protocol import (
     Closed,
     CloseJob,
-    Command,
     ConnectJob,
-    Event,
     Failed,
     HaltJob,
+    HostCommand,
     Listening,
-    Quit,
-    Ready,
     SetUpJob,
     StartJob,
-    decode_command,
-    encode_event,
+    Tell,
 )
 from workloads.iteration.shared_gpus import SharedGpus
-from workloads.worker.completion_notice import CompletionNotice
 from workloads.worker.connections import Connections
-from workloads.worker.event_loop import LineReader, Loop
+from workloads.worker.event_loop import Loop
 from workloads.worker.flow_commands import FlowChanges
-from workloads.worker.heartbeat import Heartbeat
 from workloads.worker.hosted_job import HostedJob
+from workloads.worker.namespaces import Namespace
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 
-class WorkerService:
-    """Executes commands from the engine; one instance per worker process, that of ``host``.
+class HostService:
+    """The jobs, flows, GPUs and PCIe links of one host, served by ``loop``; ``tell`` takes the events on it.
 
-    ``folder`` is where the workers of the run notify each other of messages that have arrived.
+    ``notify(host, flow)`` is to tell the worker of ``host`` that a message of ``flow`` has arrived here.
     """
 
-    def __init__(self, folder: str, host: str) -> None:
-        self._loop = Loop()
+    def __init__(self, loop: Loop, namespace: Namespace, tell: Tell, notify: Callable[[str, str], None]) -> None:
+        self._loop = loop
+        self._tell = tell
+        self._notify = notify
         self._jobs: dict[str, HostedJob] = {}
         self._flows: dict[str, HostedJob] = {}
-        self._reader = LineReader(sys.stdin.fileno())
-        self._connections = Connections(self._loop, self._tell, self._flows, self._receive)
+        self._connections = Connections(loop, namespace, tell, self._flows, self._receive)
         self._pcie: PcieSemaphore[TcpSender] = PcieSemaphore(self._go_on)
         self._gpus = SharedGpus()
-        self._completion = CompletionNotice(self._loop, folder, host, self._message_arrived)
-        self._changes = FlowChanges(self._loop, self._tell, self._jobs, self._flows, self._connections, self._pcie)
+        self._changes = FlowChanges(loop, tell, self._jobs, self._flows, self._connections, self._pcie)
 
-    def run(self) -> None:
-        """Serve until :class:`Quit` or the end of standard input."""
-        self._loop.watch(sys.stdin.fileno(), select.EPOLLIN, self._commands)
-        self._tell(Ready())
-        Heartbeat(self._loop, self._tell)
-        self._loop.run()
-
-    def _tell(self, event: Event) -> None:
-        os.write(sys.stdout.fileno(), encode_event(event))
-
-    def _commands(self, _events: int) -> None:
-        lines = self._reader.read()
-        if lines is None:
-            self._loop.running = False
-            return
-        for line in lines:
-            self._carry_out(decode_command(line))
-
-    def _carry_out(self, command: Command) -> None:
+    def carry_out(self, command: HostCommand) -> None:
+        """Do what ``command`` says."""
         match command:
             case SetUpJob():
                 self._set_up(command.plan)
@@ -83,8 +60,6 @@ class WorkerService:
                 self._jobs[command.job].program.halt()
             case CloseJob():
                 self._close(self._jobs[command.job])
-            case Quit():
-                self._loop.running = False
             case _:
                 self._changes.carry_out(command)
 
@@ -97,7 +72,7 @@ class WorkerService:
         self._connections.listen(job)
         self._tell(Listening(job.name))
 
-    def _receive(self, job: HostedJob, stream: TcpReceiver) -> None:
+    def _receive(self, job: HostedJob, stream: TcpReceiver, _events: int) -> None:
         try:
             stream.receive(job.plan.slice_size)
         except ConnectionError as error:
@@ -106,10 +81,10 @@ class WorkerService:
                 self._tell(Failed(job.name, stream.flow, str(error)))
             return
         for _ in range(stream.completed()):
-            self._completion.tell(job.senders[stream.flow], stream.flow)
+            self._notify(job.senders[stream.flow], stream.flow)
         job.program.arrived(stream)
 
-    def _message_arrived(self, flow: str) -> None:
+    def message_arrived(self, flow: str) -> None:
         """The receiver of ``flow`` reports that its message has arrived; ignored if the job has ended since."""
         job = self._flows.get(flow)
         if job is not None and flow in job.program.out:

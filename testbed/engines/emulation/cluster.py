@@ -270,9 +270,8 @@ class Cluster:
 
     def watched_processes(self) -> dict[str, int]:
         """The processes on which a run's timing rests: name -> process id."""
-        workers = {f"the worker of host {host}": pid for host, pid in self.workers.pids.items()}
         controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
-        return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **workers}
+        return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **self.workers.watched}
 
     def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""
@@ -347,7 +346,7 @@ class Cluster:
             case Shaped() if self.steps is not None:
                 self.steps.on_shaped(event)
             case Late():
-                self.late_workers.append((host, event.start, event.end))
+                self.late_workers.append((self.workers.name(host), event.start, event.end))
             case Closed():
                 self.retransmits += event.retransmits
 

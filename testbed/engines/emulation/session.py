@@ -179,8 +179,8 @@ class Session:
         """Processes that were stopped, and workers whose heartbeat came late, since the run began."""
         origin = self._cluster.origin
         late = [
-            Standstill(f"the worker of host {host}", begin - origin, end - origin)
-            for host, begin, end in self._cluster.late_workers
+            Standstill(worker, begin - origin, end - origin)
+            for worker, begin, end in self._cluster.late_workers
             if begin >= origin
         ]
         return joined_standstills(late, self._processes.standstills)

@@ -1,4 +1,4 @@
-"""The workers of a run, one process per host, inside that host's namespace."""
+"""The workers of a run: processes that serve one host each, or several, in the hosts' namespaces."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from testbed.engines.emulation.sandbox import PACKAGES
 from testbed.errors import RunFailedError
@@ -27,6 +28,26 @@ from workloads.iteration.protocol import (
 _LINE_LIMIT = 1 << 24
 _ANSWER_S = 60.0
 
+MOST_PROCESSES: Final = 16
+"""Up to so many hosts have a process each, so that no host's timers wait for another host's bytes. More processes than
+that would cost more than they gain: each takes 60 ms of CPU to start and 18 MB, a few are enough to keep every core
+busy, and one that serves several hosts finds the bytes of several at each wake-up."""
+
+
+def divide(hosts: Sequence[str], most: int = MOST_PROCESSES) -> list[tuple[str, ...]]:
+    """Divide ``hosts`` among at most ``most`` processes; none has two more than another.
+
+    Neighbours go to different processes: hosts of one job are beside each other, and burst at the same time. So
+    the work of each job is spread over the processes, and these over the cores, whichever jobs burst.
+    """
+    processes = min(most, len(hosts))
+    return [tuple(hosts[first::processes]) for first in range(processes)]
+
+
+def worker_name(hosts: Sequence[str]) -> str:
+    """What findings call the process that serves ``hosts``: a watched process is known by this name alone."""
+    return f"the worker of host{'s' if len(hosts) > 1 else ''} {', '.join(hosts)}"
+
 
 class WorkerPool:
     """Sends commands to workers and routes their events.
@@ -40,6 +61,7 @@ class WorkerPool:
         self._on_event = on_event
         self._log = log
         self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._names: dict[str, str] = {}
         self._readers: list[asyncio.Task[None]] = []
         self._arrived: dict[tuple[type[Answer], str], set[str]] = defaultdict(set)
         self._changed = asyncio.Condition()
@@ -48,49 +70,58 @@ class WorkerPool:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Host -> process id of its worker."""
+        """Host -> process id of its worker, which may serve other hosts too."""
         return {host: process.pid for host, process in self._processes.items()}
+
+    @property
+    def watched(self) -> dict[str, int]:
+        """Name of each worker process -> its process id."""
+        return {self._names[host]: process.pid for host, process in self._processes.items()}
+
+    def name(self, host: str) -> str:
+        """What findings call the worker of ``host``."""
+        return self._names[host]
 
     @property
     def served_first(self) -> bool:
         """Whether the kernel serves every worker before ordinary processes."""
-        return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in self.pids.values())
+        return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in self.watched.values())
 
     async def start(self, namespaces: Mapping[str, int]) -> None:
-        """Start a worker in the namespace of each (host -> pid) and wait until all are ready."""
+        """Start the workers of hosts, in the namespaces of processes (host -> pid), and wait until all are ready."""
         self._folder.mkdir(parents=True)
-        await asyncio.gather(*(self._spawn(host, pid) for host, pid in namespaces.items()))
+        await asyncio.gather(*(self._spawn(hosts, namespaces) for hosts in divide(tuple(namespaces))))
         await self.expect(Ready, "", namespaces)
 
-    async def _spawn(self, host: str, pid: int) -> None:
+    async def _spawn(self, hosts: Sequence[str], namespaces: Mapping[str, int]) -> None:
         root = str(PACKAGES)
         environment = dict(os.environ, PYTHONPATH=root)
         with self._log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                "nsenter",
-                f"--net=/proc/{pid}/ns/net",
                 sys.executable,
                 "-S",
                 "-m",
                 "workloads.worker",
                 str(self._folder),
-                host,
+                *(f"{host}={namespaces[host]}" for host in hosts),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 env=environment,
                 limit=_LINE_LIMIT,
             )
-        self._processes[host] = process
-        self._readers.append(asyncio.create_task(self._read(host, process)))
+        name = worker_name(hosts)
+        self._processes.update(dict.fromkeys(hosts, process))
+        self._names.update(dict.fromkeys(hosts, name))
+        self._readers.append(asyncio.create_task(self._read(name, process)))
 
-    async def _read(self, host: str, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, name: str, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
             try:
-                event = decode_event(line)
+                host, event = decode_event(line)
             except ValueError as error:
-                await self._fail(f"what the worker of host {host} said is not understood: {error}")
+                await self._fail(f"what {name} said is not understood: {error}")
                 continue
             if isinstance(event, Failed):
                 await self._fail(f"flow {event.flow} of job {event.job}: {event.why}")
@@ -102,7 +133,7 @@ class WorkerPool:
             else:
                 self._on_event(host, event)
         if not self._stopping:
-            await self._fail(f"the worker of host {host} ended with status {await process.wait()}")
+            await self._fail(f"{name} ended with status {await process.wait()}")
 
     async def _fail(self, why: str) -> None:
         async with self._changed:
@@ -134,15 +165,16 @@ class WorkerPool:
         """Send a command to the worker of ``host``."""
         process = self._processes[host]
         assert process.stdin is not None
-        process.stdin.write(encode_command(command))
+        process.stdin.write(encode_command(host, command))
 
     async def stop(self) -> None:
         """End all workers."""
         self._stopping = True
-        for process in self._processes.values():
+        processes = set(self._processes.values())
+        for process in processes:
             if process.returncode is None:
                 process.kill()
-        await asyncio.gather(*(process.wait() for process in self._processes.values()))
+        await asyncio.gather(*(process.wait() for process in processes))
         await asyncio.gather(*self._readers)
 
 

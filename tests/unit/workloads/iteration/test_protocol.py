@@ -64,23 +64,28 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", COMMANDS.values())
-@given(data=st.data())
-def test_every_command_survives_the_wire(kind: type[Command], data: st.DataObject) -> None:
+@given(host=st.text(max_size=6), data=st.data())
+def test_every_command_survives_the_wire_with_its_host(kind: type[Command], host: str, data: st.DataObject) -> None:
     command = data.draw(values(kind))
-    line = encode_command(command)
+    line = encode_command(host, command)
     assert line.endswith(b"\n") and line.count(b"\n") == 1
-    decoded = decode_command(line)
-    assert (type(decoded), decoded) == (kind, command)
+    named, decoded = decode_command(line)
+    assert (named, type(decoded), decoded) == (host, kind, command)
 
 
 @pytest.mark.parametrize("kind", EVENTS.values())
-@given(data=st.data())
-def test_every_event_survives_the_wire(kind: type[Event], data: st.DataObject) -> None:
+@given(host=st.text(max_size=6), data=st.data())
+def test_every_event_survives_the_wire_with_its_host(kind: type[Event], host: str, data: st.DataObject) -> None:
     event = data.draw(values(kind))
-    line = encode_event(event)
+    line = encode_event(host, event)
     assert line.endswith(b"\n") and line.count(b"\n") == 1
-    decoded = decode_event(line)
-    assert (type(decoded), decoded) == (kind, event)
+    named, decoded = decode_event(line)
+    assert (named, type(decoded), decoded) == (host, kind, event)
+
+
+def test_no_message_has_a_field_that_the_envelope_uses() -> None:
+    for kind in (*COMMANDS.values(), *EVENTS.values()):
+        assert {field.name for field in fields(kind)}.isdisjoint({"host", "op", "event"})
 
 
 def test_the_tables_name_every_message_once() -> None:
@@ -100,18 +105,18 @@ def takes_only_a_job(kind: Any) -> bool:
 
 
 def test_the_form_of_commands_on_the_wire() -> None:
-    assert encode_command(HaltJob("a")) == b'{"op":"halt","job":"a"}\n'
+    assert encode_command("h0", HaltJob("a")) == b'{"host":"h0","op":"halt","job":"a"}\n'
     assert (
-        encode_command(ShapeFlows(1.5, {"a": 32}, {"f": 64}, {"f": None}))
-        == b'{"op":"shape","caused_at":1.5,"job_tos":{"a":32},"flow_tos":{"f":64},"rates":{"f":null}}\n'
+        encode_command("h0", ShapeFlows(1.5, {"a": 32}, {"f": 64}, {"f": None}))
+        == b'{"host":"h0","op":"shape","caused_at":1.5,"job_tos":{"a":32},"flow_tos":{"f":64},"rates":{"f":null}}\n'
     )
     assert (
-        encode_command(AssignPcieTurns({"f": ("h0s0->h0n0", 2)}))
-        == b'{"op":"pcie-turns","flows":{"f":["h0s0->h0n0",2]}}\n'
+        encode_command("h0", AssignPcieTurns({"f": ("h0s0->h0n0", 2)}))
+        == b'{"host":"h0","op":"pcie-turns","flows":{"f":["h0s0->h0n0",2]}}\n'
     )
     assert (
-        encode_command(ShiftJob("a", TimeShift(9.0, 0.5, 2.0)))
-        == b'{"op":"shift","job":"a","time_shift":{"anchor":9.0,"shift":0.5,"period":2.0}}\n'
+        encode_command("h0", ShiftJob("a", TimeShift(9.0, 0.5, 2.0)))
+        == b'{"host":"h0","op":"shift","job":"a","time_shift":{"anchor":9.0,"shift":0.5,"period":2.0}}\n'
     )
 
 
@@ -136,8 +141,8 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         tos={"f": 32},
         byte_marks={"f": ByteMarks(True, (10,), (0, 32))},
     )
-    assert encode_command(SetUpJob(plan)).decode() == (
-        '{"op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
+    assert encode_command("h0", SetUpJob(plan)).decode() == (
+        '{"host":"h0","op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
         '"stragglers":[{"gpu":"h0g0","factor":1.5}],"gpus":["h0g0"],'
         '"phases":[{"compute_s":0.2,"overlap":0.5,"out":[{"flow":"f","size":1000,"after":"g","lead":500}],'
         '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true}],'
@@ -148,9 +153,9 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
 
 
 def test_the_form_of_events_on_the_wire() -> None:
-    assert encode_event(Closed("a", 2)) == b'{"event":"closed","job":"a","retransmits":2}\n'
-    assert encode_event(IterationEnded("a", 4, (PhaseTimes(1.0, 2.0, 2.5, 3.0, (1.0, 1.5)),), 0.001, 0.0)) == (
-        b'{"event":"iteration","job":"a","iteration":4,"phases":[{"start":1.0,"ready":2.0,"communication_end":2.5,'
+    assert encode_event("h0", Closed("a", 2)) == b'{"host":"h0","event":"closed","job":"a","retransmits":2}\n'
+    assert encode_event("h0", IterationEnded("a", 4, (PhaseTimes(1.0, 2.0, 2.5, 3.0, (1.0, 1.5)),), 0.001, 0.0)) == (
+        b'{"host":"h0","event":"iteration","job":"a","iteration":4,"phases":[{"start":1.0,"ready":2.0,"communication_end":2.5,'
         b'"end":3.0,"compute":[1.0,1.5]}],"late":0.001,"waited":0.0}\n'
     )
 
@@ -161,8 +166,9 @@ def test_the_form_of_events_on_the_wire() -> None:
         (b'{"op":"dance"}', "unknown op 'dance', expected one of job, connect, start"),
         (b'{"job":"a"}', "unknown op None"),
         (b'{"op":"ready"}', "unknown op 'ready'"),
-        (b'{"op":"halt"}', r"op 'halt': .*missing 1 required positional argument: 'job'"),
-        (b'{"op":"halt","job":"a","at":1.0}', r"op 'halt': .*unexpected keyword argument 'at'"),
+        (b'{"op":"halt","job":"a"}', "op 'halt': host None, expected the name of a host"),
+        (b'{"host":"h0","op":"halt"}', r"op 'halt': .*missing 1 required positional argument: 'job'"),
+        (b'{"host":"h0","op":"halt","job":"a","at":1.0}', r"op 'halt': .*unexpected keyword argument 'at'"),
     ],
 )
 def test_what_is_no_command_is_refused_by_its_name(line: bytes, why: str) -> None:

@@ -47,6 +47,39 @@ def test_a_handler_gets_its_descriptors_events_until_it_is_forgotten() -> None:
     assert seen == [select.EPOLLIN]
 
 
+def test_timers_that_always_are_due_do_not_starve_descriptors() -> None:
+    loop = Loop()
+    reading, writing = os.pipe()
+
+    def again(_late: float) -> None:
+        loop.at(0.0, again)
+
+    loop.watch(reading, select.EPOLLIN, lambda _events: setattr(loop, "running", False))
+    loop.at(0.0, again)
+    loop.at(loop.clock() + 0.002, lambda _late: os.write(writing, b"x"))  # type: ignore[arg-type,func-returns-value]
+    loop.run()
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_descriptor_is_served_while_a_timer_is_a_moment_away() -> None:
+    loop, served = Loop(), []
+    reading, writing = os.pipe()
+    os.write(writing, b"x")
+
+    def handler(_events: int) -> None:
+        served.append(loop.clock())
+        loop.forget(reading)
+
+    loop.watch(reading, select.EPOLLIN, handler)
+    ends = loop.clock() + 0.001
+    loop.at(ends, lambda _late: setattr(loop, "running", False))
+    loop.run()
+    os.close(reading)
+    os.close(writing)
+    assert served and loop.clock() >= ends
+
+
 lines = st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=6)
 
 

@@ -1,4 +1,4 @@
-"""Two worker processes on loopback carry out a job: what they are told and what they tell, from set-up to quit."""
+"""Workers on loopback carry out a job of two hosts: what they are told and what they tell, from set-up to quit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,43 +50,64 @@ SIZE = 50_000
 
 
 class Worker:
-    """A worker process as an engine sees it."""
+    """The worker of ``host`` as an engine sees it, in a process that may serve other hosts too."""
 
-    def __init__(self, folder: Path, host: str) -> None:
+    def __init__(self, host: str, process: Process) -> None:
+        self.host = host
+        self.process = process
+
+    def tell(self, command: Command) -> None:
+        self.process.tell(self.host, command)
+
+    def hear(self, kind: type[E]) -> E:
+        """The next event of ``kind`` on this host; others of it are passed over."""
+        while True:
+            event = self.process.next_event(self.host)
+            if isinstance(event, kind):
+                return event
+
+
+class Process:
+    """A worker process with what it has said so far of each of its hosts."""
+
+    def __init__(self, folder: Path, hosts: Sequence[str]) -> None:
+        self._said: dict[str, list[Event]] = {host: [] for host in hosts}
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-m", "workloads.worker", str(folder), host],
+            [sys.executable, "-S", "-m", "workloads.worker", str(folder), *hosts],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=Path(__file__).parents[4],
         )
 
-    def tell(self, command: Command) -> None:
+    def tell(self, host: str, command: Command) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(encode_command(command))
+        self.process.stdin.write(encode_command(host, command))
         self.process.stdin.flush()
 
-    def hear(self, kind: type[E]) -> E:
-        """The next event of ``kind``; others are passed over."""
+    def next_event(self, host: str) -> Event:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            event = decode_event(line)
-            if isinstance(event, kind):
-                return event
-        raise AssertionError(f"the worker ended without {kind.__name__}")
+        while not self._said[host]:
+            line = self.process.stdout.readline()
+            assert line, f"the worker of {host} ended"
+            named, event = decode_event(line)
+            self._said[named].append(event)
+        return self._said[host].pop(0)
 
     def end(self) -> None:
         self.process.kill()
         self.process.communicate()
 
 
-@pytest.fixture
-def workers(tmp_path: Path) -> Iterator[dict[str, Worker]]:
-    found = {host: Worker(tmp_path, host) for host in ADDRESSES}
+@pytest.fixture(params=[[["h0"], ["h1"]], [["h0", "h1"]]], ids=["a process each", "one process"])
+def workers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Worker]]:
+    processes = [Process(tmp_path, hosts) for hosts in request.param]
+    shared = zip(request.param, processes, strict=True)
+    found = {host: Worker(host, process) for hosts, process in shared for host in hosts}
     for worker in found.values():
         worker.hear(Ready)
     yield found
-    for worker in found.values():
-        worker.end()
+    for process in processes:
+        process.end()
 
 
 def plans() -> dict[str, JobPlan]:
@@ -147,5 +168,6 @@ def test_a_job_comes_runs_changes_and_goes(workers: dict[str, Worker]) -> None:
     for worker in workers.values():
         worker.tell(CloseJob("job"))
         assert worker.hear(Closed).job == "job"
+    for worker in {worker.process: worker for worker in workers.values()}.values():
         worker.tell(Quit())
-        assert worker.process.wait(10) == 0
+        assert worker.process.process.wait(10) == 0

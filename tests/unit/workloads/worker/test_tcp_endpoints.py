@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.job_plan import IncomingMessage, OutgoingMessage, PhasePlan
 from workloads.iteration.program import JobProgram
 from workloads.iteration.protocol import PhaseTimes
@@ -86,6 +87,27 @@ def test_a_full_kernel_buffer_is_reported_and_the_rest_follows(pair: tuple[TcpSe
         into.receive(SLICE)
         out.send(SLICE)
     assert out.done
+
+
+def test_bytes_that_nobody_waits_for_are_received_in_batches_and_the_last_ones_at_once() -> None:
+    """A receiver is woken at every slice while it forwards, then at a window's worth, and at the end."""
+    one, other = socket.socketpair()
+    other.setblocking(False)
+    with one, other:
+        into, wanted = TcpReceiver("f", other, sizes=[1000], forwarded=[200], window=300), []
+        into.begin(1000, SLICE)
+        while not into.done:
+            wanted.append(into.lowat)
+            one.send(bytes(into.lowat))
+            into.receive(SLICE)
+    assert wanted == [100, 100, 300, 300, 200]
+
+
+def test_a_receiver_whose_marks_count_bytes_is_woken_at_every_slice() -> None:
+    into = TcpReceiver("f", socket.socket(), ByteMarks(True, (), (0,)), [1000], [0], 300)
+    with into.connection:
+        into.begin(1000, SLICE)
+        assert into.lowat == SLICE
 
 
 def test_a_sender_that_leaves_is_an_error_that_names_the_flow(pair: tuple[TcpSender, TcpReceiver]) -> None:

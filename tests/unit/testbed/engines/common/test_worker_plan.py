@@ -77,7 +77,9 @@ def test_a_plan_survives_the_way_to_its_worker(experiment: Experiment) -> None:
     plans = job_plans(
         experiment.jobs[0], experiment, Decision(byte_levels={experiment.jobs[0].name: ByteLevels("left", (1e6,))})
     )
-    assert all(decode_command(encode_command(SetUpJob(plan))) == SetUpJob(plan) for plan in plans.values())
+    assert all(
+        decode_command(encode_command(host, SetUpJob(plan))) == (host, SetUpJob(plan)) for host, plan in plans.items()
+    )
 
 
 def test_a_flow_is_marked_with_its_own_level_its_jobs_or_the_lowest(experiment: Experiment) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from testbed.engines.emulation.workers import WorkerPool
+from testbed.engines.emulation.workers import MOST_PROCESSES, WorkerPool, divide, worker_name
 from testbed.errors import RunFailedError
 from workloads.iteration.protocol import (
     Closed,
@@ -24,26 +26,34 @@ from workloads.iteration.protocol import (
 
 
 class Process:
-    """What a pool sees of a worker process that tells ``events``; bytes are fed as they are."""
+    """What a pool sees of a worker process that tells ``events`` on hosts; bytes are fed as they are."""
 
-    def __init__(self, events: Sequence[Event | bytes]) -> None:
+    def __init__(self, events: Iterable[tuple[str, Event | bytes]]) -> None:
         self.stdout = asyncio.StreamReader()
-        for event in events:
-            self.stdout.feed_data(event if isinstance(event, bytes) else encode_event(event))
+        for host, event in events:
+            self.stdout.feed_data(event if isinstance(event, bytes) else encode_event(host, event))
 
     async def wait(self) -> int:
         return 1
 
 
 def heard(
-    told: Mapping[str, Sequence[Event | bytes]], wait: Callable[[WorkerPool], Awaitable[None]]
+    told: Mapping[str, Sequence[Event | bytes]],
+    wait: Callable[[WorkerPool], Awaitable[None]],
+    processes: int = MOST_PROCESSES,
 ) -> list[tuple[str, Event]]:
-    """What the engine gets when the workers of the hosts tell ``told`` while it does ``wait``."""
+    """What the engine gets when ``processes`` workers tell ``told`` on the hosts while it does ``wait``."""
     events: list[tuple[str, Event]] = []
+
+    def said_by(hosts: Iterable[str]) -> Iterable[tuple[str, Event | bytes]]:
+        return [(host, event) for host in hosts for event in told[host]]
 
     async def run() -> None:
         pool = WorkerPool(lambda host, event: events.append((host, event)), Path(), Path())
-        readers = [asyncio.create_task(pool._read(host, Process(lines))) for host, lines in told.items()]  # type: ignore[arg-type]
+        readers = [
+            asyncio.create_task(pool._read(worker_name(hosts), Process(said_by(hosts))))  # type: ignore[arg-type]
+            for hosts in divide(tuple(told), processes)
+        ]
         try:
             await wait(pool)
         finally:
@@ -54,14 +64,15 @@ def heard(
     return events
 
 
-def test_an_answer_counts_when_every_host_has_given_it_about_that_job() -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_answer_counts_when_every_host_has_given_it_about_that_job(processes: int) -> None:
     async def wait(pool: WorkerPool) -> None:
         await pool.expect(Connected, "a", ["h0", "h1"])
         await pool.expect(Closed, "a", ["h1"])
         await pool.expect(Held, "f", ["h1"])
 
     told = {"h0": [Connected("a")], "h1": [Listening("a"), Connected("a"), Closed("a", 3), Held("f")]}
-    assert sorted(map(str, heard(told, wait))) == sorted(
+    assert sorted(map(str, heard(told, wait, processes))) == sorted(
         str((host, event)) for host, events in told.items() for event in events
     )
 
@@ -89,3 +100,28 @@ def test_a_flow_that_breaks_ends_every_wait_in_its_own_words() -> None:
 def test_an_event_that_nobody_knows_ends_the_run_by_its_name() -> None:
     with pytest.raises(RunFailedError, match="host h0 said is not understood: unknown event 'dance', expected one of"):
         heard({"h0": [b'{"event":"dance"}\n']}, lambda pool: pool.expect(Connected, "a", ["h0"]))
+
+
+@given(st.integers(0, 300), st.integers(1, 20))
+def test_every_host_has_one_process_and_these_share_the_hosts_evenly(count: int, most: int) -> None:
+    hosts = [f"h{index}" for index in range(count)]
+    shares = divide(hosts, most)
+    assert sorted(host for share in shares for host in share) == sorted(hosts)
+    assert len(shares) == min(count, most)
+    assert max(map(len, shares), default=0) - min(map(len, shares), default=0) <= 1
+
+
+@given(st.integers(17, 200), st.integers(0, 199), st.integers(2, MOST_PROCESSES))
+def test_a_job_on_neighbours_has_a_process_for_each_host(count: int, first: int, size: int) -> None:
+    hosts = [f"h{index}" for index in range(count)]
+    job = set(hosts[first % count :][:size])
+    assert all(len(job & set(share)) <= 1 for share in divide(hosts))
+
+
+def test_few_hosts_have_a_process_each() -> None:
+    assert divide(["h0", "h1", "h2"]) == [("h0",), ("h1",), ("h2",)]
+
+
+def test_a_worker_is_known_by_all_its_hosts() -> None:
+    assert worker_name(("h0",)) == "the worker of host h0"
+    assert worker_name(("h0", "h16", "h32")) == "the worker of hosts h0, h16, h32"
