@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import array
-import fcntl
-import socket
-import struct
 from collections.abc import Mapping
 
+from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
 from topologies.mininet_adapter.system import run_batch, write_sysctls
 
 GATEWAY = "169.254.0.1"
@@ -50,10 +47,6 @@ NIC_QUEUE_PACKETS = 3.3
 """Full packets of a connection that may wait in its own NIC (TCP small queues). More would hold up the
 acknowledgements of what comes in, which leave by the same queue at the same level."""
 
-_SIOCETHTOOL = 0x8946
-_CHECKSUM = "tx checksum"
-_ETHTOOL_OFF = {_CHECKSUM: 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
-
 
 def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool, in_kernel: bool) -> dict[str, str]:
     """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
@@ -67,7 +60,7 @@ def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool, i
     lines = ["link set lo up"]
     rules = []
     for table, (interface, address) in enumerate(addresses.items(), start=100):
-        lines.append(f"link set {interface} up gso_max_segs 1")
+        lines.append(f"link set {interface} up {ONE_PACKET}")
         lines.append(f"addr add {address}/32 dev {interface}")
         lines.append(f"neigh add {GATEWAY} lladdr {GATEWAY_MAC} dev {interface} nud permanent")
         lines.append(
@@ -77,16 +70,5 @@ def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool, i
         rules.append(f"rule add from {address} lookup {table}")
     run_batch("ip", [*lines, *rules])
     for interface in addresses:
-        disable_offloads(interface, keep_checksums=in_kernel)
+        set_offloads(interface, in_kernel)
     return settings
-
-
-def disable_offloads(interface: str, keep_checksums: bool) -> None:
-    """Switch off what would put super-packets before the emulated queues, or unfinished checksums before a process."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        for name, command in _ETHTOOL_OFF.items():
-            if keep_checksums and name == _CHECKSUM:
-                continue
-            value = array.array("B", struct.pack("II", command, 0))
-            request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
-            fcntl.ioctl(control, _SIOCETHTOOL, request)

@@ -19,8 +19,9 @@ from topologies.mininet_adapter.datapaths.openvswitch_datapath import OpenVSwitc
 from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
 from topologies.mininet_adapter.hosts import configure_host
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
+from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
-from topologies.mininet_adapter.steering import by_switch, divide, spread, steer
+from topologies.mininet_adapter.steering import spread, steer
 from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
 from topologies.shaping import Discipline, Shaping, tc_commands
 
@@ -43,6 +44,11 @@ class NetworkSettings:
     discipline: Discipline = "htb"
     shaped: bool = True
     late_opening: bool = False
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether packets never leave the kernel, and pass no code of Open vSwitch either."""
+        return self.datapath == "nftables"
 
 
 @dataclass
@@ -98,12 +104,6 @@ class EmulatedNetwork:
     def host_pid(self, host: str) -> int:
         """Process id of the shell that holds ``host``'s namespace."""
         return int(self._mininet.nameToNode[host].pid)
-
-    @property
-    def worker_cpus(self) -> tuple[int, ...]:
-        """The CPUs on which processes that emulate hosts should run."""
-        cpus = os.sched_getaffinity(0)
-        return divide(cpus)[1] if self.settings.datapath == "nftables" else tuple(sorted(cpus))
 
     def out_of_order_segments(self) -> int:
         """TCP segments that reached a host before an earlier one of their flow, since the hosts were made."""
@@ -163,7 +163,10 @@ class EmulatedNetwork:
         for link in cables:
             self._register_with_mininet(link)
         run_batch("ip", (self._device_command(link) for link in cables))
-        run_batch("ip", (f"link set {interface_name(self.fabric, link)} up" for link in self.links_of_namespace("")))
+        names = [interface_name(self.fabric, link) for link in self.links_of_namespace("")]
+        run_batch("ip", (f"link set {name} up {ONE_PACKET if self.settings.in_kernel else ''}" for name in names))
+        for name in names if self.settings.in_kernel else ():
+            set_offloads(name, in_kernel=True)
 
     def _register_with_mininet(self, link: Link) -> None:
         back = self.fabric.links[link.reverse]
@@ -202,26 +205,17 @@ class EmulatedNetwork:
             ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
-                configure_host(addresses, settings.mtu, settings.late_opening, settings.datapath == "nftables")
+                configure_host(addresses, settings.mtu, settings.late_opening, settings.in_kernel)
 
     def _steer(self) -> None:
-        """Let every interface be served by one CPU."""
-        for host, pid in self.namespaces():
-            with nullcontext() if pid is None else network_namespace_of(pid):
-                self.steered_queues += steer(self._cpus_of(self.links_of_namespace(host)))
-
-    def _cpus_of(self, links: list[Link]) -> dict[str, int]:
-        """Interface -> the CPU that receives its packets; where Open vSwitch forwards they take turns."""
+        """Let interfaces take turns with the CPUs, where all interfaces of a CPU share a backlog."""
+        if self.settings.in_kernel:
+            return
         cpus = os.sched_getaffinity(0)
-        names = [interface_name(self.fabric, link) for link in links]
-        if self.settings.datapath != "nftables":
-            return spread(names, cpus)
-        return by_switch(dict(zip(names, map(self._switch_number, links), strict=True)), divide(cpus)[0])
-
-    def _switch_number(self, link: Link) -> int:
-        """Number, within its tier, of the switch at the near end of ``link``, or else the far one; 0 inside hosts."""
-        ends = [end for end in (link.source, link.target) if end in self.fabric.switches]
-        return self.fabric.switches[ends[0]].index if ends else 0
+        for host, pid in self.namespaces():
+            interfaces = [interface_name(self.fabric, link) for link in self.links_of_namespace(host)]
+            with nullcontext() if pid is None else network_namespace_of(pid):
+                self.steered_queues += steer(spread(interfaces, cpus))
 
     def _make_datapath(self) -> Datapath:
         if self.settings.datapath != "nftables":

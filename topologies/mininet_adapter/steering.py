@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,25 +22,6 @@ def spread(interfaces: Iterable[str], cpus: Iterable[int]) -> dict[str, int]:
     """One of ``cpus`` for each interface, in turn; nothing to choose where there are none."""
     order = sorted(cpus)
     return {name: order[number % len(order)] for number, name in enumerate(interfaces)} if order else {}
-
-
-def divide(cpus: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return (CPUs that forward in the kernel, CPUs of the workers): the upper and the lower half; one does both.
-
-    A packet that goes on from one CPU to another costs an interrupt between them, on a virtual machine two switches to
-    the hypervisor; and a worker on a CPU that forwards is late, since the kernel counts forwarding as nobody's time.
-    """
-    order = tuple(sorted(cpus))
-    half = len(order) // 2
-    return (order[half:], order[:half]) if half else (order, order)
-
-
-def by_switch(interfaces: Mapping[str, int], cpus: Sequence[int]) -> dict[str, int]:
-    """The CPU of each interface (name -> number of the switch at its cable, within its tier): one CPU for a switch.
-
-    A packet then changes the CPU from switch to switch at most, and never where there is one CPU to choose.
-    """
-    return {name: cpus[number % len(cpus)] for name, number in interfaces.items()}
 
 
 def cpu_mask(cpu: int) -> str:

@@ -168,6 +168,10 @@ class Connected(JobAnswer):
     """All its connections, out and in, are open."""
 
 
+class Halted(JobAnswer):
+    """It sends nothing more: its peers may close their connections."""
+
+
 @dataclass(frozen=True)
 class Closed(JobAnswer):
     """Its connections are closed; ``retransmits`` segments were sent again."""
@@ -259,7 +263,7 @@ class HostStep:
     at: float
 
 
-Answer = Ready | Listening | Connected | Closed | Held | Expecting | Accepted | Reconnected
+Answer = Ready | Listening | Connected | Halted | Closed | Held | Expecting | Accepted | Reconnected
 """Events that an engine waits for, host by host."""
 Notice = Shaped | Late | IterationEnded | HostStep
 """Events that no engine waits for; they are frequent."""
@@ -289,6 +293,7 @@ EVENTS: Final[Mapping[str, type[Event]]] = {
     "ready": Ready,
     "listening": Listening,
     "connected": Connected,
+    "halted": Halted,
     "closed": Closed,
     "held": Held,
     "expecting": Expecting,

@@ -14,6 +14,7 @@ from workloads.iteration.protocol import (
     CloseJob,
     ConnectJob,
     Failed,
+    Halted,
     HaltJob,
     HostCommand,
     Listening,
@@ -58,6 +59,7 @@ class HostService:
                 self._jobs[command.job].program.start(command.at)
             case HaltJob():
                 self._jobs[command.job].program.halt()
+                self._tell(Halted(command.job))
             case CloseJob():
                 self._close(self._jobs[command.job])
             case _:

@@ -45,6 +45,7 @@ from workloads.iteration.protocol import (
     Connected,
     ConnectJob,
     Event,
+    Halted,
     HaltJob,
     HostStep,
     IterationEnded,
@@ -154,8 +155,8 @@ class Cluster:
         if self.managed is not None:
             hosts = dict.fromkeys(self._experiment.fabric.hosts)
         await self.workers.start({host: self.network.host_pid(host) for host in hosts})
-        for pid in set(self.workers.pids.values()):
-            os.sched_setaffinity(pid, self.network.worker_cpus)
+        if self.network.settings.in_kernel:
+            self.workers.take_turns(os.sched_getaffinity(0))
 
     async def queue_mismatches(self) -> list[str]:
         """Queues that the kernel does not hold as they were set."""
@@ -353,9 +354,11 @@ class Cluster:
     # Jobs go
 
     async def halt(self, job: Job) -> None:
-        """Let ``job`` send nothing more and report nothing more."""
-        for host in self.hosts_of(job):
+        """Return when no host of ``job`` sends or reports anything more: then its connections can be closed."""
+        hosts = self.hosts_of(job)
+        for host in hosts:
             self.workers.tell(host, HaltJob(job.name))
+        await self.workers.expect(Halted, job.name, hosts)
 
     async def depart(self, live: LiveJob) -> None:
         """Close a job's connections and let the controller decide again for those that stay."""
@@ -371,10 +374,8 @@ class Cluster:
         """Stop the jobs that are still there, and put on record what is only known at the end."""
         await self._note_taken_paths()
         left = self.jobs.present_jobs()
-        for job in left:
-            await self.halt(job)
-        for job in left:
-            await self._close(job)
+        await asyncio.gather(*(self.halt(job) for job in left))
+        await asyncio.gather(*(self._close(job) for job in left))
 
     async def _close(self, job: Job) -> None:
         hosts = self.hosts_of(job)

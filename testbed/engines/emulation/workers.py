@@ -93,6 +93,16 @@ class WorkerPool:
         await asyncio.gather(*(self._spawn(hosts, namespaces) for hosts in divide(tuple(namespaces))))
         await self.expect(Ready, "", namespaces)
 
+    def take_turns(self, cpus: Iterable[int]) -> None:
+        """Keep each process to one of ``cpus``, in turn.
+
+        Where the kernel forwards, a packet stays on the CPU that sent it until it has arrived: forwarding takes turns
+        with the CPUs as well, and processes that change the CPU all the time cost more than an even load gains.
+        """
+        order = sorted(cpus)
+        for number, pid in enumerate(dict.fromkeys(self.pids.values())):
+            os.sched_setaffinity(pid, {order[number % len(order)]})
+
     async def _spawn(self, hosts: Sequence[str], namespaces: Mapping[str, int]) -> None:
         root = str(PACKAGES)
         environment = dict(os.environ, PYTHONPATH=root)
