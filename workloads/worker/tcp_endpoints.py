@@ -216,7 +216,8 @@ class TcpReceiver:
     def begin(self, size: int, slice_size: int) -> None:
         """Expect the next message, of ``size`` bytes; some of it may have arrived already."""
         self.size = size
-        self._forwarded = next(self._forwarded_sizes, size)
+        # They are forwarded in whole slices: the last of these bytes go on with the slice that they are in.
+        self._forwarded = -(-next(self._forwarded_sizes, size) // slice_size) * slice_size
         self._wake_at_next_slice(slice_size)
 
     @property

@@ -103,6 +103,22 @@ def test_bytes_that_nobody_waits_for_are_received_in_batches_and_the_last_ones_a
     assert wanted == [100, 100, 300, 300, 200]
 
 
+@given(st.integers(1, 3000), st.integers(1, 700), st.data())
+def test_no_slice_that_another_host_waits_for_is_held_back(size: int, slice_size: int, data: st.DataObject) -> None:
+    """The next host sends its ``lead`` at once, the rest slice by slice: it wants all but ``lead`` bytes in slices."""
+    lead = data.draw(st.integers(0, size))
+    one, other = socket.socketpair()
+    other.setblocking(False)
+    with one, other:
+        into = TcpReceiver("f", other, sizes=[size], forwarded=[size - lead], window=10 * slice_size)
+        into.begin(size, slice_size)
+        while not into.done:
+            if into.arrived_whole_slices(slice_size) < size - lead:
+                assert into.lowat <= slice_size
+            one.send(bytes(into.lowat))
+            into.receive(slice_size)
+
+
 def test_a_receiver_whose_marks_count_bytes_is_woken_at_every_slice() -> None:
     into = TcpReceiver("f", socket.socket(), ByteMarks(True, (), (0,)), [1000], [0], 300)
     with into.connection:
