@@ -115,7 +115,8 @@ def test_no_slice_that_another_host_waits_for_is_held_back(size: int, slice_size
         while not into.done:
             if into.arrived_whole_slices(slice_size) < size - lead:
                 assert into.lowat <= slice_size
-            one.send(bytes(into.lowat))
+            more = data.draw(st.integers(0, min(slice_size - 1, size - into.arrived - into.lowat)))
+            one.send(bytes(into.lowat + more))  # packets end anywhere
             into.receive(slice_size)
 
 
