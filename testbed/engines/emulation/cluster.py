@@ -32,6 +32,7 @@ from testbed.engines.common.worker_plan import (
 from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
+from testbed.engines.emulation.switch_check import SwitchCheck
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
@@ -91,12 +92,17 @@ class Cluster:
         )
         self.workers = WorkerPool(self._on_event, log, scratch / "workers")
         self.jobs = LiveJobs(experiment)
+        self.switches = SwitchCheck(
+            experiment.fabric,
+            self.network.datapath,
+            self._controller,
+            lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows),
+        )
         self.decisions: list[DecisionRow] = []
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
         self._enlarged = False
-        self.unruled_packets = 0
         self.late_workers: list[tuple[str, float, float]] = []
         self.marks = MarkLog()
         self.origin = 0.0
@@ -208,7 +214,7 @@ class Cluster:
         async with self._changing:
             began, before = time.monotonic(), self._decision
             answer = await self._controller.profiled(live.job.name, measured)
-            await self._into_force()
+            await self.switches.into_force()
             self._note_decision(f"profile of {live.job.name}", answer, began)
             await self._carry_out(before, answer)
 
@@ -223,7 +229,7 @@ class Cluster:
         await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)
-        await self._into_force()
+        await self.switches.into_force()
         self.jobs.arrive(job)
         self._note_decision(f"arrival of {job.name}", answer, began)
         return answer
@@ -250,19 +256,9 @@ class Cluster:
         """The decision in force."""
         return self._decision
 
-    async def switch_check(self) -> VerificationAnswer:
+    async def switch_check(self, thorough: bool) -> VerificationAnswer:
         """What on the switches is not as decided, and the packets counted along each flow's path."""
-        await self._into_force()
-        read = await asyncio.to_thread(self.network.datapath.read_back)
-        if read is None:
-            return await self._controller.verification()
-        self.unruled_packets = read.dropped
-        answer = await self._controller.verification(read.counters)
-        return replace(answer, mismatches=(*answer.mismatches, *read.mismatches))
-
-    async def _into_force(self) -> None:
-        """Return when packets follow the rules that the switches have confirmed."""
-        await asyncio.to_thread(self.network.datapath.carry_out)
+        return await self.switches.check(self._decision, thorough)
 
     @property
     def steady_since(self) -> int | None:
@@ -366,7 +362,7 @@ class Cluster:
         async with self._changing:
             began, before = time.monotonic(), self._decision
             answer = await self._controller.depart(live.job.name, prepare=True)
-            await self._into_force()
+            await self.switches.into_force()
             self._note_decision(f"departure of {live.job.name}", answer, began)
             await self._carry_out(before, answer)
 

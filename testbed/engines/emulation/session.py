@@ -97,7 +97,7 @@ class Session:
         )
         self._seen = len(seen)
         self._old_marks = old_marks_s(seen, cluster.marks)
-        return await self._paths.look() + wrong_marks(seen, cluster.marks)
+        return await self._paths.look(thorough=True) + wrong_marks(seen, cluster.marks)
 
     async def _probe(self, sampler: Sampler) -> None:
         """Watch busy links and the state of processes closely until cancelled."""
@@ -293,6 +293,7 @@ class Session:
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,
             "sampled_packets": self._seen,
+            "packets_without_a_rule": self._cluster.switches.unruled_packets,
             "old_marks_s": self._old_marks,
             "phase_errors_s": self._cluster.phase_errors(),
             "step_delays_s": self._step_delays,

@@ -15,12 +15,13 @@ class Forwarding:
     """What was read back from where packets are really forwarded.
 
     ``mismatches``: one line for each difference from the rules that the switches hold. ``dropped``: packets that came
-    to a switch that had no rule for them.
+    to a switch that had no rule for them. ``changes``: how often the switches have reported other rules than before.
     """
 
     counters: Counters
     mismatches: tuple[str, ...] = ()
     dropped: int = 0
+    changes: int = 0
 
 
 class Datapath(Protocol):

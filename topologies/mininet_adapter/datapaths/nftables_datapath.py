@@ -36,6 +36,7 @@ class NftablesDatapath:
         self._held: dict[str, list[nft_table.Element]] = {}
         self._reported: dict[str, str] = {}
         self._chains = ""
+        self._changes = 0
 
     def start(self) -> None:
         """Make the table, in which every packet is dropped and counted."""
@@ -50,6 +51,7 @@ class NftablesDatapath:
                 text = _without_counts(self._openvswitch.call("bridge/dump-flows", switch))
                 if self._reported.get(switch) != text:
                     self._reported[switch] = text
+                    self._changes += 1
                     wanted[switch] = self._elements(switch, text, ports)
             changed = [switch for switch in wanted if wanted[switch] is not self._held.get(switch)]
             old = [element for switch in changed for element in self._held.get(switch, ())]
@@ -78,7 +80,7 @@ class NftablesDatapath:
         for (switch, match), packets in held.packets.items():
             counters.setdefault(switch, {})[match.text] = packets
         wrong = nft_table.mismatches(wanted, self._chains, held)
-        return Forwarding(counters, tuple(wrong), sum(held.dropped.values()))
+        return Forwarding(counters, tuple(wrong), sum(held.dropped.values()), self._changes)
 
     def _list(self) -> nft_table.Listing:
         return nft_table.read(self._command(f"list table {nft_table.TABLE}"))

@@ -24,8 +24,8 @@ MOST_OF_TIME: Final = 0.02
 CONFIRM_S: Final = 0.3
 """A rule that is just being changed is not wrong: what is found is looked for again this much later."""
 
-Check = Callable[[], Awaitable[VerificationAnswer]]
-"""Asks the controller."""
+Check = Callable[[bool], Awaitable[VerificationAnswer]]
+"""Asks the switches; the argument says whether thoroughly, whatever it takes."""
 Version = Callable[[], int | None]
 """Number of the decision in force; None while it is being carried out."""
 
@@ -101,17 +101,17 @@ class PathWatch:
             taken = time.monotonic() - began
             await asyncio.sleep(max(INTERVAL_S, taken / MOST_OF_TIME) - taken)
 
-    async def look(self) -> list[str]:
+    async def look(self, thorough: bool = False) -> list[str]:
         """Ask once, unless a decision is just being carried out; return what is not as decided."""
         async with self._asking:
             version = self._version()
-            answer = await self._check()
+            answer = await self._check(thorough)
             if version is None or self._version() != version:
                 return list(answer.mismatches)
             found = list(answer.mismatches)
             if found:
                 await asyncio.sleep(CONFIRM_S)
-                again = await self._check()
+                again = await self._check(thorough)
                 if self._version() != version:
                     return list(again.mismatches)
                 found, answer = [line for line in found if line in set(again.mismatches)], again

@@ -174,7 +174,7 @@ def test_a_rule_that_was_wrong_for_a_while_has_its_seconds() -> None:
 def watch_of(*answers: list[str], versions: tuple[int | None, ...] = (1,)) -> tuple[PathWatch, list[str]]:
     left, numbers = list(answers), list(versions)
 
-    async def check() -> VerificationAnswer:
+    async def check(thorough: bool) -> VerificationAnswer:
         return VerificationAnswer(tuple(left.pop(0)), 0, {})
 
     watch = PathWatch(check, lambda: numbers.pop(0) if len(numbers) > 1 else numbers[0], 0.0, 20)
