@@ -24,13 +24,13 @@ from workloads.job import Job
 MAX_LINK_RATE: Final = 100e6
 """bit/s; faster emulated links gain nothing and make timers coarse beside a packet's time."""
 
-MIN_CHUNK_PACKETS: Final = 8
+MIN_CHUNK_PACKETS: Final = 16
 """A ring's chunk of fewer full packets than this spends its time in latency, not in bandwidth."""
 
 MIN_ALLTOALL_PACKETS: Final = 400
 """Full packets that a port sends in an all-to-all: its flows end unevenly, by some six packets of any number."""
 
-DILATIONS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+DILATIONS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """What ``auto`` may choose: a run of minutes stays one of less than an hour."""
 
 LEAST_CHUNK_PACKETS: Final = 1
