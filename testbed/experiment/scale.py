@@ -24,8 +24,13 @@ from workloads.job import Job
 MAX_LINK_RATE: Final = 100e6
 """bit/s; faster emulated links gain nothing and make timers coarse beside a packet's time."""
 
-MIN_CHUNK_PACKETS: Final = 16
+MIN_CHUNK_PACKETS: Final = 8
 """A ring's chunk of fewer full packets than this spends its time in latency, not in bandwidth."""
+
+FINE_CHUNK_PACKETS: Final = 16
+FINE_DILATION: Final = 2.0
+"""So many packets are worth a run that takes up to so many times as long: each phase ends in a packet's time more than
+it would as a fluid."""
 
 MIN_ALLTOALL_PACKETS: Final = 400
 """Full packets that a port sends in an all-to-all: its flows end unevenly, by some six packets of any number."""
@@ -104,17 +109,18 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
     """The least shrunk scale whose peak stays within ``budget``.
 
     The bandwidth scale is rounded up to two digits. The dilation is the smallest of ``DILATIONS`` that
-    leaves every ring chunk ``MIN_CHUNK_PACKETS`` full packets and every port's all-to-all
-    ``MIN_ALLTOALL_PACKETS``, with the largest packet size of the budget that does; where none does, the
-    largest dilation, with the packet size that comes nearest. Raises :class:`CannotRunError` with the
-    dilation that would do where even that leaves fewer than ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``.
+    leaves every ring chunk ``FINE_CHUNK_PACKETS`` full packets, up to ``FINE_DILATION``, or else
+    ``MIN_CHUNK_PACKETS``, and every port's all-to-all ``MIN_ALLTOALL_PACKETS``, with the largest packet size of
+    the budget that does; where none does, the largest dilation, with the packet size that comes nearest. Raises
+    :class:`CannotRunError` with the dilation that would do where even that leaves fewer than
+    ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``.
     """
     bandwidths = {mtu: _bandwidth(fabric, jobs, budget, mtu) for mtu in budget.mtus}
-    for dilation in DILATIONS:
-        for mtu, bandwidth in bandwidths.items():
-            scale = Scale(bandwidth, dilation, mtu)
-            if grain(jobs, scale).share >= 1:
-                return scale
+    scales = [Scale(bandwidth, dilation, mtu) for dilation in DILATIONS for mtu, bandwidth in bandwidths.items()]
+    enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
+    fine = [s for s in enough if s.time <= FINE_DILATION and grain(jobs, s).chunk >= FINE_CHUNK_PACKETS]
+    if enough:
+        return (fine or enough)[0]
     tried = [Scale(bandwidth, DILATIONS[-1], mtu) for mtu, bandwidth in bandwidths.items()]
     best = max(tried, key=lambda scale: grain(jobs, scale).share)
     found = grain(jobs, best)

@@ -13,6 +13,7 @@ from testbed.errors import CannotRunError
 from testbed.experiment.experiment import Measure, Scale
 from testbed.experiment.scale import (
     DILATIONS,
+    FINE_CHUNK_PACKETS,
     LEAST_ALLTOALL_PACKETS,
     LEAST_CHUNK_PACKETS,
     LONGEST_RUN_S,
@@ -24,7 +25,7 @@ from testbed.experiment.scale import (
     pipeline_fill,
     refuse_long_run,
 )
-from testbed.machine.budget import Budget, BudgetPoint, constant
+from testbed.machine.budget import BUILT_IN_BUDGETS, Budget, BudgetPoint, constant
 from testbed.scenario import bundled
 
 PREPARED = {name: prepare(name) for name in bundled()}
@@ -78,9 +79,19 @@ def test_a_machine_too_slow_for_any_picture_is_refused_with_the_dilation_that_wo
         assert found.chunk >= LEAST_CHUNK_PACKETS and found.alltoall >= LEAST_ALLTOALL_PACKETS
 
 
-def test_the_built_in_budget_scales_clos96_as_ever() -> None:
+def test_the_built_in_budgets_scale_clos96() -> None:
     prepared = PREPARED["clos96.yaml"]
     assert choose_scale(prepared.fabric, prepared.jobs) == Scale(32_000.0, 2.0, 9000)
+    fine = choose_scale(prepared.fabric, prepared.jobs, BUILT_IN_BUDGETS["nftables"])
+    assert fine == Scale(5800.0, 1.0, 9000)
+    assert grain(prepared.jobs, fine).chunk >= FINE_CHUNK_PACKETS
+
+
+def test_clos1024_has_six_packets_in_its_smallest_chunk() -> None:
+    prepared = PREPARED["clos1024.yaml"]
+    scale = choose_scale(prepared.fabric, prepared.jobs, BUILT_IN_BUDGETS["nftables"])
+    assert scale.time <= 12.0
+    assert grain(prepared.jobs, scale).chunk >= 6
 
 
 def test_jobs_under_a_manager_are_planned_with_half_of_the_budget() -> None:

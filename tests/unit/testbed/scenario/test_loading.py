@@ -56,6 +56,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     assert len(figures) == 11
     assert tuple(name for name in bundled() if name not in figures) == (
         "arrivals.yaml",
+        "clos1024.yaml",
         "clos96-ports.yaml",
         "clos96.yaml",
         "double-sided.yaml",
