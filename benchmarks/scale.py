@@ -1,0 +1,166 @@
+"""What a run takes on fabrics of 96 to 1,024 GPUs: time to come up, CPU by process, memory, packets, wall time.
+
+All fabrics run at one scale, that of ``clos1024``: a NIC sends equally much in each, so CPU and time per NIC can be
+compared. Jobs are those of ``clos1024`` and, made by the same recipe, of smaller ones; ``clos96`` is its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from benchmarks.common import Line, Scenario, bundled, main, say
+from testbed.api import prepare
+from testbed.engines.emulation.forwarding_budget import samples_of
+from testbed.machine.capabilities import available_memory
+from testbed.machine.ownership import mark_of
+from testbed.results.run_directory import RunDirectory
+
+TITLE: Final = "Fabrics of 96 to 1,024 GPUs at one scale: a NIC sends equally much in each"
+UP_S: Final = 15.0
+MEMORY_GIB: Final = 4.0
+GROWTH: Final = 1.0
+"""Cost of a NIC at 1,024 GPUs / at 256: 1 is linear in NICs."""
+SETTLE_S: Final = 15.0
+LOOK_S: Final = 20.0
+RUN_LIMIT_S: Final = 900.0
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_GROUPS: Final[Mapping[str, str]] = {
+    "-m workloads.worker": "workers",
+    "-m testbed.engines.emulation.sandbox_main": "watching",
+    "-m controller": "controller",
+    "ovs-vswitchd unix:": "open vswitch",
+}
+
+
+def scenario(tors: int, hosts_per_tor: int) -> Scenario:
+    """A fabric like that of ``clos1024`` with jobs like its own: GPT on a host under each ToR, others on four hosts."""
+    made = bundled("clos1024")
+    hosts = tors * hosts_per_tor
+    cables = max(1, 8 * hosts_per_tor // tors)
+    fabric = {**made["fabric"], "hosts": hosts, "tors": tors, "aggregations": tors, "parallel_links": cables}
+    jobs = [_job("gpt-0", "crux-gpt", [hosts_per_tor * tor for tor in range(tors)])]
+    for row in range(1, hosts_per_tor):
+        model = "resnet" if row == hosts_per_tor - 1 else "bert"
+        for first in range(tors // 4):
+            places = [hosts_per_tor * tor + row for tor in range(first, tors, tors // 4)]
+            jobs.append(_job(f"{model}-{row}-{first}", f"crux-{model}", places))
+    return {**made, "name": f"scale-{8 * hosts}", "fabric": fabric, "jobs": jobs}
+
+
+def _job(name: str, model: str, hosts: Sequence[int]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "model": model,
+        "placement": [f"h{host}" for host in hosts],
+        "iterations": 1000,
+        "jitter": 0.02,
+    }
+
+
+@dataclass(frozen=True)
+class Usage:
+    """CPU in per cent of one core by group, and memory in bytes."""
+
+    cpu: Mapping[str, float]
+    memory: int
+
+
+def measure(quick: bool) -> list[Line]:
+    """A row for each fabric, and whether its cost grows no faster than its NICs."""
+    large = prepare("clos1024").experiments[0].scale
+    scale = {"bandwidth": large.bandwidth, "time": large.time, "mtu": large.mtu}
+    made = [bundled("clos96"), scenario(8, 4), scenario(16, 4), bundled("clos1024")]
+    lines = [_row({**one, "scale": scale}) for one in (made[:2] if quick else made)]
+    return lines if quick else [*lines, *_growth(lines[1], lines[-1])]
+
+
+def _row(document: Scenario) -> Line:
+    measure_ = {"iterations": 4, "warmup": 1, "time_limit": "30s"}
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
+        folder = Path(name)
+        path = folder / "scenario.yaml"
+        path.write_text(yaml.safe_dump({**document, "measure": measure_, "schedulers": ["crux"]}), "utf-8")
+        experiment = prepare(str(path)).experiments[0]
+        usage, wall_s = _watched_run(path, folder)
+        directory = RunDirectory.open(next((folder / "runs").iterdir()))
+        record = directory.read_record("crux")
+    environment: Any = record.environment
+    up_s = float(environment["timings_s"]["set up"])
+    hops = sorted(sample.packet_hops_per_s for sample in samples_of(record, experiment))
+    columns: dict[str, object] = {
+        "GPUs": len(experiment.fabric.gpus),
+        "NICs": len(experiment.fabric.nics),
+        "up s": round(up_s, 1),
+        **{f"{group} %": round(value) for group, value in usage.cpu.items()},
+        "memory GiB": round(usage.memory / 2**30, 2),
+        "packets x switches / s": f"{hops[len(hops) // 2]:,.0f}" if hops else "",
+        "wall s / simulated s": round((wall_s - up_s) / record.duration_s, 1),
+        "verdict": record.fidelity.verdict,
+    }
+    if columns["GPUs"] != 1024:
+        return Line(columns)
+    met = up_s <= UP_S and usage.memory <= MEMORY_GIB * 2**30
+    return Line(columns, f"up in {UP_S:.0f} s, {MEMORY_GIB:.0f} GiB", "pass" if met else "missed")
+
+
+def _growth(small: Line, large: Line) -> Iterator[Line]:
+    """Whether time to come up and CPU of the large fabric are no more than the small one's times the ratio of NICs."""
+    for column in ("up s", "not idle %"):
+        per_nic = [float(str(line.columns[column])) / int(str(line.columns["NICs"])) for line in (small, large)]
+        ratio = per_nic[1] / per_nic[0]
+        columns = {"GPUs": f"{column} per NIC, 1,024 / {small.columns['GPUs']} GPUs", "NICs": f"{ratio:.2f}"}
+        yield Line(columns, f"<= {GROWTH:g}", "pass" if ratio <= GROWTH else "missed")
+
+
+def _watched_run(path: Path, folder: Path) -> tuple[Usage, float]:
+    """Run the scenario at ``path``, look at its processes while it measures; its wall time in seconds."""
+    before, began = available_memory(), time.monotonic()
+    command = [sys.executable, "-m", "testbed", "run", str(path), "--out", str(folder / "runs")]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        while run.poll() is None and not _is_up(folder):
+            time.sleep(0.1)
+        time.sleep(SETTLE_S)
+        first, memory = _ticks(run.pid), before - available_memory()
+        time.sleep(LOOK_S)
+        last = _ticks(run.pid)
+        _, said = run.communicate(timeout=RUN_LIMIT_S)
+    finally:
+        run.kill()
+        run.wait()
+    say(f"{path}: status {run.returncode} {said.strip()}")
+    cpu = {group: 100 * (last[group] - first[group]) / _TICKS / LOOK_S for group in last}
+    return Usage(cpu, memory), time.monotonic() - began
+
+
+def _is_up(folder: Path) -> bool:
+    return any("timings:" in log.read_text(errors="replace") for log in folder.glob("runs/*/*/testbed.log"))
+
+
+def _ticks(run: int) -> dict[str, int]:
+    """CPU ticks so far: of the groups of processes of the run with process id ``run``, and of the machine."""
+    found = dict.fromkeys(_GROUPS.values(), 0)
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or not (mark_of(int(entry.name)) or "").startswith(f"{run}-"):
+            continue
+        words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        group = next((group for text, group in _GROUPS.items() if text in words), None)
+        if group is not None and not words.startswith("unshare"):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            found[group] += int(fields[11]) + int(fields[12])
+    total = [int(value) for value in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    return {**found, "softirq": total[6], "not idle": sum(total) - total[3] - total[4] - total[7]}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(TITLE, measure))
