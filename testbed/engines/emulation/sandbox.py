@@ -48,7 +48,11 @@ def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
     """Start ``python -m module argument`` in namespaces of its own; its standard output is a pipe."""
     # The testbed's own modules first; then where the user keeps others, such as a scheduler of his own.
     places = [str(PACKAGES), os.environ.get("PYTHONPATH", "")]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, places)), **{MARK: own_mark()})
+    quiet = {
+        "OPENBLAS_NUM_THREADS": "1",
+        MARK: own_mark(),
+    }  # idle BLAS threads spin, beside workers that must be on time
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, places)), **quiet)
     parent = os.getpid()
 
     def die_with_parent() -> None:
