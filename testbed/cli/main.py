@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Final, NoReturn, Protocol, cast
 
 from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
+from topologies.limits import one_line
 from topologies.table import TraceError
 
 VERBS: Final = (
@@ -49,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
     """A wrong option is reported in one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(EXIT_BAD_INPUT, f"{one_line(f'{self.prog}: {message}')} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,13 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = os.environ.get("TESTBED_DEBUG", "") not in ("", "0")
     try:
-        parsed = build_parser(given).parse_args(given)
-        debug = debug or parsed.debug
-        status = cast(int, parsed.run(parsed))
+        try:
+            parsed = build_parser(given).parse_args(given)
+            debug = debug or parsed.debug
+            status = cast(int, parsed.run(parsed))
+        except SystemExit as done:  # argparse has printed its message
+            status = done.code if isinstance(done.code, int) else EXIT_FAILED
         sys.stdout.flush()
         return status
-    except SystemExit as done:  # argparse has printed its message
-        return done.code if isinstance(done.code, int) else EXIT_FAILED
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
@@ -107,9 +109,11 @@ def _version() -> str:
 
 def explain(error: BaseException) -> int:
     """Print one line per error on standard error; return the exit status."""
-    if isinstance(error, BrokenPipeError):
-        # The reader closed the pipe. Python would complain once more when it closes standard output.
+    if isinstance(error, OSError) and (closed := _unwritable()) is not None:
+        # Python would complain once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(closed, BrokenPipeError):  # whoever read a pipe and closed it has what they want
+            print(f"testbed: standard output cannot be written: {closed.strerror}", file=sys.stderr)
         return EXIT_FAILED
     if isinstance(error, TestbedError):
         print(error, file=sys.stderr)
@@ -122,9 +126,18 @@ def explain(error: BaseException) -> int:
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
         print(f"testbed: {error.filename}: {error.strerror}", file=sys.stderr)
     else:
-        said = " ".join(str(error).split())
+        said = one_line(" ".join(str(error).split()))
         print(f"testbed: {type(error).__name__}: {said}; please report; details in {_log(error)}", file=sys.stderr)
     return EXIT_FAILED
+
+
+def _unwritable() -> OSError | None:
+    """Why what was printed does not reach standard output; None if it does."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return error
+    return None
 
 
 def _log(error: BaseException) -> str:
