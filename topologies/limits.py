@@ -48,7 +48,7 @@ GRADIENTS_EVERY: Final = 1000
 EXPERTS: Final = 4096
 """Experts of a job."""
 MESSAGES: Final = 500_000
-"""Messages that one iteration of all jobs of a scenario sends: an all-to-all has one for each pair of hosts and rail."""
+"""Messages in an iteration of all jobs of a scenario: an all-to-all has one for each pair of hosts and rail."""
 FACTOR: Final = 1e9
 """Of a multiplier or divisor; the smallest is one over it."""
 

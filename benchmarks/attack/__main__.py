@@ -1,8 +1,9 @@
 """Mutated scenarios, sweeps, traces, checks, run directories and requests: refused in one line each, or a finding.
 
-    python -m benchmarks.attack [--quick] [--only KIND] [--cases N] [--first N] [--seed N] [--show N]
+    python -m benchmarks.attack [--quick] [--only KIND] [--cases N] [--first N] [--seed N]
 
-A case is drawn from the seed, its kind and its number, so that each can be made again: ``--only KIND --first N --cases 1``.
+A case is drawn from the seed, its kind and its number, so that each can be made again:
+``--only KIND --first N --cases 1``.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ BOMBS: Final[tuple[Bomb, ...]] = (
     _changed("every_s: 60", "every_s: 1.0e-9", samples.MANAGED),
     _changed("slice_s: 1.0", "slice_s: 1.0e-300", samples.MANAGED),
     _changed("limits: [10.0, 20.0]", "limits: [.nan, .inf]", samples.MANAGED),
-    _changed("a: {b: 1.0}", "a: 3", samples.MANAGED),
+    _changed("a: {weight: 2.0, least: 1}", "a: 3", samples.MANAGED),
     _changed(
         "hosts: 4, gpus_per_host: 2",
         "hosts: 13104, gpus_per_host: 16",

@@ -188,7 +188,7 @@ def command_line(number: int, random: Random, folder: Path) -> Verdict:
         done = subprocess.run(
             [sys.executable, "-m", "testbed", *verb, str(path)], stdout=out, stderr=subprocess.PIPE, check=False
         )
-    names = (str(path), "standard output") if full else (str(path),)
+    names = (str(path), "output cannot be written") if full else (str(path),)
     return of_command(done.returncode, done.stderr.decode("utf-8", "replace"), *names)
 
 

@@ -119,17 +119,18 @@ def _post_job() -> Any:
 
 
 def _post_profile() -> Any:
-    return {"job": _parts()[1][1]["name"], "profile": {"iteration_s": 1.0, "compute_s": 0.5}, "apply": "prepare"}
+    profile = {"iteration_s": 1.0, "communication_s": 0.5, "flops": 1e12}
+    return {"job": _parts()[1][1]["name"], "profile": profile, "apply": "prepare"}
 
 
 REQUESTS: Final[tuple[tuple[str, str, Callable[[], Any]], ...]] = (
     ("PUT", "/fabric", _put_fabric),
     ("POST", "/jobs", _post_job),
     ("POST", "/profiles", _post_profile),
-    ("PUT", "/throughput", lambda: {"big": 0.5}),
-    ("POST", "/commit", lambda: {"flows": ["big:ring:h0n0p0>h2n0p0"]}),
+    ("PUT", "/throughput", lambda: {"small": 0.5}),
+    ("POST", "/commit", lambda: {"flows": [_parts()[1][1]["flows"][0]["id"]]}),
     ("POST", "/verification", lambda: {"counters": {"tor0": {"10.0.0.1:61000 > 10.0.2.1:5000": 3}}}),
-    ("DELETE", "/jobs/big?apply=now", lambda: None),
+    ("DELETE", "/jobs/small?apply=now", lambda: None),
     ("GET", "/state", lambda: None),
     ("GET", "/rules", lambda: None),
     ("GET", "/verification", lambda: None),

@@ -20,7 +20,8 @@ jobs:
   - {<<: *job, name: more, count: 2, gpus: 1, stragglers: []}
 placement_policy: spread
 schedulers: [ecmp, {name: crux, fairness: 0.5}, {name: cassini, step: 5.0, grid: 0.01}, {name: hedera, threshold: 0.1},
-  {name: pias, thresholds: [1MB, 2MB]}, {name: pfabric, ratio: 10}, {name: fixed, levels: {big: 0}, rates: {big: 1Gbps}}]
+  {name: pias, thresholds: [1MB, 2MB]}, {name: pfabric, ratio: 10},
+  {name: fixed, levels: {big: 0}, rates: {big: 1Gbps}}]
 measure: {iterations: 2, warmup: 1, time_limit: 5s}
 scale: {bandwidth: 32000, time: 2, mtu: 9000}
 levels: 8
@@ -34,9 +35,10 @@ fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggr
 jobs:
   - {name: one, model: bert, gpus: 4, iterations: 4, min_gpus: 2, max_gpus: 8, virtual_cluster: a}
   - {name: two, model: resnet, gpus: 8, iterations: 4, start: 1s, virtual_cluster: b, opportunistic: true}
-manager: {name: consolidated, queue: {name: fair, shares: {a: {b: 1.0}}, backfill: true},
+manager: {name: consolidated, queue: {name: fair, shares: {a: {weight: 2.0, least: 1}}, backfill: true},
           policy: {name: tiresias, limits: [10.0, 20.0], promote: 2.0, slice_s: 1.0, restart_s: 0.5},
-          placer: {name: locality, tries: 2}, capacity: {name: inference, hosts: [h3], mean: 0.5, swing: 0.3, every_s: 60},
+          placer: {name: locality, tries: 2},
+          capacity: {name: inference, hosts: [h3], mean: 0.5, swing: 0.3, every_s: 60},
           job_failures: {retries: 2, prerun: true, blacklist: true, early_stop_at: 0.5}}
 schedulers: [ecmp, crux]
 measure: {iterations: 2, warmup: 0, time_limit: 5s}
@@ -105,8 +107,8 @@ TRACES: Final[dict[str, dict[str, str]]] = {
     },
     "itp": {"c.csv": "job_id,submission_time,duration,num_gpu\na,0,10,1\nb,5,20,8\n"},
     "helios": {
-        "cluster_log.csv": "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-        "1,u,v,8,4,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:01:00,2020-04-01 01:01:00,3600,60\n"
+        "cluster_log.csv": "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+        "queue\n1,u,v,8,4,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:01:00,2020-04-01 01:01:00,3600,60\n"
         "2,u,v,1,4,1,FAILED,2020-04-01 00:10:00,2020-04-01 00:10:00,2020-04-01 00:11:00,60,0\n"
     },
     "acme": {
@@ -115,7 +117,8 @@ TRACES: Final[dict[str, dict[str, str]]] = {
         "2023-04-01 01:01:00+08:00,3600,60,28800\n"
     },
     "alibaba-v2020": {
-        "pai_task_table.csv": "j1,worker,2.0,Terminated,100.0,200.0,600.0,30.0,50.0,V100\nj2,ps,1,Failed,50,80,1,1,100,\n",
+        "pai_task_table.csv": "j1,worker,2.0,Terminated,100.0,200.0,600.0,30.0,50.0,V100\n"
+        "j2,ps,1,Failed,50,80,1,1,100,\n",
         "pai_job_table.csv": "j1,i1,u1,Terminated,90.0,200.0\nj2,i2,u2,Failed,40,80\n",
         "pai_group_tag_table.csv": "i1,u1,,g,bert\n",
     },
@@ -125,7 +128,8 @@ TRACES: Final[dict[str, dict[str, str]]] = {
     },
     "lingjun": {
         "job.csv": "job_name,status,gmt_job_submitted,gmt_job_running,gmt_job_finished,gmt_job_stopped,model,user_id,"
-        "workspace_id,job_restart_times\nj1,Succeeded,2023-07-15 00:50:00,2023-07-15 00:51:00,2023-07-15 01:50:00,,gpt,u,w,0\n",
+        "workspace_id,job_restart_times\n"
+        "j1,Succeeded,2023-07-15 00:50:00,2023-07-15 00:51:00,2023-07-15 01:50:00,,gpt,u,w,0\n",
         "worker.csv": 'job_name,worker_name,host_ip,RES\nj1,w1,ip1,"{""nvidia.com/gpu"": 8}"\n'
         'j1,w2,ip2,"{""nvidia.com/gpu"": 8}"\n',
         "topo.csv": "ip,DSW,PSW,ASW\nip1,D1,P1,A1\nip2,D1,P1,A2\n",

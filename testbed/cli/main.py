@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -32,6 +34,8 @@ VERBS: Final = (
 )
 """In the order of the help text. A verb's module is imported only when it is used."""
 
+_UNWRITABLE: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Errors of writing; where files are written, their names come with them."""
 DESCRIPTION: Final = "Packet-level emulation of communication scheduling in GPU training clusters."
 STATUSES: Final = """exit status: 0 done and believable; 1 failed; 2 bad input or usage; 3 this machine cannot do it;
 4 done, but the fidelity verdict is not ok; 5 done and believable, but a check of the scenario failed"""
@@ -109,11 +113,10 @@ def _version() -> str:
 
 def explain(error: BaseException) -> int:
     """Print one line per error on standard error; return the exit status."""
-    if isinstance(error, OSError) and (closed := _unwritable()) is not None:
-        # Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(closed, BrokenPipeError):  # whoever read a pipe and closed it has what they want
-            print(f"testbed: standard output cannot be written: {closed.strerror}", file=sys.stderr)
+    if isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE:
+        _give_up_output()
+        if not isinstance(error, BrokenPipeError):  # whoever closes the pipe has read enough
+            print(f"testbed: output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILED
     if isinstance(error, TestbedError):
         print(error, file=sys.stderr)
@@ -131,13 +134,11 @@ def explain(error: BaseException) -> int:
     return EXIT_FAILED
 
 
-def _unwritable() -> OSError | None:
-    """Why what was printed does not reach standard output; None if it does."""
-    try:
+def _give_up_output() -> None:
+    """Write no more to standard output: Python would complain once more when it closes it."""
+    with contextlib.suppress(OSError):
         sys.stdout.flush()
-    except OSError as error:
-        return error
-    return None
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log(error: BaseException) -> str:

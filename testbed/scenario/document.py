@@ -273,7 +273,7 @@ class _Reader:
         kind = node.tag.rpartition(":")[2]
         if node.tag != _TEXT and len(node.value) > _LONGEST_NUMBER:
             most = f"expected at most {_LONGEST_NUMBER}, or quotes around text"
-            return self._problem(location, f"a {kind} of {len(node.value)} characters, {most}")
+            return self._problem(location, f"a value of {len(node.value)} characters that is no text, {most}")
         try:
             value: object = self.loader.construct_object(node)
         except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError):

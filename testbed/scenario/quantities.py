@@ -22,6 +22,7 @@ def expected(what: str) -> PydanticCustomError:
 
 def _reader(kind: str, parse: Callable[[str], float], base: str, what: str) -> Callable[[object], float]:
     least, most = limits.QUANTITIES[kind]
+    noun = what.partition(" with")[0]
 
     def read(value: object) -> float:
         if isinstance(value, int | float) and not isinstance(value, bool) and value == 0:
@@ -33,7 +34,7 @@ def _reader(kind: str, parse: Callable[[str], float], base: str, what: str) -> C
         if math.isnan(quantity):
             raise expected(what)
         if quantity and not least <= quantity <= most:
-            raise expected(f"{kind}s from {least:g}{base} to {most:g}{base}")
+            raise expected(f"{noun} from {least:g}{base} to {most:g}{base}")
         return quantity
 
     return read

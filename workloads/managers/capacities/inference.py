@@ -8,8 +8,9 @@ from math import floor, pi, sin
 from typing import ClassVar
 
 from topologies.fabric import Fabric
+from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Capacity, CapacityChanged
-from workloads.managers.options import number
+from workloads.managers.options import hosts_named, number, require_hosts
 
 MEAN_LOAD = 0.4
 """Published: inference clusters are used to about 40 % on average."""
@@ -42,9 +43,13 @@ class InferenceLoad(Capacity):
     ) -> None:
         if not 0 <= mean - swing <= mean + swing <= 1 or not 0 <= spare <= 1:
             raise ValueError("options 'mean' and 'swing' of inference must give loads from 0 to 1, and 'spare' be one")
-        self._hosts = tuple(hosts)
+        self._hosts = hosts_named(self.name, "hosts", hosts)
         self._mean, self._swing, self._spare = mean, swing, spare
         self._every_s = number(self.name, "every_s", every_s, least=LEAST_EVERY_S)
+
+    def check(self, structure: Structure) -> None:
+        """Every host must be one of the fabric."""
+        require_hosts(self.name, "hosts", self._hosts, structure)
 
     def lendable(self, time_s: float) -> int:
         """Hosts that may be on loan at ``time_s``."""
