@@ -58,6 +58,8 @@ def command(arguments: Sequence[str], *names: str) -> Verdict:
 
 def of_command(status: int, said: str, *names: str) -> Verdict:
     """Judge a command that ended with ``status`` and said so much on standard error."""
+    if "testbed: out of memory" in said:
+        return "memory", ""
     if "Traceback" in said or "please report" in said:
         return "unclean", said[-500:].replace("\n", " | ")
     if status == 0 or status > 3:

@@ -22,7 +22,9 @@ from controller.schedulers.registry import create
 from controller.service.json_codec import encode
 from controller.service.rest import RestServer
 from controller.service.service import Service
+from testbed.api import load as load_run
 from testbed.api import run_scenario
+from testbed.errors import TestbedError
 from testbed.scenario import build_fabric, build_jobs, load
 
 FILES: Final = (
@@ -65,12 +67,23 @@ def run_directory(number: int, random: Random, folder: Path) -> Verdict:
     _damage(target, number, random)
     if random.random() < _REPORTS:
         verdict = command(["report", str(damaged)], str(damaged))
+    elif target.name != "summary.json":
+        verdict = _loaded(damaged)
     else:
         others = random.choice(((), (str(good),)))
         shown = random.choice((("--json",), (f"--out={out}",)))
         verdict = command(["compare", str(damaged), *others, *shown], str(damaged))
     left = {path.name for path in arena.iterdir()} - {"damaged", "out"}
     return ("unclean", f"written outside: {', '.join(sorted(left))}") if left else verdict
+
+
+def _loaded(directory: Path) -> Verdict:
+    """Read all of the run, as ``testbed.load`` does."""
+    try:
+        load_run(directory)
+    except TestbedError as error:
+        return judged(str(error), str(directory))
+    return "accepted", ""
 
 
 def _damage(target: Path, number: int, random: Random) -> None:

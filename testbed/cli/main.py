@@ -126,6 +126,8 @@ def explain(error: BaseException) -> int:
         return EXIT_BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
         print("testbed: interrupted", file=sys.stderr)
+    elif isinstance(error, MemoryError):
+        print("testbed: out of memory", file=sys.stderr)
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
         print(f"testbed: {error.filename}: {error.strerror}", file=sys.stderr)
     else:

@@ -94,6 +94,7 @@ def test_each_ending_of_a_case_is_counted(tmp_path: Path, monkeypatch: pytest.Mo
         (2, "s.yaml:3: wrong\n\ns.yaml:3: right\n", "unclean"),
         (2, "", "unclean"),
         (1, "testbed: KeyError: 'a'; please report; details in /tmp/x", "unclean"),
+        (1, "testbed: out of memory\n", "memory"),
         (1, "Traceback (most recent call last):\ns.yaml", "unclean"),
     ],
 )
