@@ -60,7 +60,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, object]:
             raise ValueError(f"'{text}' is not KEY=VALUE")
         try:
             options[key] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             options[key] = value
     return options
 

@@ -171,6 +171,8 @@ def request(number: int, random: Random, folder: Path) -> Verdict:
         mutant = structural(data, random, random.choice((1, 1, 3))) if random.random() < 0.9 else odd_value(random)
         return _answered(rest.answer(method, target, lambda: mutant))
     raw = textual(_json(data), random) if data is not None else b""
+    if random.random() < 0.05:
+        raw = b"[" * random.choice((100, 50_000))
     return _on_socket(rest, _http(method, target, raw, random))
 
 
