@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import yaml
 
+from testbed.scenario.bounded_yaml import MERGE, BoundedLoader, Count, TooManyError
 from topologies.limits import WHOLE_NUMBER, YAML_NODES, one_line
 
 Location = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
 
-_MERGE: Final = "tag:yaml.org,2002:merge"
 _TEXT: Final = "tag:yaml.org,2002:str"
 _LONGEST_NUMBER: Final = 100
 """Characters of a value that is no text; those of a time to the nanosecond are 35."""
@@ -157,7 +157,7 @@ def _no_item(before: Sequence[str], part: str, items: list[object]) -> str:
 def parse_yaml(text: str, path: str) -> Document:
     """Parse one YAML document; raises :class:`DocumentError` with a line for everything that is wrong with it."""
     document = Document(path, None)
-    loader = _Loader(_printable(text, path))
+    loader = BoundedLoader(_printable(text, path))
     try:
         node = loader.get_single_node()
         if node is not None:
@@ -170,12 +170,12 @@ def parse_yaml(text: str, path: str) -> Document:
         what = error.problem or error.context or "cannot be read"
         if error.context and what.startswith("but "):
             what = f"{error.context}, {what}"
-        raise DocumentError([one_line(f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {what}")]) from None
-    except _TooManyError as error:
+        raise _error(path, mark.line + 1 if mark else 1, f"not valid YAML: {what}") from None
+    except TooManyError as error:
         what = f"more than {YAML_NODES} values, aliases counted each time, expected at most {YAML_NODES}"
-        raise DocumentError([f"{path}:{error.line}: {what}"]) from None
+        raise _error(path, error.line, what) from None
     except RecursionError:
-        raise DocumentError([f"{path}:1: nested too deep, expected a few levels"]) from None
+        raise _error(path, 1, "nested too deep, expected a few levels") from None
     finally:
         loader.dispose()
     return document
@@ -186,69 +186,20 @@ def _printable(text: str, path: str) -> str:
         yaml.reader.Reader(text)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise DocumentError([f"{path}:{line}: not valid YAML: unprintable character, expected text"]) from None
+        raise _error(path, line, "not valid YAML: unprintable character, expected text") from None
     return text
 
 
-class _TooManyError(Exception):
-    """The document holds more than it may, as of ``line``."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__(line)
-        self.line = line
-
-
-class _Count:
-    """Counts values up to the limit."""
-
-    def __init__(self) -> None:
-        self._left = YAML_NODES
-
-    def take(self, values: int, line: int) -> None:
-        """Count ``values`` more; :class:`_TooManyError` names the ``line`` of the one that is too many."""
-        self._left -= values
-        if self._left < 0:
-            raise _TooManyError(line)
-
-
-class _Loader(yaml.SafeLoader):
-    """The safe loader with bounds on nodes, and on what merge keys make of them."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._nodes, self._merged = _Count(), _Count()
-
-    def compose_node(self, parent: yaml.Node | None, index: object) -> yaml.Node | None:
-        self._nodes.take(1, self.peek_event().start_mark.line + 1)
-        return super().compose_node(parent, index)
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put the pairs of merged mappings before those of ``node``, as the base class does, but never too many."""
-        given = node.value
-        node.value = [(key, value) for key, value in given if key.tag != _MERGE]
-        merged: list[tuple[yaml.Node, yaml.Node]] = []
-        for source in [source for key, value in given if key.tag == _MERGE for source in _sources(value)]:
-            self.flatten_mapping(source)
-            self._merged.take(len(source.value), source.start_mark.line + 1)
-            merged.extend(source.value)
-        node.value = merged + node.value
-
-
-def _sources(value: yaml.Node) -> list[yaml.MappingNode]:
-    """The mappings that a merge key names, the one that wins last."""
-    found = value.value if isinstance(value, yaml.SequenceNode) else [value]
-    if not all(isinstance(source, yaml.MappingNode) for source in found):
-        problem = "'<<' merges something else than mappings"
-        raise yaml.constructor.ConstructorError(None, None, problem, value.start_mark)
-    return list(reversed(found))
+def _error(path: str, line: int, what: str) -> DocumentError:
+    return DocumentError([one_line(f"{path}:{line}: {what}")])
 
 
 class _Reader:
     """Turns nodes into plain values, and writes down their lines and what is wrong with them."""
 
-    def __init__(self, loader: _Loader, document: Document) -> None:
+    def __init__(self, loader: BoundedLoader, document: Document) -> None:
         self.loader = loader
-        self.count = _Count()
+        self.count = Count()
         self.origins = document.origins
         self.problems: list[Problem] = []
 
@@ -302,7 +253,7 @@ class _Reader:
     def _refuse_duplicates(self, node: yaml.MappingNode, location: Location) -> None:
         seen: dict[str, int] = {}
         for key_node, _ in node.value:
-            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE:
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == MERGE:
                 continue
             key, line = str(key_node.value), key_node.start_mark.line + 1
             if key in seen:
