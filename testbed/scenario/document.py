@@ -145,7 +145,7 @@ def _places(value: object, location: Location) -> Iterator[Location]:
 
 def _index(items: list[object], part: str) -> int | None:
     if part.isdecimal():
-        return int(part) if int(part) < len(items) else None
+        return int(part) if len(part) <= len(str(YAML_NODES)) and int(part) < len(items) else None
     names = [item.get("name") if isinstance(item, dict) else item for item in items]
     return names.index(part) if part in names else None
 

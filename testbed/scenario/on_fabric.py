@@ -12,7 +12,9 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
 from topologies.fabric import Fabric, Host
 
-_ITEM: Final = re.compile(r"^(?P<host>h\d+)(?:g(?P<gpu>\d+)|:(?P<list>\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*))?$", re.ASCII)
+_INDEX: Final = r"\d{1,9}"
+_RANGE: Final = rf"{_INDEX}(?:-{_INDEX})?"
+_ITEM: Final = re.compile(rf"^(?P<host>h\d+)(?:g(?P<gpu>{_INDEX})|:(?P<list>{_RANGE}(?:,{_RANGE})*))?$", re.ASCII)
 
 
 def expand(item: str, fabric: Fabric) -> tuple[str, ...]:

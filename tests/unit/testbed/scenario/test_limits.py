@@ -150,3 +150,16 @@ def test_a_file_with_a_long_name_still_gives_the_scenario_a_name(tmp_path: Path)
     path = tmp_path / f"{'s' * 200}.yaml"
     path.write_text(SMALL)
     assert load(path).name == "s" * 100
+
+
+@pytest.mark.parametrize("item", [f"h0g{'9' * 5000}", f"h0:{'9' * 5000}", f"h0:0-{'9' * 5000}", f"h{'9' * 5000}"])
+def test_a_placement_of_thousands_of_digits_is_refused(item: str, tmp_path: Path) -> None:
+    said = refusal(SMALL.replace("gpus: 4", f'placement: ["{item}"]'), tmp_path)
+    assert "is no placement" in said or "no host 'h999" in said
+
+
+def test_a_position_of_thousands_of_digits_is_no_item(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(SMALL)
+    with pytest.raises(BadInputError, match=r"--set jobs\.999.*expected 0 to 0 or an item's name"):
+        load(path, [f"jobs.{'9' * 5000}.gpus=1"])

