@@ -182,7 +182,8 @@ def _answered(response: Any) -> Verdict:
     said = str(response.body.get("error", "")) if isinstance(response.body, dict) else ""
     if response.status >= 500:
         return "unclean", f"{response.status}: {said[:300]}"
-    return judged(said)
+    # On the wire it is JSON in ASCII: what is not printable is escaped there.
+    return judged(said if "\n" in said else said.encode("unicode_escape").decode("ascii"))
 
 
 def _http(method: str, target: str, body: bytes, random: Random) -> bytes:
@@ -203,7 +204,8 @@ def _on_socket(rest: RestServer, raw: bytes) -> Verdict:
         rest._handle(there)
         answer = here.makefile("rb").read()
     if not answer:
-        return "unclean", f"no answer to {raw[:200]!r}"
+        asks = len(raw.split(b"\n", 1)[0].split()) == 3
+        return ("unclean" if asks else "refused"), f"no answer to {raw[:200]!r}"
     words = answer.split(b"\r\n", 1)[0].split()
     status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
     _, _, body = answer.partition(b"\r\n\r\n")
