@@ -10,22 +10,40 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, NoReturn
 
 from controller.decision import Scheduler
 from controller.schedulers import registry
 from controller.service.json_codec import fabric_from_json
 from topologies.fabric import Fabric
+from topologies.limits import one_line, read_text
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_CANNOT = 1, 2, 3
+_LAST_PORT: Final = 65535
+_FABRIC_BYTES: Final = 256 * 2**20
+"""Of a fabric in JSON; one of thousands of hosts has some 10 MB."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A wrong option is reported in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, one_line(f"controller: {message} (see {self.prog} --help)") + "\n")
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= _LAST_PORT):
+        raise argparse.ArgumentTypeError(f"'{text}' is no TCP port, expected 0 to {_LAST_PORT}")
+    return int(text)
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser(prog="python -m controller", description="Carries a scheduler's decisions out.")
+    made = _Parser(prog="python -m controller", description="Carries a scheduler's decisions out.")
     made.add_argument("--scheduler", required=True, metavar="NAME", help=f"one of: {', '.join(registry.names())}")
     made.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the scheduler")
-    made.add_argument("--openflow-port", type=int, default=6653, metavar="PORT", help="default 6653")
-    made.add_argument("--rest-port", type=int, default=8080, metavar="PORT", help="default 8080; 0 is any free one")
+    made.add_argument("--openflow-port", type=_port, default=6653, metavar="PORT", help="default 6653")
+    made.add_argument("--rest-port", type=_port, default=8080, metavar="PORT", help="default 8080; 0 is any free one")
     made.add_argument("--rest-socket", metavar="PATH", help="serve REST on this Unix socket too")
     made.add_argument("--seed", type=int, default=1, help="default 1")
     made.add_argument("--levels", type=int, default=8, choices=range(1, 9), metavar="K", help="1 to 8, default 8")
@@ -42,7 +60,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, object]:
             raise ValueError(f"'{text}' is not KEY=VALUE")
         try:
             options[key] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             options[key] = value
     return options
 
@@ -52,11 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     try:
         scheduler = registry.create(given.scheduler, parse_options(given.option), given.seed)
-        fabric = None if given.fabric is None else fabric_from_json(json.loads(Path(given.fabric).read_text()))
-    except (ValueError, OSError) as error:
-        print(f"controller: {error}", file=sys.stderr)
+    except ValueError as error:
+        print(f"controller: {one_line(str(error))}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    try:
+        fabric = None if given.fabric is None else fabric_from_json(json.loads(_text(Path(given.fabric))))
+    except (ValueError, OSError, RecursionError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        print(one_line(f"controller: {given.fabric}: {why}, expected a fabric as JSON"), file=sys.stderr)
         return EXIT_BAD_INPUT
     return _serve(given, scheduler, fabric)
+
+
+def _text(path: Path) -> str:
+    return read_text(path, _FABRIC_BYTES)
 
 
 def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | None) -> int:

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Final, get_args
 
 from topologies.fabric import Fabric, Host, IntraHost, Link, LinkKind, Nic, PcieQueues, Port, Switch, Tier
+from topologies.limits import HOSTS, LINKS, PORTS_PER_HOST, SWITCHES
 
 PCIE_RATE: Final = 256e9
 """bit/s of PCIe 4.0 x16, one direction."""
 
 NVLINK_RATE: Final = 2400e9
 """bit/s of the NVLinks of one GPU, one direction (A100: 300 GB/s)."""
-
-MAX_HOSTS: Final = 65536
-MAX_PORTS_PER_HOST: Final = 254
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +47,22 @@ class HostShape:
         require_multiple("gpus_per_host", self.gpus, self.nics, "NICs of a host")
         require_choice("intra_host", self.intra_host, get_args(IntraHost))
         require_choice("pcie_queues", self.pcie_queues, get_args(PcieQueues))
-        if self.hosts > MAX_HOSTS:
-            raise ValueError(f"hosts must be at most {MAX_HOSTS}, not {self.hosts}")
-        if self.nics * self.ports_per_nic > MAX_PORTS_PER_HOST:
+        if self.hosts > HOSTS:
+            raise ValueError(f"hosts must be at most {HOSTS}, not {self.hosts}")
+        if self.nics * self.ports_per_nic > PORTS_PER_HOST:
             raise ValueError(
-                f"ports_per_nic must leave a host at most {MAX_PORTS_PER_HOST} ports, "
+                f"ports_per_nic must leave a host at most {PORTS_PER_HOST} ports, "
                 f"not {self.nics} NICs x {self.ports_per_nic}"
             )
+        if self.hosts * self.links > LINKS:
+            links = f"not {self.hosts} hosts x {self.links}"
+            raise ValueError(f"hosts must have at most {LINKS} links inside and to ToRs together, {links}")
+
+    @property
+    def links(self) -> int:
+        """Directed links inside one host and to its ToRs."""
+        to_root = self.nics if self.intra_host == "pcie" else 0
+        return 2 * (2 * self.gpus + self.nics + to_root + self.nics * self.ports_per_nic)
 
     @property
     def gpus_per_nic(self) -> int:
@@ -101,6 +108,8 @@ class FabricBuilder:
 
     def add_switches(self, tier: Tier, count: int) -> tuple[str, ...]:
         """Add switches ``<tier>0`` .. and return their names."""
+        if len(self._switches) + count > SWITCHES:
+            raise ValueError(f"switches must be at most {SWITCHES} together, not {len(self._switches) + count} or more")
         names = tuple(f"{tier}{index}" for index in range(count))
         for index, name in enumerate(names):
             self._switches[name] = Switch(name, tier, index)
@@ -144,7 +153,10 @@ class FabricBuilder:
     def mesh(
         self, lower: Sequence[str], upper: Sequence[str], kind: LinkKind, capacity: float, parallel: int = 1
     ) -> None:
-        """Connect every node of ``lower`` with every node of ``upper``."""
+        """Connect every node of ``lower`` with every node of ``upper``; ``ValueError`` if that makes too many links."""
+        links = len(self._links) + 2 * len(lower) * len(upper) * parallel
+        if links > LINKS:
+            raise ValueError(f"links of the fabric must be at most {LINKS}, not {links} or more")
         for one in lower:
             for other in upper:
                 self.connect(one, other, kind, capacity, parallel)

@@ -124,5 +124,5 @@ def lingjun(
 
 def _in_order(label: str) -> tuple[str, int]:
     """S2 comes before S10."""
-    number = re.search(r"\d+$", label)
+    number = re.search(r"\d{1,18}$", label)
     return (label[: number.start()], int(number.group())) if number else (label, -1)

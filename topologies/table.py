@@ -7,15 +7,28 @@ decides what a blank means. A line without any content is counted and skipped.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
+
+from topologies.limits import (
+    TRACE_BYTES,
+    TRACE_COMMENTS,
+    TRACE_LINE,
+    TRACE_NUMBER,
+    LimitError,
+    one_line,
+    open_regular,
+)
 
 BLANKS: Final = frozenset({"", "None", "none", "NaN", "nan", "NaT", "null", "NULL"})
 """Cells that mean no value where a number or a time is expected."""
@@ -42,7 +55,7 @@ class TraceError(ValueError):
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{where}: {self.what}, expected {self.expected}"
+        return one_line(f"{where}: {self.what}, expected {self.expected}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,8 @@ class Row:
             self.fail(f"{name} is {said!r}", "a number")
         if value < 0:
             self.fail(f"{name} is {said}", "0 or more")
+        if value > TRACE_NUMBER:
+            self.fail(f"{name} is {said}", f"at most {TRACE_NUMBER:g}")
         return value
 
     def count(self, name: str) -> int | None:
@@ -100,12 +115,12 @@ def seconds_of(said: str) -> float | None:
     """Return seconds since 1970 of a calendar time (UTC unless it has an offset), None if it is no time."""
     try:
         return _seconds(datetime.fromisoformat(said))
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     for form in _TIME_FORMATS:
         try:
             return _seconds(datetime.strptime(said, form))
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     return None
 
@@ -122,42 +137,63 @@ def read_rows(
     ``header`` names the columns of a file whose first line holds values. Raises :class:`TraceError`
     if the file cannot be read, is no UTF-8, lacks a ``required`` column, or has a damaged line.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from _rows(file, str(path), required, skipped, header)
-    except UnicodeDecodeError:
-        raise TraceError(str(path), _line_of_damage(path), "not UTF-8 text", "a CSV file") from None
-    except OSError as error:
-        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a CSV file") from None
+    with reading(path) as file:
+        yield from _rows(file, str(path), required, skipped, header)
 
 
 def first_line(path: Path) -> tuple[str, ...]:
     """Return the names in the header of a CSV file, none if it is empty; raises :class:`TraceError` as above."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            _, start = _without_comments(file)
+    with reading(path) as file:
+        above, start = comments_of(lines_of(file, str(path)), str(path))
+        try:
             return tuple(cell.strip() for cell in next(csv.reader([start]), ()))
+        except csv.Error as error:
+            raise TraceError(str(path), len(above) + 1, f"damaged line ({error})", "a header of CSV") from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[TextIO]:
+    """Open a table; :class:`TraceError` where it cannot be read or is no UTF-8, also while it is read."""
+    try:
+        with io.TextIOWrapper(open_regular(path, TRACE_BYTES), encoding="utf-8-sig", newline="") as file:
+            yield file
     except UnicodeDecodeError:
         raise TraceError(str(path), _line_of_damage(path), "not UTF-8 text", "a CSV file") from None
+    except LimitError as error:
+        raise TraceError(str(path), None, str(error), f"a CSV file of at most {TRACE_BYTES} bytes") from None
     except OSError as error:
         raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a CSV file") from None
 
 
-def _without_comments(file: TextIO) -> tuple[int, str]:
-    """Number of comment lines at the top, and the line after them."""
-    for number, line in enumerate(file):
+def lines_of(file: TextIO, name: str) -> Iterator[str]:
+    """Yield the lines of the file called ``name``; :class:`TraceError` for one that is too long."""
+    for number, line in enumerate(iter(lambda: file.readline(TRACE_LINE + 1), ""), 1):
+        if len(line) > TRACE_LINE:
+            raise TraceError(name, number, f"a line of more than {TRACE_LINE} characters", "a CSV file")
+        yield line
+
+
+def comments_of(lines: Iterator[str], name: str) -> tuple[list[str], str]:
+    """Return the comment lines at the top, and the line after them, empty if there is none."""
+    comments: list[str] = []
+    for line in lines:
         if not line.startswith(COMMENT):
-            return number, line
-    return 0, ""
+            return comments, line
+        comments.append(line)
+        if len(comments) > TRACE_COMMENTS:
+            raise TraceError(name, len(comments), "too many comments", f"at most {TRACE_COMMENTS} lines of them")
+    return comments, ""
 
 
 def _rows(
     file: TextIO, name: str, required: Sequence[str], skipped: Counter[str], header: Sequence[str] | None
 ) -> Iterator[Row]:
-    comments, start = _without_comments(file)
+    lines = lines_of(file, name)
+    above, start = comments_of(lines, name)
+    comments = len(above)
     if not start:
         raise TraceError(name, 1, "the file is empty", f"a header with the columns {', '.join(required)}")
-    reader = csv.reader(chain([start], file), strict=True)
+    reader = csv.reader(chain([start], lines), strict=True)
     try:
         top = [cell.strip() for cell in next(reader)]
         headless = header is not None and not set(required) <= set(top)
@@ -174,11 +210,13 @@ def _rows(
 
 
 def _columns(name: str, line: int, names: Sequence[str], required: Sequence[str]) -> Mapping[str, int]:
-    missing = [column for column in required if column not in names]
+    present = frozenset(names)
+    missing = [column for column in required if column not in present]
     if missing:
         plural = "s" if len(missing) > 1 else ""
         raise TraceError(name, line, f"no column{plural} {', '.join(missing)}", f"the columns {', '.join(required)}")
-    doubled = next((column for column in names if column and names.count(column) > 1), None)
+    count = Counter(names)
+    doubled = next((column for column in names if column and count[column] > 1), None)
     if doubled is not None:
         raise TraceError(name, line, f"two columns are called {doubled}", "each column once")
     return {column: place for place, column in enumerate(names) if column}
@@ -197,9 +235,12 @@ def _fitted(name: str, line: int, values: Sequence[str], names: Sequence[str]) -
 
 def _line_of_damage(path: Path) -> int:
     """The first line that is no UTF-8."""
-    data = path.read_bytes()
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return data.count(b"\n", 0, error.start) + 1
-    return 1
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    with open_regular(path, TRACE_BYTES) as file:
+        for part in iter(lambda: file.read(TRACE_LINE), b""):
+            try:
+                decoder.decode(part)
+            except UnicodeDecodeError as error:
+                return line + error.object.count(b"\n", 0, error.start)
+            line += part.count(b"\n")
+    return line

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topologies.fabric import Fabric
+from topologies.limits import MESSAGES
 from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
 from workloads.communication.experts import Experts, forward_pass
 from workloads.communication.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
@@ -71,7 +72,12 @@ def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-fr
         check_job(spec)
     gpus = place([_request(spec) for spec in specs if spec.share_gpus_with is None], fabric, policy)
     ports = PortBook(seed)
-    return tuple(_build(spec, _gpus_of(spec, gpus), fabric, ports) for spec in specs)
+    jobs: list[Job] = []
+    left = MESSAGES
+    for spec in specs:
+        jobs.append(_build(spec, _gpus_of(spec, gpus), fabric, ports, left))
+        left -= sum(len(phase.transfers) for phase in jobs[-1].phases)
+    return tuple(jobs)
 
 
 def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBook) -> Job:
@@ -165,9 +171,10 @@ def _request(spec: JobSpec) -> GpuRequest:
     return GpuRequest(spec.name, len(spec.placement), spec.placement)
 
 
-def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook) -> Job:
+def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook, most_messages: int = MESSAGES) -> Job:
+    own = frozenset(gpus) if spec.stragglers else frozenset()
     for straggler in spec.stragglers:
-        if straggler.gpu not in gpus:
+        if straggler.gpu not in own:
             raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
@@ -179,7 +186,7 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
     tokens = () if spec.experts is None else spec.experts.tokens(len(gpus))
     layout = layout_of(gpus, fabric, tokens)
     templates = exchanged(_templates(spec, model), spec.gradients)
-    expanded = [(template, _messages(template, layout)) for template in templates]
+    expanded = _expanded(spec.name, templates, layout, most_messages)
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
         name=spec.name,
@@ -198,9 +205,19 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
     )
 
 
-def _messages(template: PhaseTemplate, layout: Layout) -> tuple[Message, ...]:
-    messages = expand(template.collective, layout, template.bytes)
-    return returned(messages) if template.returning else messages
+def _expanded(
+    job: str, templates: Sequence[PhaseTemplate], layout: Layout, most: int
+) -> list[tuple[PhaseTemplate, tuple[Message, ...]]]:
+    """Each template with its messages; :class:`JobError` if they are more than ``most`` together."""
+    found: list[tuple[PhaseTemplate, tuple[Message, ...]]] = []
+    left = most
+    for template in templates:
+        messages = expand(template.collective, layout, template.bytes, most=left + 1)
+        left -= len(messages)
+        if left < 0:
+            raise JobError(job, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
+        found.append((template, returned(messages) if template.returning else messages))
+    return found
 
 
 def _stragglers(spec: JobSpec, model: Model, gpus: Sequence[str], tokens: Sequence[float]) -> tuple[Straggler, ...]:
@@ -267,5 +284,8 @@ def _flows(job: str, messages: Sequence[Message], ports: PortBook) -> tuple[Flow
 
 def _flow(job: str, channel: Channel, size: float, ports: PortBook) -> Flow:
     identity = channel.flow_id(job)
-    source_port = ports.source_port(identity, channel.source)
-    return Flow(identity, job, channel.source, channel.target, size, source_port, ports.target_port(channel.target))
+    try:
+        source_port, target_port = ports.source_port(identity, channel.source), ports.target_port(channel.target)
+    except ValueError as error:
+        raise JobError(job, str(error)) from None
+    return Flow(identity, job, channel.source, channel.target, size, source_port, target_port)

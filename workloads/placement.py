@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -20,7 +21,7 @@ class GpuRequest:
     placement: tuple[str, ...] | None = None
 
 
-Policy = Callable[[Fabric, frozenset[str], int], tuple[str, ...]]
+Policy = Callable[[Fabric, Set[str], int], tuple[str, ...]]
 """(fabric, free GPUs, number wanted, at most as many as are free) -> GPUs."""
 
 
@@ -34,15 +35,18 @@ def place(requests: Sequence[GpuRequest], fabric: Fabric, policy: str) -> dict[s
         raise ValueError(f"unknown placement policy '{policy}', expected one of: {', '.join(POLICIES)}")
     owner: dict[str, str] = {}
     placed: dict[str, tuple[str, ...]] = {}
+    left = dict.fromkeys(fabric.gpus)
     for request in sorted(requests, key=lambda item: item.placement is None):
         if request.placement is not None:
             chosen = _explicit(request, request.placement, fabric, owner)
         else:
-            free = frozenset(gpu for gpu in fabric.gpus if gpu not in owner)
+            free = left.keys()
             if request.gpus > len(free):
                 raise JobError(request.job, f"needs {request.gpus} GPUs, {len(free)} are free")
             chosen = POLICIES[policy](fabric, free, request.gpus)
         owner.update(dict.fromkeys(chosen, request.job))
+        for gpu in chosen:
+            del left[gpu]
         placed[request.job] = chosen
     return {request.job: placed[request.job] for request in requests}
 
@@ -62,12 +66,12 @@ def _explicit(
     return placement
 
 
-def first_free(fabric: Fabric, free: frozenset[str], wanted: int) -> tuple[str, ...]:
+def first_free(fabric: Fabric, free: Set[str], wanted: int) -> tuple[str, ...]:
     """The first free GPUs, host by host."""
-    return tuple(gpu for gpu in fabric.gpus if gpu in free)[:wanted]
+    return tuple(islice((gpu for gpu in fabric.gpus if gpu in free), wanted))
 
 
-def spread(fabric: Fabric, free: frozenset[str], wanted: int) -> tuple[str, ...]:
+def spread(fabric: Fabric, free: Set[str], wanted: int) -> tuple[str, ...]:
     """Equal shares on hosts under different ToRs, as many ToRs as divide the job evenly.
 
     More than one host per ToR only where a share would not fit otherwise; one host where only that
@@ -89,7 +93,7 @@ def tor_of(fabric: Fabric, host: Host) -> str:
     return fabric.ports[fabric.nics[host.nics[0]].ports[0]].switch
 
 
-def _interleaved(fabric: Fabric, free: frozenset[str]) -> tuple[Host, ...]:
+def _interleaved(fabric: Fabric, free: Set[str]) -> tuple[Host, ...]:
     """Hosts with free GPUs: first one of each ToR, then the second of each, fullest free ToR first."""
     by_tor: dict[str, list[Host]] = {}
     for host in fabric.hosts.values():
@@ -101,9 +105,7 @@ def _interleaved(fabric: Fabric, free: frozenset[str]) -> tuple[Host, ...]:
     return tuple(by_tor[tor][rank] for rank in range(depth) for tor in order if rank < len(by_tor[tor]))
 
 
-def _equal_shares(
-    fabric: Fabric, hosts: Sequence[Host], free: frozenset[str], count: int, share: int
-) -> tuple[str, ...]:
+def _equal_shares(fabric: Fabric, hosts: Sequence[Host], free: Set[str], count: int, share: int) -> tuple[str, ...]:
     """``share`` GPUs on each of ``count`` hosts, over as many ToRs as that takes; empty if it does not fit."""
     fitting = [host for host in hosts if sum(gpu in free for gpu in host.gpus) >= share]
     chosen: list[Host] = []
@@ -119,7 +121,7 @@ def _equal_shares(
     return tuple(gpu for host in picked for gpu in _by_nic(fabric, host, free)[:share])
 
 
-def _by_nic(fabric: Fabric, host: Host, free: frozenset[str]) -> tuple[str, ...]:
+def _by_nic(fabric: Fabric, host: Host, free: Set[str]) -> tuple[str, ...]:
     """A host's free GPUs, those behind wholly free NICs first, so that jobs share a NIC only when they must."""
     groups = [[gpu for gpu in fabric.nics[nic].gpus if gpu in free] for nic in host.nics]
     whole = {nic: len(group) == len(fabric.nics[nic].gpus) for nic, group in zip(host.nics, groups, strict=True)}
@@ -127,13 +129,13 @@ def _by_nic(fabric: Fabric, host: Host, free: frozenset[str]) -> tuple[str, ...]
     return tuple(gpu for _, group in ordered for gpu in group)
 
 
-def _nic_by_nic(fabric: Fabric, hosts: Sequence[Host], free: frozenset[str], wanted: int) -> tuple[str, ...]:
+def _nic_by_nic(fabric: Fabric, hosts: Sequence[Host], free: Set[str], wanted: int) -> tuple[str, ...]:
     """One NIC's GPUs per host and turn, until there are enough."""
     chosen = set(list(_turns(fabric, hosts, free))[:wanted])
     return tuple(gpu for gpu in fabric.gpus if gpu in chosen)
 
 
-def _turns(fabric: Fabric, hosts: Sequence[Host], free: frozenset[str]) -> Iterator[str]:
+def _turns(fabric: Fabric, hosts: Sequence[Host], free: Set[str]) -> Iterator[str]:
     for turn in range(max(len(host.nics) for host in hosts)):
         for host in hosts:
             if turn < len(host.nics):

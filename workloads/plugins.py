@@ -43,8 +43,11 @@ class Plugins:
             given.setdefault("seed", seed)
         try:
             made = factory(**given)
-        except (TypeError, AttributeError) as error:  # an option that must be given, or one of the wrong type
-            raise ValueError(f"{self.kind} {name}: {error}") from error
+        except ValueError:
+            raise
+        except Exception as error:  # an option that must be given, or one of the wrong type: a part may fail in any way
+            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"{self.kind} {name}: {' '.join(reason.split())}") from error
         missing = [attribute for attribute in self.attributes if not hasattr(made, attribute)]
         if missing:
             expected = f"{', '.join(self.attributes[:-1])} and {self.attributes[-1]}()"

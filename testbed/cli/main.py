@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from importlib.util import find_spec
 from typing import Final, NoReturn, Protocol, cast
 
 from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
+from topologies.limits import one_line
 from topologies.table import TraceError
 
 VERBS: Final = (
@@ -31,6 +34,8 @@ VERBS: Final = (
 )
 """In the order of the help text. A verb's module is imported only when it is used."""
 
+_UNWRITABLE: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Errors of writing; where files are written, their names come with them."""
 DESCRIPTION: Final = "Packet-level emulation of communication scheduling in GPU training clusters."
 STATUSES: Final = """exit status: 0 done and believable; 1 failed; 2 bad input or usage; 3 this machine cannot do it;
 4 done, but the fidelity verdict is not ok; 5 done and believable, but a check of the scenario failed"""
@@ -49,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
     """A wrong option is reported in one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(EXIT_BAD_INPUT, f"{one_line(f'{self.prog}: {message}')} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,13 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = os.environ.get("TESTBED_DEBUG", "") not in ("", "0")
     try:
-        parsed = build_parser(given).parse_args(given)
-        debug = debug or parsed.debug
-        status = cast(int, parsed.run(parsed))
+        try:
+            parsed = build_parser(given).parse_args(given)
+            debug = debug or parsed.debug
+            status = cast(int, parsed.run(parsed))
+        except SystemExit as done:  # argparse has printed its message
+            status = done.code if isinstance(done.code, int) else EXIT_FAILED
         sys.stdout.flush()
         return status
-    except SystemExit as done:  # argparse has printed its message
-        return done.code if isinstance(done.code, int) else EXIT_FAILED
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
@@ -107,9 +113,10 @@ def _version() -> str:
 
 def explain(error: BaseException) -> int:
     """Print one line per error on standard error; return the exit status."""
-    if isinstance(error, BrokenPipeError):
-        # The reader closed the pipe. Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE:
+        _give_up_output()
+        if not isinstance(error, BrokenPipeError):  # whoever closes the pipe has read enough
+            print(f"testbed: output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILED
     if isinstance(error, TestbedError):
         print(error, file=sys.stderr)
@@ -119,12 +126,21 @@ def explain(error: BaseException) -> int:
         return EXIT_BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
         print("testbed: interrupted", file=sys.stderr)
+    elif isinstance(error, MemoryError):
+        print("testbed: out of memory", file=sys.stderr)
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
         print(f"testbed: {error.filename}: {error.strerror}", file=sys.stderr)
     else:
-        said = " ".join(str(error).split())
+        said = one_line(" ".join(str(error).split()))
         print(f"testbed: {type(error).__name__}: {said}; please report; details in {_log(error)}", file=sys.stderr)
     return EXIT_FAILED
+
+
+def _give_up_output() -> None:
+    """Write no more to standard output: Python would complain once more when it closes it."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log(error: BaseException) -> str:

@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     scenario = load(arguments.scenario, arguments.overrides)
     fabric = build_fabric(scenario)
     jobs, managed = build_jobs(scenario, fabric), build_managed(scenario, fabric)
-    used = sum(len(job.gpus) for job in jobs)
+    used = len({gpu for job in jobs for gpu in job.gpus})
     schedulers = ", ".join(entry.name for entry in scenario.schedulers)
     count = len(jobs) if managed is None else len(managed.submissions)
     noun = "job" if count == 1 else "jobs"

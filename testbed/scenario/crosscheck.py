@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
@@ -10,6 +10,7 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import FabricSection, build_fabric
 from testbed.scenario.on_fabric import failure_problems, placement_problems, size_problems
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
+from topologies.limits import CHECKS, JOBS, LINK_FAILURES, PLACEMENTS
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Parts:
 
 def cross_problems(parts: Parts) -> list[Problem]:
     """Return every problem between the parts."""
+    total = sum(job.count for job in parts.jobs.values())
+    if total > JOBS or len(parts.checks) > CHECKS or len(parts.link_failures) > LINK_FAILURES:
+        # What follows would take long; the other two are refused by the model.
+        return [Problem(("jobs",), f"there are {total} jobs, expected at most {JOBS}")] if total > JOBS else []
     problems = [*_one_job_each(parts.jobs), *_repeated(parts.schedulers, "schedulers"), *_repeated_jobs(parts.jobs)]
     problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
     if parts.complete:
@@ -41,6 +46,9 @@ def cross_problems(parts: Parts) -> list[Problem]:
             key = str(error).split(" ", 1)[0]
             problems.append(Problem(("fabric", key), f"impossible fabric: {error}"))
         else:
+            if total * len(fabric.gpus) > PLACEMENTS:
+                asked = f"{total} jobs on {len(fabric.gpus)} GPUs"
+                return [Problem(("jobs",), f"there are {asked}, expected at most {PLACEMENTS} jobs x GPUs")]
             problems += failure_problems(parts.link_failures, fabric)
             problems += size_problems(parts.jobs, fabric) if parts.managed else placement_problems(parts.jobs, fabric)
     return problems
@@ -52,6 +60,7 @@ def job_names(job: JobEntry) -> tuple[str, ...]:
 
 
 def _one_job_each(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
+    owners = {name for job in jobs.values() if job.share_gpus_with is None for name in job_names(job)}
     for index, job in jobs.items():
         if job.gpus is None and job.placement is None and job.share_gpus_with is None:
             yield Problem(("jobs", index), f"job '{job.name}' has no GPUs, expected gpus or placement")
@@ -60,18 +69,17 @@ def _one_job_each(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
         if job.count > 1 and job.placement is not None:
             message = f"job '{job.name}' has a placement and count {job.count}, expected one of them"
             yield Problem(("jobs", index, "count"), message)
-        yield from _packed(index, job, jobs)
+        yield from _packed(index, job, owners)
 
 
-def _packed(index: int, job: JobEntry, jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
-    """A job that shares GPUs has none of its own, and shares those of one that has."""
+def _packed(index: int, job: JobEntry, owners: Set[str]) -> Iterator[Problem]:
+    """A job that shares GPUs has none of its own, and shares those of one of the ``owners``."""
     if job.share_gpus_with is None:
         return
     location: Location = ("jobs", index, "share_gpus_with")
     own = next((key for key in ("gpus", "placement") if getattr(job, key) is not None), None)
     if own is not None or job.count > 1:
         yield Problem(location, f"job '{job.name}' has share_gpus_with and {own or 'count'}, expected one of them")
-    owners = [name for other in jobs.values() if other.share_gpus_with is None for name in job_names(other)]
     if job.share_gpus_with not in owners:
         message = f"job '{job.name}' is packed with '{job.share_gpus_with}', expected a job that has GPUs of its own"
         yield Problem(location, message)

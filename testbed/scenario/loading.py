@@ -19,6 +19,7 @@ from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, scheduler_names
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
 from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
+from topologies.limits import SCENARIO_NAME, YAML_BYTES, LimitError, one_line, read_text
 
 T = TypeVar("T")
 
@@ -73,7 +74,8 @@ def load(
     except DocumentError as error:
         raise BadInputError(str(error)) from None
     data = cast("dict[str, object]", document.data)
-    data.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).stem).lstrip("._-") or "scenario")
+    own = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).stem).lstrip("._-")[:SCENARIO_NAME]
+    data.setdefault("name", own or "scenario")
     names = Names(_models() if models is None else tuple(models), _schedulers(schedulers))
     scenario = _validate(document, names)
     if schedulers is None:
@@ -95,16 +97,20 @@ def text_of(name: str) -> tuple[str, str]:
     path, shown = Path(name), name
     try:
         if path.exists():
-            return path.read_text(encoding="utf-8"), shown
+            return read_text(path, YAML_BYTES), shown
         shown = name if name.endswith(".yaml") else f"{name}.yaml"
         if shown in bundled():
             return (_bundle() / shown).read_text(encoding="utf-8"), shown
     except UnicodeDecodeError:
-        raise BadInputError(f"{name}:1: not UTF-8 text, expected a YAML file") from None
+        raise BadInputError(one_line(f"{name}:1: not UTF-8 text, expected a YAML file")) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise BadInputError(f"{name}: cannot be read ({reason}), expected a scenario file") from None
-    raise BadInputError(f"{name}: no such file, expected a path or a bundled scenario: {', '.join(bundled())}")
+        expected = (
+            f"a scenario file of at most {YAML_BYTES} bytes" if isinstance(error, LimitError) else "a scenario file"
+        )
+        raise BadInputError(one_line(f"{name}: cannot be read ({reason}), expected {expected}")) from None
+    shown = one_line(name)
+    raise BadInputError(f"{shown}: no such file, expected a path or a bundled scenario: {', '.join(bundled())}")
 
 
 def _refuse(document: Document, problems: Sequence[Problem]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from testbed.experiment.experiment import JobFailures, Managed, Submission
 from testbed.scenario.quantities import Flag
+from topologies.limits import OPTION
 from workloads.managers.catalogue import MANAGERS
 from workloads.managers.registry import GROUPS, Point
 
@@ -20,10 +21,26 @@ class WithOptions(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        wrong = next((each for each in _numbers(self.model_extra) if not abs(each) <= OPTION), None)
+        if wrong is not None:
+            raise ValueError(f"an option has the number {wrong}, expected at most {OPTION:g}")
+        return self
+
     @property
     def options(self) -> Mapping[str, object]:
         """The options given to it."""
         return dict(self.model_extra or {})
+
+
+def _numbers(value: object) -> Iterator[int | float]:
+    """All numbers in the options ``value``."""
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(inner)
 
 
 class PartSpec(WithOptions):

@@ -24,7 +24,10 @@ from testbed.scenario.spec import (
     StragglerSpec,
     one_of,
 )
+from topologies.limits import one_line
 
+_SHOWN: Final = 120
+"""Characters of a wrong value in its message."""
 _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     (): ScenarioSpec,
     ("jobs",): JobEntry,
@@ -49,15 +52,18 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "dict_type": "a mapping of keys to values",
     "model_type": "a mapping of keys to values",
     "model_attributes_type": "a mapping of keys to values",
-    "greater_than_equal": "at least {ge:g}",
-    "greater_than": "more than {gt:g}",
-    "less_than_equal": "at most {le:g}",
+    "greater_than_equal": "at least {ge:.10g}",
+    "greater_than": "more than {gt:.10g}",
+    "less_than_equal": "at most {le:.10g}",
     "literal_error": "{expected}",
     "too_short": "at least {min_length} item",
+    "too_long": "at most {max_length} items",
+    "string_too_long": "at most {max_length} characters",
 }
 _PATTERNS: Final[Mapping[str, str]] = {
-    "jobs": "a letter, then letters, digits, '_' and single '-'",
-    "name": "a letter or digit, then letters, digits, '.', '_' and '-'",
+    "jobs": "a letter (A to Z, a to z), then letters, digits, '_' and single '-'",
+    "virtual_cluster": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
+    "name": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
 }
 
 
@@ -117,14 +123,14 @@ def _show(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list" if value else "an empty list"
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    return one_line(f"'{value}'" if isinstance(value, str) else str(value), _SHOWN)
 
 
 def _expectation(kind: str, location: Location, detail: ErrorDetails) -> str:
     if kind == EXPECTED:
         return detail["msg"]
     if kind == "string_pattern_mismatch":
-        return _PATTERNS.get(str(location[0]), detail["msg"])
+        return _PATTERNS.get(str(location[0] if location[-1] == "name" else location[-1]), detail["msg"])
     if kind in _EXPECTED:
         return _EXPECTED[kind].format(**detail.get("ctx", {})).replace("'", "")
     return detail["msg"][:1].lower() + detail["msg"][1:]

@@ -12,7 +12,9 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
 from topologies.fabric import Fabric, Host
 
-_ITEM: Final = re.compile(r"^(?P<host>h\d+)(?:g(?P<gpu>\d+)|:(?P<list>\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*))?$", re.ASCII)
+_INDEX: Final = r"\d{1,9}"
+_RANGE: Final = rf"{_INDEX}(?:-{_INDEX})?"
+_ITEM: Final = re.compile(rf"^(?P<host>h\d+)(?:g(?P<gpu>{_INDEX})|:(?P<list>{_RANGE}(?:,{_RANGE})*))?$", re.ASCII)
 
 
 def expand(item: str, fabric: Fabric) -> tuple[str, ...]:
@@ -136,14 +138,14 @@ def _placements(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Proble
 def _stragglers(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Problem]:
     for index, job in jobs.items():
         try:
-            own = gpus_of(job, fabric)
+            own = frozenset(gpus_of(job, fabric) or ())
         except ValueError:
             continue
         for number, straggler in enumerate(job.stragglers):
             location: Location = ("jobs", index, "stragglers", number, "gpu")
             if straggler.gpu not in fabric.host_of_gpu:
                 yield Problem(location, f"no GPU '{straggler.gpu}' in the fabric, expected one like {fabric.gpus[0]}")
-            elif own is not None and straggler.gpu not in own:
+            elif own and straggler.gpu not in own:
                 yield Problem(location, f"job '{job.name}' is not on GPU '{straggler.gpu}', expected one of its own")
 
 

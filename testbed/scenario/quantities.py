@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from topologies import units
+from topologies import limits, units
 
 EXPECTED: Final = "expected"
 """Type of the pydantic errors whose message is what was expected, and nothing else."""
@@ -20,7 +20,10 @@ def expected(what: str) -> PydanticCustomError:
     return PydanticCustomError(EXPECTED, "{what}", {"what": what})
 
 
-def _reader(parse: Callable[[str], float], what: str) -> Callable[[object], float]:
+def _reader(kind: str, parse: Callable[[str], float], base: str, what: str) -> Callable[[object], float]:
+    least, most = limits.QUANTITIES[kind]
+    noun = what.partition(" with")[0]
+
     def read(value: object) -> float:
         if isinstance(value, int | float) and not isinstance(value, bool) and value == 0:
             return 0.0
@@ -28,8 +31,10 @@ def _reader(parse: Callable[[str], float], what: str) -> Callable[[object], floa
             quantity = parse(value) if isinstance(value, str) else math.nan
         except ValueError:
             quantity = math.nan
-        if not math.isfinite(quantity):
+        if math.isnan(quantity):
             raise expected(what)
+        if quantity and not least <= quantity <= most:
+            raise expected(f"{noun} from {least:g}{base} to {most:g}{base}")
         return quantity
 
     return read
@@ -54,38 +59,51 @@ def _positive(value: float) -> float:
     return value
 
 
+def _within(value: float) -> float:
+    if not 1 / limits.FACTOR <= value <= limits.FACTOR:
+        raise expected(f"a number from {1 / limits.FACTOR:g} to {limits.FACTOR:g}")
+    return value
+
+
 Rate = Annotated[
     float,
-    BeforeValidator(_reader(units.parse_rate, "a rate with its unit, such as 200Gbps"), _text("200Gbps")),
+    BeforeValidator(
+        _reader("rate", units.parse_rate, "bps", "a rate with its unit, such as 200Gbps"), _text("200Gbps")
+    ),
     PlainSerializer(_writer(units.format_rate, units.parse_rate, "bps"), return_type=str),
 ]
 """bit/s, written ``200Gbps``."""
 
 Time = Annotated[
     float,
-    BeforeValidator(_reader(units.parse_time, "a time with its unit, such as 1.2s"), _text("1.2s")),
+    BeforeValidator(_reader("time", units.parse_time, "s", "a time with its unit, such as 1.2s"), _text("1.2s")),
     PlainSerializer(_writer(units.format_time, units.parse_time, "s"), return_type=str),
 ]
 """Seconds, written ``1.2s``."""
 
 Size = Annotated[
     float,
-    BeforeValidator(_reader(units.parse_size, "a size with its unit, such as 350MB"), _text("350MB")),
+    BeforeValidator(_reader("size", units.parse_size, "B", "a size with its unit, such as 350MB"), _text("350MB")),
     PlainSerializer(_writer(units.format_size, units.parse_size, "B"), return_type=str),
 ]
 """Bytes, written ``350MB``."""
 
 Work = Annotated[
     float,
-    BeforeValidator(_reader(units.parse_work, "an amount of work with its unit, such as 3.5TFLOP"), _text("3.5TFLOP")),
+    BeforeValidator(
+        _reader("work", units.parse_work, "FLOP", "an amount of work with its unit, such as 3.5TFLOP"),
+        _text("3.5TFLOP"),
+    ),
     PlainSerializer(_writer(units.format_work, units.parse_work, "FLOP"), return_type=str),
 ]
 """FLOP, written ``3.5TFLOP``."""
 
 PositiveTime = Annotated[Time, AfterValidator(_positive)]
 PositiveWork = Annotated[Work, AfterValidator(_positive)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-Number = Annotated[int, Field(strict=True, ge=0)]
+Count = Annotated[int, Field(strict=True, ge=1, le=limits.COUNT)]
+Number = Annotated[int, Field(strict=True, ge=0, le=limits.COUNT)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=limits.WHOLE_NUMBER)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), AfterValidator(_within)]
+Text = Annotated[str, Field(max_length=limits.TEXT)]
 Flag = Annotated[bool, Field(strict=True)]

@@ -28,11 +28,14 @@ from testbed.scenario.quantities import (
     Number,
     PositiveTime,
     PositiveWork,
+    Seed,
     Share,
     Size,
+    Text,
     Time,
     expected,
 )
+from topologies import limits
 from topologies.datapath import Datapath
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
@@ -40,8 +43,9 @@ from workloads.communication.collectives import COLLECTIVES
 from workloads.communication.experts import Experts
 from workloads.communication.gradients import CATALOGUE_BITS, Gradients
 
-JOB_NAME: Final = r"^[A-Za-z]\w*(-\w+)*$"
+JOB_NAME: Final = r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*$"
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+VIRTUAL_CLUSTER: Final = r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,9 @@ class GradientsSpec(_Spec):
     compression: Annotated[float, Field(strict=True, gt=0, le=1)] = Field(
         1.0, description="share of the elements that is sent"
     )
-    every: Count = Field(1, description="iterations between exchanges")
+    every: Annotated[int, Field(strict=True, ge=1, le=limits.GRADIENTS_EVERY)] = Field(
+        1, description="iterations between exchanges"
+    )
     buckets: Count | None = Field(None, description="parts that leave as the backward pass makes them")
     partitions: Count | None = Field(None, description="parts of which those needed first go first")
     background: Flag = Field(False, description="whether it goes on beside the backward pass's all-to-alls")
@@ -88,8 +94,12 @@ class GradientsSpec(_Spec):
 class ExpertsSpec(_Spec):
     """Where the experts of a job lie and what is asked of them; see :mod:`workloads.communication.experts`."""
 
-    popularity: tuple[Number, ...] = Field(min_length=1, description="tokens that each expert is expected to get")
-    routed: tuple[Number, ...] | None = Field(None, description="tokens that each expert gets, if not as expected")
+    popularity: tuple[Number, ...] = Field(
+        min_length=1, max_length=limits.EXPERTS, description="tokens that each expert is expected to get"
+    )
+    routed: tuple[Number, ...] | None = Field(
+        None, max_length=limits.EXPERTS, description="tokens that each expert gets, if not as expected"
+    )
     placement: Literal["even", "popular"] = Field(
         "even", description="even: as many GPUs for each; popular: GPUs in proportion to popularity"
     )
@@ -128,7 +138,7 @@ def _known_scheduler(name: str, info: ValidationInfo) -> str:
 class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
-    name: str = Field(pattern=JOB_NAME, description="a name for the job")
+    name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
     model: Annotated[str, AfterValidator(_known_model)] = Field(description="a model of the catalogue, such as gpt")
     gpus: Count | None = Field(None, description="number of GPUs, placed by placement_policy")
     placement: tuple[str, ...] | None = Field(
@@ -137,9 +147,13 @@ class JobEntry(_Spec):
     share_gpus_with: str | None = Field(
         None, description="the job whose GPUs it shares: they compute for one at a time"
     )
-    count: Count = Field(1, description="how many such jobs; more than one are named name-0, name-1, ..")
+    count: Annotated[int, Field(strict=True, ge=1, le=limits.JOBS)] = Field(
+        1, description="how many such jobs; more than one are named name-0, name-1, .."
+    )
     start: Time = Field(0.0, description="when the job arrives")
-    iterations: Count = Field(1000, description="iterations of the whole job, for its completion time")
+    iterations: Annotated[int, Field(strict=True, ge=1, le=limits.ITERATIONS)] = Field(
+        1000, description="iterations of the whole job, for its completion time"
+    )
     compute: PositiveTime | None = Field(None, description="compute of one iteration on one GPU")
     communication: Size | None = Field(None, description="bytes that a GPU hands to the collective per iteration")
     overlap: Share | None = Field(None, description="share of the compute that communication may overlap, 0 to 1")
@@ -153,7 +167,12 @@ class JobEntry(_Spec):
     stragglers: tuple[StragglerSpec, ...] = Field((), description="GPUs that compute slower")
     gradients: GradientsSpec | None = Field(None, description="their exchange: fewer bytes, less often, earlier")
     experts: ExpertsSpec | None = Field(None, description="the GPUs and tokens of each expert of a mixture")
-    virtual_cluster: str = Field("", description="the virtual cluster it belongs to; with a manager")
+    virtual_cluster: str = Field(
+        "",
+        pattern=VIRTUAL_CLUSTER,
+        max_length=limits.NAME,
+        description="the virtual cluster it belongs to; with a manager",
+    )
     min_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
     max_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")
     opportunistic: Flag = Field(False, description="whether it is content with what is idle; with a manager")
@@ -236,10 +255,14 @@ ScaleEntry = Annotated[
 class ScenarioSpec(_Spec):
     """Everything a scenario file may hold."""
 
-    name: str = Field(pattern=SCENARIO_NAME, description="name of the scenario (default: that of the file)")
-    description: str = Field("", description="what the scenario shows")
+    name: str = Field(
+        pattern=SCENARIO_NAME,
+        max_length=limits.SCENARIO_NAME,
+        description="name of the scenario (default: that of the file)",
+    )
+    description: Text = Field("", description="what the scenario shows")
     fabric: FabricSpec = Field(description=f"the fabric, with its kind: {kinds_spelled()}")
-    jobs: tuple[JobEntry, ...] = Field(min_length=1, description="a list of jobs")
+    jobs: tuple[JobEntry, ...] = Field(min_length=1, max_length=limits.JOBS, description="a list of jobs")
     placement_policy: Literal["first-free", "spread"] = Field(
         "first-free", description="where jobs without placement go"
     )
@@ -253,8 +276,10 @@ class ScenarioSpec(_Spec):
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"
     )
-    link_failures: tuple[LinkFailureSpec, ...] = Field((), description="cables that fail; flow engine only")
-    seed: Number = Field(1, description="seed of every hash and random draw")
-    checks: tuple[Annotated[str, AfterValidator(_parsed_check)], ...] = Field(
-        (), description="what must hold at the end"
+    link_failures: tuple[LinkFailureSpec, ...] = Field(
+        (), max_length=limits.LINK_FAILURES, description="cables that fail; flow engine only"
+    )
+    seed: Seed = Field(1, description="seed of every hash and random draw")
+    checks: tuple[Annotated[Text, AfterValidator(_parsed_check)], ...] = Field(
+        (), max_length=limits.CHECKS, description="what must hold at the end"
     )

@@ -13,7 +13,12 @@ from controller.service.json_codec import encode
 from testbed.errors import BadInputError, CannotRunError, TestbedError
 from testbed.scenario import build_fabric, build_jobs, build_managed, load
 from testbed.sweep.values import Settings, Sweep, SweepPoint
+from topologies.limits import LINE, one_line
 
+_CERTAIN: Final = LINE * 2 // 3
+"""Characters at the beginning of a message that are never left out."""
+_SHOWN: Final = 120
+"""Characters of a setting that is named beside others."""
 _SEED: Final = 1
 """Any would do: what a combination is does not depend on the seeds it will run with."""
 
@@ -113,20 +118,27 @@ def _line(sweep: Sweep, line: str, met: Sequence[Settings], always: bool) -> tup
 
     That line's number comes first, 0 for what is the scenario's own.
     """
-    starts = (text for text in sweep.lines if line.startswith(f"--set {text}: "))
+    starts = (text for text in sweep.lines if line.startswith(_head(text)[:_CERTAIN]))
     override = max(starts, key=len, default="")
     blamed = [text for text in _blamed(sweep, met) if text != override]
-    with_ = f"with {', '.join(blamed)}: " if blamed else ""
+    with_ = f"with {', '.join(one_line(text, _SHOWN) for text in blamed)}: " if blamed else ""
     if override:
-        number, said = sweep.lines[override], line.removeprefix(f"--set {override}: ")
+        number, head = sweep.lines[override], _head(override)
+        said = line.removeprefix(head) if line.startswith(head) else line.rpartition(" [..] ")[2]
         key = override.partition("=")[0]
         whole = len(met) == math.prod(len(axis.values) for axis in sweep.axes if axis.key != key)
-        return number, f"{sweep.path}:{number}: {'' if whole else with_}{said}"
+        return number, one_line(f"{sweep.path}:{number}: {'' if whole else with_}{said}")
     if always or not blamed:
         missing = line.startswith(f"{sweep.scenario}: ")  # no line of its own: the file itself is what is wrong
-        return (sweep.scenario_line, f"{sweep.path}:{sweep.scenario_line}: {line}") if missing else (0, line)
+        whole_line = one_line(f"{sweep.path}:{sweep.scenario_line}: {line}")
+        return (sweep.scenario_line, whole_line) if missing else (0, line)
     number = sweep.lines.get(blamed[0], sweep.set_line) if len(blamed) == 1 else sweep.set_line
-    return number, f"{sweep.path}:{number}: {with_}{line}"
+    return number, one_line(f"{sweep.path}:{number}: {with_}{line}")
+
+
+def _head(override: str) -> str:
+    """How a message about ``override`` begins, if nothing of it is left out."""
+    return one_line(f"--set {override}: ", len(override) * 10 + 10)
 
 
 def _blamed(sweep: Sweep, met: Sequence[Settings]) -> list[str]:

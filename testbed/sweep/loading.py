@@ -15,6 +15,7 @@ from testbed.errors import BadInputError
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
 from testbed.scenario.old_keys import rename_dotted, rename_old_keys
 from testbed.sweep.values import Axis, Sweep
+from topologies.limits import YAML_BYTES, LimitError, one_line, read_text
 
 KEYS: Final = ("scenario", "engine", "schedulers", "seeds", "set")
 MOST_POINTS: Final = 100_000
@@ -50,20 +51,28 @@ def _rename_old_keys(document: Document) -> list[Problem]:
 
 def yaml_of(value: object) -> str:
     """``value`` as YAML of one line, which reads back as the same."""
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False)
+    text = _dumped(value, None)
+    return text if "\n" not in text else _dumped(value, '"')
+
+
+def _dumped(value: object, style: str | None) -> str:
+    text: str = yaml.safe_dump(
+        value, default_flow_style=True, default_style=style, width=math.inf, allow_unicode=True, sort_keys=False
+    )
     return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_text(Path(path), YAML_BYTES)
     except FileNotFoundError:
         raise BadInputError(f"{path}: no such file, expected a sweep file") from None
     except UnicodeDecodeError:
         raise BadInputError(f"{path}:1: not UTF-8 text, expected a YAML file") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise BadInputError(f"{path}: cannot be read ({reason}), expected a sweep file") from None
+        expected = f"a sweep file of at most {YAML_BYTES} bytes" if isinstance(error, LimitError) else "a sweep file"
+        raise BadInputError(one_line(f"{path}: cannot be read ({reason}), expected {expected}")) from None
 
 
 def _problems(data: object) -> Iterator[Problem]:

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Final
 
@@ -215,8 +215,8 @@ def collective_named(name: str) -> Collective:
     return COLLECTIVES[name]
 
 
-def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
-    """Return the messages of one ``collective`` of ``size`` bytes; at most one per channel.
+def expand(collective: str, layout: Layout, size: float, *, most: int | None = None) -> tuple[Message, ...]:
+    """Return the messages of one ``collective`` of ``size`` bytes; at most one per channel, the first ``most``.
 
     Empty for a job inside one host and for ``size`` 0. Raises ``ValueError`` for a name not in
     :data:`COLLECTIVES` and for a negative size.
@@ -226,7 +226,7 @@ def expand(collective: str, layout: Layout, size: float) -> tuple[Message, ...]:
         raise ValueError(f"a collective of {size:g} bytes")
     if size == 0 or len(layout.shares) < 2:
         return ()
-    return tuple(chosen.messages(layout, size))
+    return tuple(islice(chosen.messages(layout, size), most))
 
 
 def returned(messages: Iterable[Message]) -> tuple[Message, ...]:

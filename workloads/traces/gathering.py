@@ -28,7 +28,7 @@ class Gathering:
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
         self._path = path
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}
         self._jobs: list[tuple[float, TraceJob]] = []
 
     def skip(self, reason: str) -> None:

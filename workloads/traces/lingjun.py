@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from topologies.limits import TRACE_NUMBER
 from topologies.lingjun import read_topology
 from topologies.table import Row, read_rows
 from workloads.traces.gathering import (
@@ -82,10 +83,10 @@ def _gpus(row: Row) -> int:
     try:
         count = json.loads(said).get(GPU, 0)
         number = float(count)
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         row.fail("RES is no JSON with numbers", f'an object such as {{"{GPU}": 8}}')
-    if not (number >= 0 and number.is_integer()):
-        row.fail(f"RES has {GPU} {count}", "a whole number of GPUs, 0 or more")
+    if not (number.is_integer() and 0 <= number <= TRACE_NUMBER):
+        row.fail(f"RES has {GPU} {count}", f"a whole number of GPUs, 0 to {TRACE_NUMBER:g}")
     return int(number)
 
 

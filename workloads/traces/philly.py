@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from topologies.limits import JSON_TRACE_BYTES, TRACE_BYTES, LimitError, open_regular, read_bytes
 from topologies.table import BLANKS, TraceError, read_rows, seconds_of
 from workloads.traces.gathering import ENDED_BEFORE, NEVER_RAN, NO_END, OTHER_STATE, STILL_RUNNING, Gathering
 from workloads.traces.trace import Trace
@@ -47,8 +48,10 @@ def read(path: Path) -> Trace:
 def begins_like_json(path: Path) -> bool:
     """Whether the first character that is no blank begins a JSON list."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, TRACE_BYTES) as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    except LimitError as error:
+        raise TraceError(str(path), None, str(error), f"a trace of at most {TRACE_BYTES} bytes") from None
     except OSError as error:
         raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a Philly trace") from None
 
@@ -56,21 +59,26 @@ def begins_like_json(path: Path) -> bool:
 def _jobs(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON list, each with the line it begins on; one at a time, so that damage has a line."""
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_bytes(path, JSON_TRACE_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TraceError(str(path), 1, "not UTF-8 text", "the JSON of cluster_job_log") from None
+    except LimitError as error:
+        raise TraceError(str(path), None, str(error), f"JSON of at most {JSON_TRACE_BYTES} bytes") from None
     decoder, at, line = json.JSONDecoder(), _skip(text, text.index("[") + 1), 1
     counted = 0
     while not text.startswith("]", at):
         line, counted = line + text.count("\n", counted, at), at
         try:
             job, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             where = line + text.count("\n", counted, error.pos) if isinstance(error, json.JSONDecodeError) else line
-            what = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+            number = "nested too deeply" if isinstance(error, RecursionError) else "a number of too many digits"
+            what = error.msg if isinstance(error, json.JSONDecodeError) else number
             raise TraceError(str(path), where, f"damaged JSON ({what})", "the rest of the list of jobs") from None
         if not isinstance(job, dict) or any(key not in job for key in KEYS):
             raise TraceError(str(path), line, "an entry is no job", f"the keys {', '.join(KEYS)}")
+        if not isinstance(job["status"], str):
+            raise TraceError(str(path), line, "status is no text", "one such as Pass")
         yield line, job
         at = _skip(text, at)
         if text.startswith(",", at):
@@ -119,9 +127,9 @@ def _add(file: str, line: int, job: dict[str, Any], found: Gathering) -> None:
 
 def _time(file: str, line: int, holder: dict[str, Any], key: str) -> float | None:
     said = holder.get(key)
-    if said is None or said in BLANKS:
+    if said is None or (isinstance(said, str) and said in BLANKS):
         return None
-    seconds = seconds_of(str(said))
+    seconds = seconds_of(said) if isinstance(said, str) else None
     if seconds is None:
         raise TraceError(file, line, f"{key} is {said!r}", "a time such as 2017-10-07 01:12:09")
     return seconds

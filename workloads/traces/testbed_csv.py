@@ -14,13 +14,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
-from topologies.table import COMMENT, Row, TraceError, read_rows
+from topologies.table import Row, TraceError, comments_of, lines_of, read_rows, reading
 from workloads.traces.gathering import Gathering
 from workloads.traces.trace import FATES, Trace, TraceJob
 
 COLUMNS: Final = tuple(field.name for field in fields(TraceJob))
 REQUIRED: Final = ("name", "submit_s", "duration_s", "gpus")
 SEPARATOR: Final = ";"
+_DIGITS: Final = 15
+"""Of a count."""
 
 
 def text_of(trace: Trace) -> str:
@@ -59,7 +61,9 @@ def read(path: Path) -> Trace:
     """Read a trace; its times are kept as they are. Raises :class:`TraceError` for a damaged file."""
     name, synthetic, notes = path.stem, False, []
     found = Gathering(path)
-    for line in _comments(path):
+    with reading(path) as file:
+        comments, _ = comments_of(lines_of(file, str(path)), str(path))
+    for number, line in enumerate(comments, 1):
         key, _, value = line.lstrip("# ").partition(":")
         skipped = re.fullmatch(r"skipped (\d+)", key.strip())
         if key.strip() == "name":
@@ -67,6 +71,8 @@ def read(path: Path) -> Trace:
         elif key.strip() == "synthetic":
             synthetic = value.strip() == "yes"
         elif skipped:
+            if len(skipped.group(1)) > _DIGITS:
+                raise TraceError(str(path), number, "the count of what was skipped is too large", f"{_DIGITS} digits")
             found.skipped[value.strip()] += int(skipped.group(1))
         elif key.strip() == "note":
             notes.append(value.strip())
@@ -97,19 +103,6 @@ def _add(row: Row, found: Gathering) -> None:
         hosts=tuple(host for host in row.text("hosts").split(SEPARATOR) if host),
         attempts=attempts or 1,
     )
-
-
-def _comments(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            lines: list[str] = []
-            for line in file:
-                if not line.startswith(COMMENT):
-                    break
-                lines.append(line)
-            return lines
-    except OSError as error:
-        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", "a CSV file") from None
 
 
 def _require_writable(job: TraceJob) -> None:

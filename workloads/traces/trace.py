@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -114,7 +114,7 @@ def load(trace: Trace, gpus: int, span_s: float | None = None) -> float:
 
 def merge(name: str, traces: Sequence[Trace]) -> Trace:
     """Return one trace of several whose times count from the same moment; equal names are made unique."""
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     jobs = sorted((job for trace in traces for job in trace.jobs), key=lambda job: job.submit_s)
     skipped: dict[str, int] = {}
     for trace in traces:
@@ -129,11 +129,17 @@ def merge(name: str, traces: Sequence[Trace]) -> Trace:
     )
 
 
-def unique(name: str, taken: set[str]) -> str:
-    """Return ``name``, or ``name#2``, ``name#3`` .. if it is ``taken``, and take it."""
-    chosen, number = name, 1
+def unique(name: str, taken: MutableMapping[str, int]) -> str:
+    """Return ``name``, or ``name#2``, ``name#3`` .. if it is ``taken``, and take it.
+
+    ``taken``: name -> the last number that was tried for it, from which the next search goes on.
+    """
+    chosen, number = name, taken.get(name, 0) + 1
+    if number > 1:
+        chosen = f"{name}#{number}"
     while chosen in taken:
         number += 1
         chosen = f"{name}#{number}"
-    taken.add(chosen)
+    taken[name] = number
+    taken.setdefault(chosen, 1)
     return chosen

@@ -138,8 +138,9 @@ class ManagedJobs:
 
         try:
             actions = self._ledger.decide(now_s, remaining_s)
-        except ValueError as error:
-            raise RunFailedError(f"the cluster manager failed: {error}") from error
+        except Exception as error:  # a part of another package may fail in any way
+            said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            raise RunFailedError(f"the cluster manager failed: {' '.join(said.split())}") from error
         this = _Round(now_s, made)
         for action in actions:
             for step in carry_out(action, self._jobs, now_s):

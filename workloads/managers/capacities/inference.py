@@ -8,12 +8,17 @@ from math import floor, pi, sin
 from typing import ClassVar
 
 from topologies.fabric import Fabric
+from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Capacity, CapacityChanged
+from workloads.managers.options import hosts_named, number, require_hosts
 
 MEAN_LOAD = 0.4
 """Published: inference clusters are used to about 40 % on average."""
 SWING = 0.25
 EVERY_S = 300.0
+LEAST_EVERY_S = 1.0
+UNCHANGED_DAYS = 2
+"""After so many days without a change there will be none: every day is like the first."""
 DAY_S = 86400.0
 
 
@@ -38,10 +43,13 @@ class InferenceLoad(Capacity):
     ) -> None:
         if not 0 <= mean - swing <= mean + swing <= 1 or not 0 <= spare <= 1:
             raise ValueError("options 'mean' and 'swing' of inference must give loads from 0 to 1, and 'spare' be one")
-        if every_s <= 0:
-            raise ValueError(f"option 'every_s' of inference must be a number above 0, not '{every_s}'")
-        self._hosts = tuple(hosts)
-        self._mean, self._swing, self._every_s, self._spare = mean, swing, every_s, spare
+        self._hosts = hosts_named(self.name, "hosts", hosts)
+        self._mean, self._swing, self._spare = mean, swing, spare
+        self._every_s = number(self.name, "every_s", every_s, least=LEAST_EVERY_S)
+
+    def check(self, structure: Structure) -> None:
+        """Every host must be one of the fabric."""
+        require_hosts(self.name, "hosts", self._hosts, structure)
 
     def lendable(self, time_s: float) -> int:
         """Hosts that may be on loan at ``time_s``."""
@@ -54,9 +62,13 @@ class InferenceLoad(Capacity):
             return
         before = self.lendable(0.0)
         yield CapacityChanged(0.0, leaving=self._hosts, lendable=before, reason="inference has its servers")
-        for number in count(1):
-            time_s = number * self._every_s
+        unchanged_s = 0.0
+        for turn in count(1):
+            time_s = turn * self._every_s
             now = self.lendable(time_s)
+            unchanged_s = 0.0 if now != before else unchanged_s + self._every_s
             if now != before:
                 yield CapacityChanged(time_s, lendable=now, reason="the load of inference has changed")
+            elif unchanged_s > UNCHANGED_DAYS * DAY_S:  # a swing too small for a host, or looked at once a day
+                return
             before = now

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from workloads.managers.actions import Loan, Preempt, Reclaim
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import number
+from workloads.managers.options import hosts_named, number, require_hosts
 from workloads.managers.policies.preemption import Candidate, asked_by
 from workloads.managers.policies.srtf import remaining_s
 
@@ -93,8 +94,12 @@ class Lyra(Policy):
     changes_running: ClassVar[bool] = True
 
     def __init__(self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True) -> None:
-        self._loan_hosts, self._elastic = tuple(loan_hosts), elastic
+        self._loan_hosts, self._elastic = hosts_named(self.name, "loan_hosts", loan_hosts), elastic
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+
+    def check(self, structure: Structure) -> None:
+        """Every host on loan must be one of the fabric."""
+        require_hosts(self.name, "loan_hosts", self._loan_hosts, structure)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Borrow or return hosts; then allocate."""

@@ -17,7 +17,12 @@ def test_options_are_pairs_whose_value_may_be_json() -> None:
         (["--scheduler", "no-such"], "controller: unknown scheduler 'no-such', expected one of: "),
         (["--scheduler", "crux", "--option", "paths"], "controller: 'paths' is not KEY=VALUE"),
         (["--scheduler", "crux", "--option", "speed=1"], "controller: unknown option 'speed' of scheduler crux"),
-        (["--scheduler", "crux", "--fabric", "/nowhere.json"], "controller: [Errno 2] No such file"),
+        (
+            ["--scheduler", "crux", "--fabric", "/nowhere.json"],
+            "controller: /nowhere.json: No such file or directory, exp",
+        ),
+        (["--scheduler", "crux", "--fabric", "/dev/zero"], "controller: /dev/zero: a device and no regular file, exp"),
+        (["--scheduler", "crux", "--option", "fairness=" + "9" * 5000], "controller: option 'fairness' of crux"),
     ],
 )
 def test_bad_usage_is_one_line_and_status_2(
@@ -34,3 +39,16 @@ def test_a_fabric_that_is_no_json_is_one_line(tmp_path: Path, capsys: pytest.Cap
     file.write_text("{")
     assert main(["--scheduler", "ecmp", "--fabric", str(file)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--rest-port", "--openflow-port"])
+@pytest.mark.parametrize("port", ["99999", "-1", "x", "1" * 5000])
+def test_a_number_that_is_no_port_is_one_line_and_status_2(
+    option: str, port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--scheduler", "ecmp", f"{option}={port}"])
+    assert ended.value.code == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"controller: argument {option}: '{port[:9]}")
+    assert errors.count("\n") == 1

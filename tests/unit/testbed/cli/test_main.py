@@ -136,3 +136,19 @@ def test_explaining_never_raises_when_no_log_can_be_written(
     assert capsys.readouterr().err == (
         "testbed: KeyError: 'gpt'; please report; details in the output of the same command with --debug\n"
     )
+
+
+@pytest.mark.parametrize("arguments", [["schedulers", "--json"], ["--help"], ["schema"]])
+def test_output_that_cannot_be_written_is_one_line_and_status_1(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "testbed", *arguments]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "testbed: output cannot be written: No space left on device\n"
+
+
+def test_an_option_of_thousands_of_digits_is_one_short_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "hello.yaml", "--seed", "9" * 5000]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert len(error) < 1200

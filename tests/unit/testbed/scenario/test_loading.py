@@ -16,6 +16,7 @@ from testbed.experiment.experiment import Measure, Scale
 from testbed.scenario import Scenario, build_fabric, bundled, json_schema, load
 from testbed.scenario.on_fabric import gpus_of
 from topologies.fabric import Fabric
+from topologies.limits import QUANTITIES
 from workloads.models.catalogue import CATALOGUE
 
 MODELS = tuple(CATALOGUE)
@@ -184,10 +185,13 @@ def test_a_resolved_scenario_reads_back_as_itself(name: str, tmp_path: Path) -> 
     assert loaded(path).resolved_yaml() == scenario.resolved_yaml()
 
 
-POSITIVE = st.floats(1e-6, 1e18, allow_nan=False)
-
-
-@given(rate=POSITIVE, compute=POSITIVE, communication=POSITIVE, flops=POSITIVE, jitter=st.floats(0, 0.3))
+@given(
+    rate=st.floats(*QUANTITIES["rate"]),
+    compute=st.floats(*QUANTITIES["time"]),
+    communication=st.floats(*QUANTITIES["size"]),
+    flops=st.floats(*QUANTITIES["work"]),
+    jitter=st.floats(0, 0.3),
+)
 @settings(max_examples=50, deadline=None)
 def test_quantities_survive_resolving_exactly(
     rate: float, compute: float, communication: float, flops: float, jitter: float

@@ -35,6 +35,13 @@ def test_a_right_scenario_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "small: right (1 job on 2 of 4 GPUs, schedulers ecmp)\n"
 
 
+def test_gpus_that_jobs_share_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL.replace("schedulers:", "  - {name: two, model: bert, share_gpus_with: one}\nschedulers:"))
+    assert validated(str(path)) == 0
+    assert "2 jobs on 2 of 4 GPUs" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", bundled())
 def test_the_bundled_scenarios_validate_against_the_real_catalogue(name: str) -> None:
     assert validated(name) == 0
