@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import signal
@@ -13,7 +12,8 @@ from pathlib import Path
 
 from controller.decision import Scheduler
 from controller.schedulers import registry
-from controller.service.json_codec import fabric_from_json
+from controller.service.json_codec import fabric_from_json, parse_json
+from controller.service.token_file import TokenFile
 from topologies.fabric import Fabric
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_CANNOT = 1, 2, 3
@@ -27,6 +27,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--openflow-port", type=int, default=6653, metavar="PORT", help="default 6653")
     made.add_argument("--rest-port", type=int, default=8080, metavar="PORT", help="default 8080; 0 is any free one")
     made.add_argument("--rest-socket", metavar="PATH", help="serve REST on this Unix socket too")
+    changes = "make a token for changes over TCP and write it here, mode 600; without it TCP serves GET only"
+    made.add_argument("--token-file", type=Path, metavar="PATH", help=changes)
     made.add_argument("--seed", type=int, default=1, help="default 1")
     made.add_argument("--levels", type=int, default=8, choices=range(1, 9), metavar="K", help="1 to 8, default 8")
     made.add_argument("--fabric", metavar="FILE", help="a fabric as JSON, instead of PUT /fabric")
@@ -41,7 +43,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, object]:
         if not key or not equals:
             raise ValueError(f"'{text}' is not KEY=VALUE")
         try:
-            options[key] = json.loads(value)
+            options[key] = parse_json(value)
         except ValueError:
             options[key] = value
     return options
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     try:
         scheduler = registry.create(given.scheduler, parse_options(given.option), given.seed)
-        fabric = None if given.fabric is None else fabric_from_json(json.loads(Path(given.fabric).read_text()))
+        fabric = None if given.fabric is None else fabric_from_json(parse_json(Path(given.fabric).read_bytes()))
     except (ValueError, OSError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
@@ -70,6 +72,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
     from controller.service.service import RequestError
 
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    token = None if given.token_file is None else TokenFile(given.token_file)
     stopped: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda caught, frame: stopped.append(caught))
@@ -77,13 +80,15 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
         running = ControllerServer(scheduler, given.levels, given.seed, given.openflow_port)
         if fabric is not None:
             running.service.put_fabric(fabric)
-        rest_port = running.serve_rest(given.rest_port, given.rest_socket)
+        rest_port = running.serve_rest(given.rest_port, given.rest_socket, token and token.write)
     except (OSError, RequestError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_FAILED if isinstance(error, OSError) else EXIT_BAD_INPUT
     print(f"controller ready: OpenFlow 127.0.0.1:{given.openflow_port}, REST http://127.0.0.1:{rest_port}", flush=True)
     while not stopped:
         hub.sleep(0.1)
+    if token is not None:
+        token.remove()
     return 0
 
 
