@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from controller.decision import Scheduler
 from controller.schedulers import registry
-from controller.service.json_codec import fabric_from_json, parse_json
+from controller.service.json_codec import fabric_from_json
 from controller.service.token_file import TokenFile
 from topologies.fabric import Fabric
 
@@ -43,7 +44,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, object]:
         if not key or not equals:
             raise ValueError(f"'{text}' is not KEY=VALUE")
         try:
-            options[key] = parse_json(value)
+            options[key] = json.loads(value)
         except ValueError:
             options[key] = value
     return options
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     try:
         scheduler = registry.create(given.scheduler, parse_options(given.option), given.seed)
-        fabric = None if given.fabric is None else fabric_from_json(parse_json(Path(given.fabric).read_bytes()))
+        fabric = None if given.fabric is None else fabric_from_json(json.loads(Path(given.fabric).read_text()))
     except (ValueError, OSError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
