@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
 from controller.decider import Decider
-from controller.decision import Decision, Measured, Scheduler
+from controller.decision import ClusterView, Decision, Measured, Scheduler
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
 
@@ -43,6 +43,18 @@ _InForce = tuple[Path | None, int | None]
 """Path (None: hashed by the switches) and level that the first switch carries out (None: the sender's mark)."""
 
 
+@dataclass(frozen=True)
+class StateBefore:
+    """The state before a change, to go back to. ``installed``: flow -> its rules by key."""
+
+    view: ClusterView
+    target: Mapping[str, FlowPlan]
+    wanted: Mapping[str, _InForce]
+    in_force: Mapping[str, _InForce]
+    installed: Mapping[str, Mapping[object, FlowRule]]
+    groups: Mapping[GroupRule, None]
+
+
 class ControllerState:
     """The jobs on one fabric and the rules that carry them.
 
@@ -57,7 +69,7 @@ class ControllerState:
         self._target: dict[str, FlowPlan] = {}
         self._wanted: dict[str, _InForce] = {}
         self._in_force: dict[str, _InForce] = {}
-        self._installed: dict[str, dict[object, FlowRule]] = {}
+        self._installed: dict[str, Mapping[object, FlowRule]] = {}
         self._groups: dict[GroupRule, None] = {}
 
     @property
@@ -120,6 +132,25 @@ class ControllerState:
             RuleBatch(delete=update.delete),
         )
 
+    def before(self) -> StateBefore:
+        """Return what :meth:`go_back` needs to undo the next change. Plans and rules are shared, not copied."""
+        return StateBefore(
+            self._decider.view,
+            dict(self._target),
+            dict(self._wanted),
+            dict(self._in_force),
+            dict(self._installed),
+            dict(self._groups),
+        )
+
+    def go_back(self, before: StateBefore, sent: Sequence[RuleBatch]) -> tuple[RuleBatch, ...]:
+        """Restore the state ``before`` a change, and return the batches that undo those of it that were ``sent``."""
+        self._decider.go_back(before.view)
+        self._target, self._wanted, self._in_force = dict(before.target), dict(before.wanted), dict(before.in_force)
+        self._installed, self._groups = dict(before.installed), dict(before.groups)
+        held = {rule.key: rule for rules in before.installed.values() for rule in rules.values()}
+        return _batches(*(_undone(batch, held) for batch in reversed(sent)))
+
     def rules_on(self, switch: str) -> RuleBatch:
         """Return everything that ``switch`` must hold now: for one that comes back with empty tables."""
         rules = tuple(rule for held in self._installed.values() for rule in held.values() if rule.switch == switch)
@@ -138,6 +169,9 @@ class ControllerState:
     def _check(self, job: Job) -> None:
         if job.name in self.jobs:
             raise ValueError(f"a job named '{job.name}' is running")
+        for gpu in job.gpus:
+            if gpu not in self.fabric.host_of_gpu:
+                raise ValueError(f"job '{job.name}' names GPU '{gpu}', which is not in the fabric")
         known = self.flows
         tuples = {self._builder.match(flow): flow.id for flow in known.values()}
         for flow in job.flows:
@@ -215,7 +249,8 @@ class ControllerState:
                 self._settle(flow)
             else:
                 moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
-                self._installed[flow].update({rule.key: rule for rule in update.add_downstream})
+                added = {rule.key: rule for rule in update.add_downstream}
+                self._installed[flow] = {**self._installed[flow], **added}
         return _batches(
             RuleBatch(groups, still.add_downstream + moving.add_downstream, still.delete),
             RuleBatch(add=moving.moves),
@@ -225,6 +260,14 @@ class ControllerState:
 
 def _unique(groups: Iterable[GroupRule]) -> tuple[GroupRule, ...]:
     return tuple(dict.fromkeys(groups))
+
+
+def _undone(batch: RuleBatch, held: Mapping[object, FlowRule]) -> RuleBatch:
+    """The batch that brings rules touched by ``batch`` back to those ``held`` before it; its groups are not used."""
+    return RuleBatch(
+        add=tuple(held[rule.key] for rule in (*batch.add, *batch.delete) if rule.key in held),
+        delete=tuple(rule for rule in batch.add if rule.key not in held),
+    )
 
 
 def _batches(*batches: RuleBatch) -> tuple[RuleBatch, ...]:

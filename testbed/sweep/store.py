@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from testbed.errors import BadInputError, RunFailedError
+from testbed.results.plain_names import plain_name, plain_parts
 from testbed.results.run_directory import UNFINISHED, RunDirectory
 from testbed.sweep.values import PointOutcome, SweepPoint, outcome_of
 
@@ -37,7 +38,7 @@ class Store:
             note = RunDirectory(folder).read_json(NOTE)
             if note["fingerprint"] != point.fingerprint:
                 return None
-            name = str(note["directory"])
+            name = plain_name(note["directory"], "the directory")
             outcome = outcome_of(RunDirectory.open(folder / name).read_summary(), name)
         except (BadInputError, KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -72,17 +73,19 @@ class Store:
 def unpack(files: dict[str, bytes], folder: Path) -> None:
     """Put ``files`` (path -> content), made elsewhere, into ``folder``; what is a folder appears whole or not at all.
 
-    Raises ``RunFailedError`` if they cannot be written.
+    Raises ``RunFailedError`` if they cannot be written, or a path would lead elsewhere.
     """
-    tops = sorted({name.split("/", 1)[0] for name in files})
     try:
-        for top in tops:
+        places = {plain_parts(name, "the file"): content for name, content in files.items()}
+    except ValueError as error:
+        raise RunFailedError(f"{folder}: {error}") from error
+    try:
+        for top in sorted({first for first, *_ in places}):
             draft = folder / f"{DRAFT}{top}"
             shutil.rmtree(draft, ignore_errors=True)
-            for name, content in files.items():
-                first, _, rest = name.partition("/")
+            for (first, *rest), content in places.items():
                 if first == top:
-                    target = draft / rest if rest else draft
+                    target = draft.joinpath(*rest)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(content)
             draft.replace(folder / top)
@@ -91,6 +94,10 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
 
 
 def pack(folder: Path) -> dict[str, bytes]:
-    """Every file under ``folder`` by its path in it."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    """Every file under ``folder`` by its path in it, but for hidden ones: those were never finished."""
+    names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {
+        str(name): (folder / name).read_bytes()
+        for name in names
+        if not any(part.startswith(".") for part in name.parts)
+    }

@@ -87,8 +87,9 @@ class Cluster:
         )
         log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
+        rest = scratch / "controller" / "rest.sock"
         self._controller = ControllerProcess(
-            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
+            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log, rest
         )
         self.workers = WorkerPool(self._on_event, log, scratch / "workers")
         self.jobs = LiveJobs(experiment)

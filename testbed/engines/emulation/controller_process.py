@@ -1,14 +1,16 @@
-"""The controller of a run: a process of its own, asked over its REST interface on loopback."""
+"""The controller of a run: a process of its own, asked over its REST interface on a Unix socket."""
 
 from __future__ import annotations
 
 import asyncio
 import http.client
 import json
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from controller.decision import Measured
 from controller.service.json_codec import decode, encode
@@ -31,7 +33,6 @@ from topologies.fabric import Fabric
 from workloads.job import Job
 
 OPENFLOW_PORT = 6653
-REST_PORT = 8080
 _START_S = 30.0
 _ANSWER_S = 60.0
 
@@ -39,9 +40,11 @@ T = TypeVar("T")
 
 
 class ControllerProcess:
-    """``python -m controller`` in the run's namespaces."""
+    """``python -m controller`` in the run's namespaces; its REST interface is the Unix socket ``rest``."""
 
-    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path) -> None:
+    def __init__(
+        self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path, rest: Path
+    ) -> None:
         self._arguments = [
             "--scheduler",
             scheduler,
@@ -52,11 +55,14 @@ class ControllerProcess:
             "--openflow-port",
             str(OPENFLOW_PORT),
             "--rest-port",
-            str(REST_PORT),
+            "0",
+            "--rest-socket",
+            str(rest),
         ]
         for name, value in options.items():
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]
         self._log = log
+        self._rest = rest
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -71,6 +77,7 @@ class ControllerProcess:
 
     async def spawn(self) -> None:
         """Start the process; :meth:`ready` waits until it listens."""
+        self._rest.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -101,13 +108,13 @@ class ControllerProcess:
 
     async def set_fabric(self, fabric: Fabric) -> FabricAnswer:
         """Tell the controller the fabric."""
-        return await _ask(FabricAnswer, "PUT", "/fabric", fabric)
+        return await self._ask(FabricAnswer, "PUT", "/fabric", fabric)
 
     async def wait_for_switches(self, names: Sequence[str]) -> None:
         """Wait until every switch is connected."""
         deadline = asyncio.get_running_loop().time() + _START_S
         while True:
-            state = await _ask(StateAnswer, "GET", "/state")
+            state = await self._ask(StateAnswer, "GET", "/state")
             missing = [name for name in names if not state.switches.get(name)]
             if not missing:
                 return
@@ -117,23 +124,24 @@ class ControllerProcess:
 
     async def arrive(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Announce a job; the answer holds the decision and which running flows must change."""
-        return await _ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
+        return await self._ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
 
     async def depart(self, job: str, *, prepare: bool) -> DecisionAnswer:
         """Take a job away; the answer is as for :meth:`arrive`."""
-        return await _ask(DecisionAnswer, "DELETE", f"/jobs/{job}?apply={'prepare' if prepare else 'now'}")
+        path = f"/jobs/{quote(job, safe='')}?apply={'prepare' if prepare else 'now'}"
+        return await self._ask(DecisionAnswer, "DELETE", path)
 
     async def profiled(self, job: str, measured: Measured) -> DecisionAnswer:
         """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
-        return await _ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
+        return await self._ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
 
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""
-        return await _ask(ThroughputAnswer, "PUT", "/throughput", shares)
+        return await self._ask(ThroughputAnswer, "PUT", "/throughput", shares)
 
     async def commit(self, flows: Sequence[str]) -> CommitAnswer:
         """Flip the first switch of ``flows``, whose senders hold still."""
-        return await _ask(CommitAnswer, "POST", "/commit", CommitRequest(tuple(flows)))
+        return await self._ask(CommitAnswer, "POST", "/commit", CommitRequest(tuple(flows)))
 
     async def verification(self, counters: Mapping[str, Mapping[str, int]] | None = None) -> VerificationAnswer:
         """What on the switches is not as decided, and the packets counted along each flow's path.
@@ -141,12 +149,16 @@ class ControllerProcess:
         ``counters`` (switch -> five-tuple -> packets) are used in place of the switches' own.
         """
         if counters is None:
-            return await _ask(VerificationAnswer, "GET", "/verification")
-        return await _ask(VerificationAnswer, "POST", "/verification", VerificationRequest(counters))
+            return await self._ask(VerificationAnswer, "GET", "/verification")
+        return await self._ask(VerificationAnswer, "POST", "/verification", VerificationRequest(counters))
 
     async def observed_paths(self) -> ObservedPathsAnswer:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""
-        return await _ask(ObservedPathsAnswer, "GET", "/observed-paths")
+        return await self._ask(ObservedPathsAnswer, "GET", "/observed-paths")
+
+    async def _ask(self, kind: type[T], method: str, path: str, body: object = None) -> T:
+        """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
+        return await asyncio.to_thread(_request, self._rest, kind, method, path, body)
 
     async def stop(self) -> None:
         """End the process."""
@@ -155,13 +167,22 @@ class ControllerProcess:
             await self._process.wait()
 
 
-async def _ask(kind: type[T], method: str, path: str, body: object = None) -> T:
-    """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
-    return await asyncio.to_thread(_request, kind, method, path, body)
+class _Connection(http.client.HTTPConnection):
+    """An HTTP connection over the Unix socket ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_ANSWER_S)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect, as the base class does over TCP."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
 
 
-def _request(kind: type[T], method: str, path: str, body: object) -> T:
-    connection = http.client.HTTPConnection("127.0.0.1", REST_PORT, timeout=_ANSWER_S)
+def _request(rest: Path, kind: type[T], method: str, path: str, body: object) -> T:
+    connection = _Connection(rest)
     try:
         text = None if body is None else json.dumps(encode(body))
         connection.request(method, path, text, {"Content-Type": "application/json"})
