@@ -227,8 +227,8 @@ def run_scenario(
     chosen.check()
     require_datapaths(prepared)
     records = []
-    with chosen.alone(), Progress(quiet) as progress:
-        directory = _create(prepared, RUNS if out is None else Path(out))
+    parent = RUNS if out is None else Path(out)
+    with chosen.alone(), Progress(quiet) as progress, _create(prepared, parent) as directory:
         for experiment in prepared.experiments:
             record = _run(chosen, experiment, directory.folder(experiment.scheduler), progress)
             record = _with_reason(record, prepared.datapaths)

@@ -26,6 +26,7 @@ from typing import Any, Final, TypeVar
 
 from testbed.errors import BadInputError, RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.machine.file_lock import FileLock, is_held
 from testbed.results import row_files
 from testbed.results.chrome_trace import trace_events
 from testbed.results.record import RunRecord
@@ -46,8 +47,17 @@ _Value = TypeVar("_Value")
 class RunDirectory:
     """One run's directory; made by :meth:`create`, found again by :meth:`open`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, owner: FileLock | None = None) -> None:
         self.path = path
+        self._owner = owner
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whoever made the directory writes no more in it: what is not finished now belongs to nobody."""
+        if self._owner is not None:
+            self._owner.release()
 
     @classmethod
     def create(cls, parent: Path, scenario: str, *, now: float | None = None) -> RunDirectory:
@@ -63,7 +73,8 @@ class RunDirectory:
             draft = Path(tempfile.mkdtemp(prefix=f".unfinished-{name}-", dir=parent))
             draft.chmod(0o755)
             (draft / UNFINISHED).write_text("This run has not finished; what is here is not complete.\n", "utf-8")
-            return cls(_rename_to_free_name(draft, parent / name))
+            owner = FileLock.take(draft / UNFINISHED)
+            return cls(_rename_to_free_name(draft, parent / name), owner)
         except OSError as error:
             raise RunFailedError(f"{parent}: cannot make a run directory: {error.strerror or error}") from error
 
@@ -83,9 +94,18 @@ class RunDirectory:
         """Whether the run came to its end."""
         return not (self.path / UNFINISHED).exists()
 
+    @property
+    def owned(self) -> bool:
+        """Whether a live process still writes here: it holds a lock on the mark until then."""
+        return is_held(self.path / UNFINISHED)
+
     def finish(self) -> None:
-        """Take the mark away: everything is written."""
-        (self.path / UNFINISHED).unlink(missing_ok=True)
+        """Take the mark away: everything is written. ``RunFailedError`` if the mark is gone already, or cannot go."""
+        mark = self.path / UNFINISHED
+        try:
+            mark.unlink()
+        except OSError as error:
+            raise RunFailedError(f"{mark}: {error.strerror}: somebody removed what this run wrote") from error
 
     def folder(self, scheduler: str) -> Path:
         """The folder of one scheduler's run; made when missing."""
@@ -101,7 +121,9 @@ class RunDirectory:
         """Write ``name`` (may contain one folder) whole or not at all; returns its path."""
         target = self.path / name
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            # A run's directory that was removed meanwhile must not come back without its mark.
+            if target.parent != self.path:
+                target.parent.mkdir(exist_ok=True)
             _replace(target, text)
         except OSError as error:
             raise RunFailedError(f"{target}: cannot be written: {error.strerror or error}") from error

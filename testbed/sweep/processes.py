@@ -48,14 +48,16 @@ class Processes:
 
     def __call__(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         """Each point with its outcome as it ends; None once a second in between."""
-        waiting = deque(work)
+        waiting = iter(work)
         busy: dict[Connection, tuple[_Worker, SweepPoint]] = {}
         idle = deque(self._workers)
-        while waiting or busy:
-            while waiting and idle:
-                worker, (point, folder) = self._alive(idle.popleft()), waiting.popleft()
-                worker.pipe.send((point, folder))
-                busy[worker.pipe] = worker, point
+        while True:
+            while idle and (then := next(waiting, None)) is not None:
+                worker = self._alive(idle.popleft())
+                worker.pipe.send(then)
+                busy[worker.pipe] = worker, then[0]
+            if not busy:
+                return
             ready = wait(list(busy), TICK_S)
             for pipe in ready:
                 assert isinstance(pipe, Connection)
