@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Final
 
+from testbed.ending_signals import leave_to_the_system
 from testbed.errors import EXIT_FAILED
 from testbed.sweep.running import Work, attempt
 from testbed.sweep.values import PointOutcome, Runner, SweepPoint
@@ -115,6 +116,7 @@ def _serve(runner: Runner, pipe: Connection, inherited: Sequence[Connection], pa
         other.close()
     # A handler, for what is ignored would be ignored by every process that a run starts, too.
     signal.signal(signal.SIGINT, lambda number, frame: None)
+    leave_to_the_system()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         while True:

@@ -101,6 +101,14 @@ class EmulatedNetwork:
         self.openvswitch.stop()
         self._mininet.stop()
 
+    def ended(self) -> str | None:
+        """Which process that holds the network up has ended, in words; None if none has."""
+        for host in self.fabric.hosts:
+            node = self._mininet.nameToNode.get(host)
+            if node is not None and node.shell is not None and node.shell.poll() is not None:
+                return f"the process that holds the namespace of host {host} has ended"
+        return self.openvswitch.ended()
+
     def host_pid(self, host: str) -> int:
         """Process id of the shell that holds ``host``'s namespace."""
         return int(self._mininet.nameToNode[host].pid)

@@ -268,7 +268,11 @@ class Cluster:
     def watched_processes(self) -> dict[str, int]:
         """The processes on which a run's timing rests: name -> process id."""
         controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
-        return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **self.workers.watched}
+        return {**self.network.openvswitch.watched, **controller, **self.workers.watched}
+
+    def ended(self) -> str | None:
+        """Which process that the run needs has ended, in words."""
+        return self._controller.ended() or self.network.ended()
 
     def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""

@@ -26,6 +26,7 @@ from controller.service.messages import (
     VerificationAnswer,
     VerificationRequest,
 )
+from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -147,6 +148,12 @@ class ControllerProcess:
     async def observed_paths(self) -> ObservedPathsAnswer:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""
         return await _ask(ObservedPathsAnswer, "GET", "/observed-paths")
+
+    def ended(self) -> str | None:
+        """How the process ended, in words; None as long as it has not."""
+        if self._process is None or self._process.returncode is None:
+            return None
+        return f"the controller {ended_how(self._process.returncode)}: {self._last_words()}"
 
     async def stop(self) -> None:
         """End the process."""

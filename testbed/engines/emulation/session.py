@@ -16,6 +16,7 @@ from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
+from testbed.engines.emulation.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
 from testbed.engines.emulation.probes.packet_tap import PacketTap
 from testbed.engines.emulation.probes.path_watch import PathWatch
@@ -44,6 +45,7 @@ class Session:
     def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
         self._tell = tell
+        self._heartbeat: Heartbeat
         self._tap: PacketTap
         self._paths: PathWatch
         self._processes: ProcessWatch
@@ -51,15 +53,19 @@ class Session:
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._guard = Guard(self._cluster.ended, self._cluster.watched_processes)
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
     async def run(self) -> RunRecord:
         """Bring up, measure, take down; return the record."""
+        self._heartbeat = Heartbeat(self._tell)
         try:
-            await self._cluster.bring_up()
-            return await self._measure()
+            await self._guard.over(self._cluster.bring_up())
+            return await self._guard.over(self._measure())
         finally:
+            self._heartbeat.measuring(False)
             await self._cluster.take_down()
+            self._heartbeat.stop()
 
     async def _measure(self) -> RunRecord:
         cluster = self._cluster
@@ -75,8 +81,10 @@ class Session:
         if cluster.managed_run is not None:
             arrivals.append(asyncio.create_task(cluster.managed_run.live()))
         try:
+            self._let_measure(True)
             enough = await self._watch(sampler, [*arrivals, *watches])
         finally:
+            self._let_measure(False)
             for task in [*watches, *arrivals]:
                 task.cancel()
         end = time.monotonic()
@@ -87,6 +95,10 @@ class Session:
         await cluster.end_all()
         wrong = await self._mismatches()
         return self._record(sampler, end, enough, wrong + await cluster.queue_mismatches())
+
+    def _let_measure(self, now: bool) -> None:
+        self._heartbeat.measuring(now)
+        self._guard.waiting = not now
 
     async def _mismatches(self) -> list[str]:
         """What the switches and the packets on the wire did that was not decided."""
@@ -145,6 +157,7 @@ class Session:
                 if enough or self._goal.managed or now - cluster.origin > MAX_EXTENSION * planned:
                     return enough
             if now > limit:
+                self._guard.refuse_stopped(now)
                 self._goal.refuse_if_short()
                 return self._undisturbed(sampler)
 
