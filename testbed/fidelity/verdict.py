@@ -317,10 +317,9 @@ def _judge_losses(evidence: Evidence) -> Iterable[_Charge]:
 def _judge_settings(evidence: Evidence) -> Iterable[_Charge]:
     """What was not as set or decided: some time in the run, with the seconds concerned, or when it ended."""
     for change in evidence.changes:
-        where = f"link {change.link}: " if change.link else ""
-        reason = f"{where}{change.what} ({change.from_s:.0f} to {change.to_s:.0f} s)"
+        reason = f"{change.text} ({change.from_s:.0f} to {change.to_s:.0f} s)"
         links = (change.link,) if change.link else ()
-        finding = Finding(change.kind, change.from_s, change.to_s, where + change.what, links)
+        finding = Finding(change.kind, change.from_s, change.to_s, change.text, links)
         yield _Charge("invalid", reason, (finding,), limited=not change.lasting)
     for reason in evidence.settings:
         kind = "mark" if "DSCP" in reason and "sampled" in reason else "path" if "switch " in reason else "setting"

@@ -22,6 +22,7 @@ from testbed.engines.emulation.probes.packet_tap import PacketTap
 from testbed.engines.emulation.probes.path_watch import PathWatch
 from testbed.engines.emulation.probes.process_watch import ProcessWatch
 from testbed.engines.emulation.probes.sampler import Sampler
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.fidelity.interference import disturbed_spans
 from testbed.fidelity.observations import Change, Standstill, joined_standstills
@@ -121,6 +122,7 @@ class Session:
             if now - looked >= STATE_S:
                 looked = now
                 self._processes.look(now - self._cluster.origin)
+                sampler.cables.look(now - self._cluster.origin)
             await asyncio.sleep(sampler.probe.interval_s)
 
     async def _watch(self, sampler: Sampler, tasks: Sequence[asyncio.Task[None]]) -> bool:
@@ -158,8 +160,16 @@ class Session:
                     return enough
             if now > limit:
                 self._guard.refuse_stopped(now)
-                self._goal.refuse_if_short()
+                self._refuse_if_short(sampler)
                 return self._undisturbed(sampler)
+
+    def _refuse_if_short(self, sampler: Sampler) -> None:
+        """What was found wrong meanwhile is the likelier reason than a limit that is too low."""
+        try:
+            self._goal.refuse_if_short()
+        except RunFailedError as error:
+            found = "; ".join(dict.fromkeys(change.text for change in self._changes(sampler)))
+            raise RunFailedError(f"{error}; found meanwhile: {found}" if found else str(error)) from error
 
     def _undisturbed(self, sampler: Sampler) -> bool:
         return self._goal.undisturbed(self._rows(sampler), self._cluster.jobs.reports)
@@ -199,7 +209,7 @@ class Session:
         return joined_standstills(late, self._processes.standstills)
 
     def _changes(self, sampler: Sampler) -> list[Change]:
-        return [*sampler.queues.changes, *self._paths.changes]
+        return [*sampler.cables.changes, *sampler.queues.changes, *self._paths.changes]
 
     def _seen_so_far(self, sampler: Sampler) -> Evidence:
         """The evidence that is limited in time."""

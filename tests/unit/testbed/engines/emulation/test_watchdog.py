@@ -133,7 +133,7 @@ def test_a_process_that_has_ended_ends_the_work_at_once() -> None:
         finally:
             cancelled.append(True)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(RunFailedError, match=r"^ovsdb-server ended by signal 9$"):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(RunFailedError, match=r"^ovsdb-server ended by signal 9"):
         patch.setattr(liveness, "LOOK_S", 0.0)
         asyncio.run(guard.over(work()))
     assert cancelled == [True]
