@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import tempfile
@@ -32,6 +33,7 @@ VERBS: Final = (
 )
 """In the order of the help text. A verb's module is imported only when it is used."""
 
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DESCRIPTION: Final = "Packet-level emulation of communication scheduling in GPU training clusters."
 STATUSES: Final = """exit status: 0 done and believable; 1 failed; 2 bad input or usage; 3 this machine cannot do it;
 4 done, but the fidelity verdict is not ok; 5 done and believable, but a check of the scenario failed"""
@@ -125,8 +127,11 @@ def _version() -> str:
 def explain(error: BaseException) -> int:
     """Print one line per error on standard error; return the exit status."""
     if isinstance(error, BrokenPipeError):
-        # The reader closed the pipe. Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # the reader closed the pipe
+        return EXIT_FAILED
+    if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+        _discard_output()
+        print(f"testbed: what it prints cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILED
     if isinstance(error, TestbedError):
         print(error, file=sys.stderr)
@@ -144,6 +149,11 @@ def explain(error: BaseException) -> int:
         said = " ".join(str(error).split())
         print(f"testbed: {type(error).__name__}: {said}; please report; details in {_log(error)}", file=sys.stderr)
     return EXIT_FAILED
+
+
+def _discard_output() -> None:
+    """What is still in standard output goes nowhere; Python would complain once more when it closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log(error: BaseException) -> str:

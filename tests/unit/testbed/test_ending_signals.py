@@ -66,3 +66,11 @@ def test_streams_that_are_closed_end_no_command(closed: str, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     (directory,) = tmp_path.iterdir()
     assert not (directory / "UNFINISHED").exists()
+
+
+def test_an_output_without_room_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "testbed", "schema"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (1, "testbed: what it prints cannot be written: No space left on device\n")
