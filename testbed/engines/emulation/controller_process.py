@@ -19,6 +19,7 @@ from controller.service.messages import (
     ErrorAnswer,
     FabricAnswer,
     JobRequest,
+    LinkRequest,
     ObservedPathsAnswer,
     ProfileRequest,
     StateAnswer,
@@ -127,6 +128,10 @@ class ControllerProcess:
     async def profiled(self, job: str, measured: Measured) -> DecisionAnswer:
         """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
         return await _ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
+
+    async def link_changed(self, link: str, *, down: bool) -> DecisionAnswer:
+        """A cable failed or works again; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        return await _ask(DecisionAnswer, "POST", "/links", LinkRequest(link, "down" if down else "up", "prepare"))
 
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""

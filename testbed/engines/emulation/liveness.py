@@ -21,7 +21,7 @@ from testbed.errors import RunFailedError
 BEAT_S: Final = 1.0
 BLOCKED_S: Final = 60.0
 """As long as a command may take that sets up the network or takes it down; the event loop waits for it."""
-LOOK_S: Final = 0.25
+LOOK_S: Final = 0.5
 STOPPED_S: Final = 3.0
 """A process that is waited for may be stopped this long."""
 
