@@ -218,9 +218,6 @@ def run_scenario(
     prepared = prepare(
         scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath
     )
-    if engine == "emulation" and prepared.scenario.link_failures:
-        why = "cables fail in the flow engine only, expected --engine flow or no link_failures"
-        raise BadInputError(prepared.scenario.line_of(("link_failures", 0), why))
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine)

@@ -46,8 +46,8 @@ _InForce = tuple[Path | None, int | None]
 class ControllerState:
     """The jobs on one fabric and the rules that carry them.
 
-    ``arrive``, ``depart``, ``profiled`` and ``link_changed`` recompute the decision for all jobs. With ``move`` False, running
-    flows stay on their old path and level until ``commit`` names them.
+    ``arrive``, ``depart``, ``profiled`` and ``link_changed`` recompute the decision for all jobs. With ``move`` False,
+    running flows stay on their old path and level until ``commit`` names them.
     """
 
     def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:

@@ -75,7 +75,8 @@ class Evidence:
     ``rate_spans`` when; ``overtaking`` is how many segments may be ``out_of_order`` because a flow's level
     changed with as many in flight, None where levels change all the time; ``settings`` mismatches found on
     reading back at the end, ``changes`` those found while the run went on. ``discard``: what is limited
-    in time disturbs the iterations it touches instead of the run.
+    in time disturbs the iterations it touches instead of the run. Not ``lossless``: cables fail as the scenario says,
+    so that packets are lost on them and sent again.
     """
 
     seconds: Sequence[Second] = ()
@@ -98,6 +99,7 @@ class Evidence:
     dilation: float = 1.0
     end_s: float = 0.0
     discard: bool = False
+    lossless: bool = True
 
 
 @dataclass(frozen=True)
@@ -304,11 +306,11 @@ def _judge_losses(evidence: Evidence) -> Iterable[_Charge]:
     reasons = []
     if evidence.queue_drops:
         reasons.append(f"{evidence.queue_drops} packets dropped in emulated queues that stand for a lossless fabric")
-    if evidence.other_drops:
+    if evidence.other_drops and evidence.lossless:
         reasons.append(f"{evidence.other_drops} packets dropped outside the emulated queues")
-    if evidence.retransmits:
+    if evidence.retransmits and evidence.lossless:
         reasons.append(f"{evidence.retransmits} segments were sent again")
-    if evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking:
+    if evidence.lossless and evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking:
         reasons.append(f"{evidence.out_of_order} segments arrived out of order, {evidence.overtaking} could have")
     for reason in reasons:
         yield _Charge("degraded", reason, (Finding("loss", 0.0, evidence.end_s, reason),))

@@ -253,7 +253,7 @@ class ScenarioSpec(_Spec):
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"
     )
-    link_failures: tuple[LinkFailureSpec, ...] = Field((), description="cables that fail; flow engine only")
+    link_failures: tuple[LinkFailureSpec, ...] = Field((), description="cables between switches that fail")
     seed: Number = Field(1, description="seed of every hash and random draw")
     checks: tuple[Annotated[str, AfterValidator(_parsed_check)], ...] = Field(
         (), description="what must hold at the end"

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -63,6 +63,7 @@ QUEUE_BYTES: Final = 32 << 20
 START_DELAY_S: Final = 0.1
 
 Tell = Callable[..., None]
+Ask = Callable[[ControllerProcess], Awaitable[DecisionAnswer]]
 
 
 class Cluster:
@@ -84,6 +85,7 @@ class Cluster:
             datapath=experiment.datapath,
             discipline=best_discipline(),
             late_opening=experiment.jobs_come_later,
+            lossless=not experiment.link_failures,
         )
         log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
@@ -211,12 +213,16 @@ class Cluster:
     async def profile(self, live: LiveJob, first: int) -> None:
         """Hand in the profile of a job, measured from its iteration ``first`` on, and carry out what follows."""
         measured = measure_profile(live.job, self.jobs.reports, self._experiment.scale.time, first)
+        await self.decide(f"profile of {live.job.name}", lambda there: there.profiled(live.job.name, measured))
+
+    async def decide(self, cause: str, ask: Ask, cut: Collection[str] = ()) -> None:
+        """Decide again because of ``cause`` and carry that out; links ``cut`` have just failed, in both directions."""
         async with self._changing:
             began, before = time.monotonic(), self._decision
-            answer = await self._controller.profiled(live.job.name, measured)
+            answer = await ask(self._controller)
             await self.switches.into_force()
-            self._note_decision(f"profile of {live.job.name}", answer, began)
-            await self._carry_out(before, answer)
+            self._note_decision(cause, answer, began)
+            await self._carry_out(before, answer, cut)
 
     async def _tell_throughput(self) -> None:
         """How fast the running jobs were of late beside what they would be alone."""
@@ -304,12 +310,12 @@ class Cluster:
 
     # Running jobs change
 
-    async def _carry_out(self, before: Decision, answer: DecisionAnswer) -> None:
+    async def _carry_out(self, before: Decision, answer: DecisionAnswer, cut: Collection[str] = ()) -> None:
         """Bring the jobs that run from the decision ``before`` to the one in force."""
         after = self._decision
         running = self.jobs.running()
         jobs = [live.job for live in running]
-        await self._changes.carry_out(before, after, answer.changes, jobs)
+        await self._changes.carry_out(before, after, answer.changes, jobs, cut)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         self._changes.tell_pcie_turns(before, after, jobs)
@@ -363,12 +369,7 @@ class Cluster:
     async def depart(self, live: LiveJob) -> None:
         """Close a job's connections and let the controller decide again for those that stay."""
         await self._close(live.job)
-        async with self._changing:
-            began, before = time.monotonic(), self._decision
-            answer = await self._controller.depart(live.job.name, prepare=True)
-            await self.switches.into_force()
-            self._note_decision(f"departure of {live.job.name}", answer, began)
-            await self._carry_out(before, answer)
+        await self.decide(f"departure of {live.job.name}", lambda there: there.depart(live.job.name, prepare=True))
 
     async def end_all(self) -> None:
         """Stop the jobs that are still there, and put on record what is only known at the end."""

@@ -16,6 +16,7 @@ from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
+from testbed.engines.emulation.link_failures import LinkFailures
 from testbed.engines.emulation.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
 from testbed.engines.emulation.probes.packet_tap import PacketTap
@@ -54,6 +55,7 @@ class Session:
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
         self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
         self._guard = Guard(self._cluster.ended, self._cluster.watched_processes)
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
@@ -79,6 +81,7 @@ class Session:
         watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
         later = [job for job in self._experiment.jobs if job.start_s > 0.0]
         arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]
+        arrivals.append(asyncio.create_task(self._failures.live()))
         if cluster.managed_run is not None:
             arrivals.append(asyncio.create_task(cluster.managed_run.live()))
         try:
@@ -209,7 +212,8 @@ class Session:
         return joined_standstills(late, self._processes.standstills)
 
     def _changes(self, sampler: Sampler) -> list[Change]:
-        return [*sampler.cables.changes, *sampler.queues.changes, *self._paths.changes]
+        cables = self._failures.unasked(sampler.cables.changes, self._experiment.scale.time)
+        return [*cables, *sampler.queues.changes, *self._paths.changes]
 
     def _seen_so_far(self, sampler: Sampler) -> Evidence:
         """The evidence that is limited in time."""
@@ -280,6 +284,7 @@ class Session:
             overtaking=self._cluster.overtaking,
             settings=mismatches,
             enough_undisturbed=enough,
+            lossless=not self._experiment.link_failures,
             dilation=dilation,
             end_s=max((second.time_s for second in sampler.seconds), default=0.0),
             discard=measure.discard_disturbed,
@@ -318,6 +323,7 @@ class Session:
             "sampled_packets": self._seen,
             "packets_without_a_rule": self._cluster.switches.unruled_packets,
             "old_marks_s": self._old_marks,
+            "link_failures": self._failures.rows(),
             "phase_errors_s": self._cluster.phase_errors(),
             "step_delays_s": self._step_delays,
         }
