@@ -176,7 +176,7 @@ _NETWORK: Final[Mapping[str, Fault]] = {
 }
 _FILES: Final[Mapping[str, Fault]] = {
     "disk full": Fault(filled, "No space left", small_disk=True),
-    "directory removed": Fault(removed, "No such file"),
+    "directory removed": Fault(removed, "removed meanwhile"),
     "stdout closed meanwhile": Fault(closed("stdout"), pipes=True, silent=True),
     "stderr closed meanwhile": Fault(closed("stderr"), pipes=True, silent=True),
     "both closed meanwhile": Fault(closed("stdout", "stderr"), pipes=True, silent=True),

@@ -105,7 +105,9 @@ class RunDirectory:
         try:
             mark.unlink()
         except OSError as error:
-            raise RunFailedError(f"{mark}: {error.strerror}: somebody removed what this run wrote") from error
+            if not self.path.is_dir():
+                raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
+            raise RunFailedError(f"{mark}: cannot be removed: {error.strerror}") from error
 
     def folder(self, scheduler: str) -> Path:
         """The folder of one scheduler's run; made when missing."""
@@ -126,6 +128,8 @@ class RunDirectory:
                 target.parent.mkdir(exist_ok=True)
             _replace(target, text)
         except OSError as error:
+            if not self.path.is_dir():
+                raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
             raise RunFailedError(f"{target}: cannot be written: {error.strerror or error}") from error
         return target
 

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -395,4 +396,5 @@ class Cluster:
 
 def _log(what: str, values: dict[str, float]) -> None:
     text = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-    print(f"{what}: {text}", file=sys.stderr)
+    with suppress(OSError):  # a full disk ends the run where its record is written, with a line that says so
+        print(f"{what}: {text}", file=sys.stderr)

@@ -158,7 +158,8 @@ class ControllerProcess:
         """How the process ended, in words; None as long as it has not."""
         if self._process is None or self._process.returncode is None:
             return None
-        return f"the controller {ended_how(self._process.returncode)}: {self._last_words()}"
+        said = f": {self._last_words()}" if self._process.returncode >= 0 else ""
+        return f"the controller {ended_how(self._process.returncode)}{said}"
 
     async def stop(self) -> None:
         """End the process."""

@@ -10,6 +10,7 @@ from typing import Any
 from testbed.engines.emulation.handover import read_answer, write_request
 from testbed.engines.emulation.sandbox import only_run_on_this_machine, spawn
 from testbed.engines.emulation.watchdog import Watchdog
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
@@ -55,4 +56,6 @@ class EmulationEngine:
                 watchdog.wait()
             finally:
                 watchdog.end()
+        if not directory.is_dir():
+            raise RunFailedError(f"{directory}: this directory was removed meanwhile")
         return read_answer(request, log)

@@ -33,6 +33,7 @@ from testbed.results.record import IterationRow, RunRecord, Window
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run with disturbances goes on for at most this many times its undisturbed length."""
+_MOST_REASONS: Final = 3
 _CORES: Final = os.cpu_count() or 1
 STATE_S: Final = 0.1
 """How often processes are looked at to see whether they are stopped."""
@@ -171,7 +172,7 @@ class Session:
         try:
             self._goal.refuse_if_short()
         except RunFailedError as error:
-            found = "; ".join(dict.fromkeys(change.text for change in self._changes(sampler)))
+            found = "; ".join(list(dict.fromkeys(change.text for change in self._changes(sampler)))[:_MOST_REASONS])
             raise RunFailedError(f"{error}; found meanwhile: {found}" if found else str(error)) from error
 
     def _undisturbed(self, sampler: Sampler) -> bool:

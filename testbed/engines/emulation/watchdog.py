@@ -55,15 +55,17 @@ class Watchdog:
         rest, silent, allowed = b"", 0, START_S
         while True:
             # Counted in waits, not read from a clock: this process may have been stopped itself.
-            if not poller.poll(1000):
+            ready = dict(poller.poll(1000))
+            if not ready:
                 silent += 1
                 if silent >= allowed:
                     raise RunFailedError(self._silence(silent))
                 continue
-            data = os.read(output, 1 << 16)
+            data = os.read(output, 1 << 16) if output in ready else b""
             if not data:
-                return
-            self._find_first()
+                return  # closed, or the first process has ended: the one that waits for it may be stopped
+            if self._find_first():
+                poller.register(self._handle, select.POLLIN)
             silent, allowed = 0, SILENCE_S
             *lines, rest = (rest + data).split(b"\n")
             yield from lines
@@ -73,14 +75,15 @@ class Watchdog:
         state = _STATES.get(_state_of(self._first), "does not answer")
         return f"the run said nothing for {silent} s: its first process ({self._first}) {state}, see {self._log}"
 
-    def _find_first(self) -> None:
-        """Hold a handle of the first process in the namespaces."""
+    def _find_first(self) -> bool:
+        """Hold a handle of the first process in the namespaces; whether it is a new one."""
         if self._handle >= 0:
-            return
+            return False
         parent = self._child.pid
         with contextlib.suppress(OSError, IndexError, ValueError):
             self._first = int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
             self._handle = os.pidfd_open(self._first)
+        return self._handle >= 0
 
     def wait(self) -> None:
         """Return when the run has ended by itself; ``RunFailedError`` if it was ended by a signal."""

@@ -172,3 +172,18 @@ def test_a_stopped_process_ends_a_run_that_waits_for_it_and_not_one_that_measure
 
 def test_how_a_process_ended_is_said_in_words() -> None:
     assert (ended_how(1), ended_how(-9)) == ("ended with status 1", "was ended by a signal (Killed)")
+
+
+def test_a_run_has_ended_with_its_first_process_even_if_the_one_that_waits_for_it_is_stopped(
+    started: list[subprocess.Popen[str]],
+) -> None:
+    run = child(f"tell({message('measure')!r} + chr(10)); time.sleep(0.3); tell({message('report')!r} + chr(10))")
+    started.append(run)
+    watched = Watchdog(run, LOG)
+    messages = watched.messages()
+    assert next(messages)["phase"] == "measure"
+    os.kill(run.pid, signal.SIGSTOP)
+    assert [each["phase"] for each in messages] == ["report"]
+    watched.wait()
+    watched.end()
+    assert run.returncode == -signal.SIGKILL
