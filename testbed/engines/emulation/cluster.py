@@ -16,7 +16,6 @@ from controller.decider import wants_profiles
 from controller.decision import Decision
 from controller.schedulers.registry import create
 from controller.service.messages import DecisionAnswer, VerificationAnswer
-from testbed.engines.common.iterations import phase_errors
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
@@ -26,7 +25,6 @@ from testbed.engines.common.worker_plan import (
     byte_marks_of,
     hosts_of,
     job_plans,
-    time_shift_of,
     tos_of_flows,
     window_packets,
 )
@@ -332,16 +330,6 @@ class Cluster:
             live.shifted_at = time.monotonic()
             anchor = self.origin if job.name in decision.periods else live.began
             self._changes.tell_shift(decision, job, self.hosts_of(job), anchor)
-
-    def phase_errors(self) -> dict[str, list[float]]:
-        """Job -> seconds between its phase and the begin of iterations that waited for it, under the last decision."""
-        found: dict[str, list[float]] = {}
-        for name, live in self.jobs.items():
-            time_shift = time_shift_of(self._decision, name, self._experiment.scale, self.origin)
-            if time_shift is not None and time_shift.period > 0.0:
-                reports = [r for r in self.jobs.reports if r.job == name and r.phases[0].start > live.shifted_at]
-                found[name] = phase_errors(reports, time_shift)
-        return found
 
     def _on_event(self, host: str, event: Event) -> None:
         match event:

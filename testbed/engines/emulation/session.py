@@ -325,7 +325,7 @@ class Session:
             "packets_without_a_rule": self._cluster.switches.unruled_packets,
             "old_marks_s": self._old_marks,
             "link_failures": self._failures.rows(),
-            "phase_errors_s": self._cluster.phase_errors(),
+            "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),
             "step_delays_s": self._step_delays,
         }
 
