@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
 from controller.decider import Decider
-from controller.decision import ClusterView, Decision, Measured, Scheduler
+from controller.decision import ClusterView, Decision, LinkDown, LinkUp, Measured, Scheduler
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
 
@@ -58,14 +58,16 @@ class StateBefore:
 class ControllerState:
     """The jobs on one fabric and the rules that carry them.
 
-    ``arrive``, ``depart`` and ``profiled`` recompute the decision for all jobs. With ``move`` False, running
-    flows stay on their old path and level until ``commit`` names them.
+    ``arrive``, ``depart``, ``profiled`` and ``link_changed`` recompute the decision for all jobs. With ``move`` False,
+    running flows stay on their old path and level until ``commit`` names them.
     """
 
     def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:
         self._scheduler_name = scheduler.name
         self._decider = Decider(fabric, scheduler, levels, seed)
         self._builder = RuleBuilder(fabric)
+        self._fabric = fabric
+        self._down: tuple[str, ...] = ()
         self._target: dict[str, FlowPlan] = {}
         self._wanted: dict[str, _InForce] = {}
         self._in_force: dict[str, _InForce] = {}
@@ -74,8 +76,13 @@ class ControllerState:
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric that carries the jobs."""
-        return self._decider.view.fabric
+        """The fabric that carries the jobs, with the cables that have failed: port numbers count these."""
+        return self._fabric
+
+    @property
+    def down(self) -> tuple[str, ...]:
+        """Cables that have failed, in that order."""
+        return self._down
 
     @property
     def jobs(self) -> Mapping[str, Job]:
@@ -111,6 +118,23 @@ class ControllerState:
         """Add the measured profile of the job ``name`` and return the change; ``KeyError`` if no such job runs."""
         self._check_runs(name)
         return self._change(lambda: self._decider.profiled(name, measured), move)
+
+    def link_changed(self, event: LinkDown | LinkUp, move: bool = True) -> PlannedChange:
+        """Take a cable out of the fabric that the scheduler sees, or put it back, and return the change.
+
+        ``KeyError`` for an unknown link, ``ValueError`` if it is down, or is not, already.
+        """
+        if event.link not in self._fabric.links:
+            raise KeyError(f"no link named '{event.link}'")
+        names = {event.link, self._fabric.links[event.link].reverse}
+        others = tuple(link for link in self._down if link not in names)
+        failed = isinstance(event, LinkDown)
+        if failed != (others == self._down):
+            raise ValueError(f"link '{event.link}' {'is down already' if failed else 'is not down'}")
+        down = (*others, event.link) if failed else others
+        change = self._change(lambda: self._decider.links_changed(self._fabric.without(down), event), move)
+        self._down = down
+        return change
 
     def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
         """Store recent iterations per second over those alone; return the stored ones: those of running jobs."""

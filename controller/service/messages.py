@@ -40,6 +40,15 @@ class ProfileRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRequest:
+    """A cable, named by either of its links, has failed (``down``) or works again (``up``)."""
+
+    link: str
+    state: Literal["down", "up"]
+    apply: Apply = "now"
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRequest:
     """Flows to move to their decided path and level; their senders are paused."""
 
@@ -198,6 +207,14 @@ def profile_request_from_json(body: object) -> ProfileRequest:
     measured = decode(Measured, given.get("profile"), "profile")
     check_measured(measured)
     return ProfileRequest(decode(str, given.get("job"), "job"), measured, apply)
+
+
+def link_request_from_json(body: object) -> LinkRequest:
+    """Return the request of the parsed JSON ``body``."""
+    given = _object(body, LinkRequest)
+    if given.get("state") not in ("down", "up"):
+        raise ValueError('\'state\' must be "down" or "up"')
+    return decode(LinkRequest, {**given, "apply": apply_from_text(given.get("apply", "now"))}, "body")
 
 
 def commit_request_from_json(body: object) -> CommitRequest:

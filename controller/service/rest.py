@@ -29,6 +29,7 @@ from controller.service.messages import (
     apply_from_text,
     commit_request_from_json,
     job_request_from_json,
+    link_request_from_json,
     profile_request_from_json,
     throughput_from_json,
     verification_request_from_json,
@@ -59,6 +60,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.delete_job(name, _read(apply_from_text, _query(target).get("apply", "now")))
         case ("POST", ["profiles"]):
             return service.post_profile(_read(profile_request_from_json, body()))
+        case ("POST", ["links"]):
+            return service.post_link(_read(link_request_from_json, body()))
         case ("PUT", ["throughput"]):
             return service.put_throughput(_read(throughput_from_json, body()))
         case ("POST", ["commit"]):

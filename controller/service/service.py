@@ -13,7 +13,7 @@ from controller.dataplane.network import Network, NetworkError, RuleBatch
 from controller.dataplane.planner import ControllerState, PlannedChange, SchedulerFailedError, StateBefore
 from controller.dataplane.rules import RuleCount
 from controller.dataplane.verification import observed_paths, path_mismatches, path_packets, recounted, rule_mismatches
-from controller.decision import Scheduler
+from controller.decision import LinkDown, LinkUp, Scheduler
 from controller.service.messages import (
     Apply,
     CommitAnswer,
@@ -22,6 +22,7 @@ from controller.service.messages import (
     DecisionAnswer,
     FabricAnswer,
     JobRequest,
+    LinkRequest,
     ObservedPathsAnswer,
     ProfileRequest,
     RulesAnswer,
@@ -101,6 +102,11 @@ class Service:
     def post_profile(self, request: ProfileRequest) -> DecisionAnswer:
         """Add a job's measured profile and decide again."""
         return self._change(lambda state: state.profiled(request.job, request.profile, request.apply == "now"))
+
+    def post_link(self, request: LinkRequest) -> DecisionAnswer:
+        """Take a cable out of the fabric, or put it back, and decide again."""
+        event = LinkDown(request.link) if request.state == "down" else LinkUp(request.link)
+        return self._change(lambda state: state.link_changed(event, request.apply == "now"))
 
     def put_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Store recent iterations per second over those of each job alone, for later decisions."""

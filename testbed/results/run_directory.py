@@ -27,6 +27,7 @@ from typing import Any, Final, TypeVar
 from controller.service.json_codec import decode
 from testbed.errors import BadInputError, RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.machine.file_lock import FileLock, is_held
 from testbed.results import row_files
 from testbed.results.checksums import KEY, changed_files, checksums, open_regular
 from testbed.results.chrome_trace import trace_events
@@ -51,8 +52,17 @@ _Value = TypeVar("_Value")
 class RunDirectory:
     """One run's directory; made by :meth:`create`, found again by :meth:`open`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, owner: FileLock | None = None) -> None:
         self.path = path
+        self._owner = owner
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whoever made the directory writes no more in it: what is not finished now belongs to nobody."""
+        if self._owner is not None:
+            self._owner.release()
 
     @classmethod
     def create(cls, parent: Path, scenario: str, *, now: float | None = None) -> RunDirectory:
@@ -68,7 +78,8 @@ class RunDirectory:
             draft = Path(tempfile.mkdtemp(prefix=f".unfinished-{name}-", dir=parent))
             draft.chmod(0o755)
             (draft / UNFINISHED).write_text("This run has not finished; what is here is not complete.\n", "utf-8")
-            return cls(_rename_to_free_name(draft, parent / name))
+            owner = FileLock.take(draft / UNFINISHED)
+            return cls(_rename_to_free_name(draft, parent / name), owner)
         except OSError as error:
             raise RunFailedError(f"{parent}: cannot make a run directory: {error.strerror or error}") from error
 
@@ -88,11 +99,25 @@ class RunDirectory:
         """Whether the run came to its end."""
         return not (self.path / UNFINISHED).exists()
 
+    @property
+    def owned(self) -> bool:
+        """Whether a live process still writes here: it holds a lock on the mark until then."""
+        return is_held(self.path / UNFINISHED)
+
     def finish(self) -> None:
-        """Write the checksums of all files into the manifest and take the mark away: everything is written."""
-        if (self.path / MANIFEST).exists():
-            self.write_manifest({**self.read_json(MANIFEST), KEY: checksums(self.path)})
-        (self.path / UNFINISHED).unlink(missing_ok=True)
+        """Write the checksums of all files into the manifest and take the mark away: everything is written.
+
+        ``RunFailedError`` if the mark is gone already, or cannot go.
+        """
+        mark = self.path / UNFINISHED
+        try:
+            if (self.path / MANIFEST).exists():
+                self.write_manifest({**self.read_json(MANIFEST), KEY: checksums(self.path)})
+            mark.unlink()
+        except OSError as error:
+            if not self.path.is_dir():
+                raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
+            raise RunFailedError(f"{mark}: cannot be removed: {error.strerror}") from error
 
     def changed(self) -> tuple[str, ...]:
         """The files that are not as the run left them; none where there is no manifest, or an old one.
@@ -147,9 +172,13 @@ class RunDirectory:
         """Write ``name`` (may contain one folder) whole or not at all; returns its path."""
         target = self.place(name)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            # A run's directory that was removed meanwhile must not come back without its mark.
+            if target.parent != self.path:
+                target.parent.mkdir(exist_ok=True)
             _replace(target, text)
         except OSError as error:
+            if not self.path.is_dir():
+                raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
             raise RunFailedError(f"{target}: cannot be written: {error.strerror or error}") from error
         return target
 

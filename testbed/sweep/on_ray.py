@@ -73,6 +73,7 @@ class RayTasks:
 
     def __call__(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         """Each point with its outcome as it ends, its files in its folder; None about once a second in between."""
+        work = list(work)
         task = self._ray.remote(_attempt_there).options(max_retries=0, **self._claim(work))
         pending = {
             task.remote(self._runner, point, *_scenario(point), self._version): (point, folder)

@@ -32,6 +32,7 @@ ADAPTERS = (
     "controller/__main__.py",
     "testbed/engines/emulation/",
     "testbed/machine/capabilities.py",
+    "testbed/machine/file_lock.py",
 )
 
 

@@ -21,6 +21,7 @@ from controller.service.messages import (
     ErrorAnswer,
     FabricAnswer,
     JobRequest,
+    LinkRequest,
     ObservedPathsAnswer,
     ProfileRequest,
     StateAnswer,
@@ -28,6 +29,7 @@ from controller.service.messages import (
     VerificationAnswer,
     VerificationRequest,
 )
+from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -135,6 +137,10 @@ class ControllerProcess:
         """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
         return await self._ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
 
+    async def link_changed(self, link: str, *, down: bool) -> DecisionAnswer:
+        """A cable failed or works again; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        return await _ask(DecisionAnswer, "POST", "/links", LinkRequest(link, "down" if down else "up", "prepare"))
+
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""
         return await self._ask(ThroughputAnswer, "PUT", "/throughput", shares)
@@ -159,6 +165,13 @@ class ControllerProcess:
     async def _ask(self, kind: type[T], method: str, path: str, body: object = None) -> T:
         """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
         return await asyncio.to_thread(_request, self._rest, kind, method, path, body)
+
+    def ended(self) -> str | None:
+        """How the process ended, in words; None as long as it has not."""
+        if self._process is None or self._process.returncode is None:
+            return None
+        said = f": {self._last_words()}" if self._process.returncode >= 0 else ""
+        return f"the controller {ended_how(self._process.returncode)}{said}"
 
     async def stop(self) -> None:
         """End the process."""

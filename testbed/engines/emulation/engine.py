@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 from testbed.engines.emulation.handover import read_answer, write_request
 from testbed.engines.emulation.sandbox import only_run_on_this_machine, spawn
+from testbed.engines.emulation.watchdog import Watchdog
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
@@ -48,13 +49,13 @@ class EmulationEngine:
         request = directory / ".handover"
         write_request(request, experiment, directory)
         with nullcontext() if self._alone else only_run_on_this_machine():
-            child = spawn("testbed.engines.emulation.sandbox_main", request, log)
+            watchdog = Watchdog(spawn("testbed.engines.emulation.sandbox_main", request, log), log)
             try:
-                assert child.stdout is not None
-                for line in child.stdout:
-                    progress(json.loads(line))
-                child.wait()
+                for message in watchdog.messages():
+                    progress(message)
+                watchdog.wait()
             finally:
-                child.kill()
-                child.wait()
+                watchdog.end()
+        if not directory.is_dir():
+            raise RunFailedError(f"{directory}: this directory was removed meanwhile")
         return read_answer(request, log)

@@ -66,7 +66,8 @@ class FakeRunner:
         end = next((end for part, end in self.ends.items() if part in point.name), "ok")
         directory = RunDirectory.create(folder, "hello")
         if isinstance(end, BaseException):
-            raise end
+            with directory:  # as a run that fails leaves it
+                raise end
         summary = summary_of(point, "ok" if end == "check" else end, end != "check")
         directory.write_summary(summary)
         directory.finish()
