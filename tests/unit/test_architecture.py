@@ -25,6 +25,7 @@ KERNEL = {"socket", "fcntl", "ctypes", "pyroute2"}
 ADAPTERS = (
     "topologies/mininet_adapter/",
     "workloads/worker/",
+    "workloads/opener/",
     "controller/dataplane/ryu_app.py",
     "controller/dataplane/ryu_compat.py",
     "controller/service/rest.py",
@@ -32,6 +33,9 @@ ADAPTERS = (
     "controller/__main__.py",
     "testbed/engines/emulation/",
     "testbed/machine/capabilities.py",
+    "testbed/machine/file_lock.py",
+    "testbed/machine/launcher.py",
+    "testbed/machine/separation.py",
 )
 
 

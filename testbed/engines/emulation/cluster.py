@@ -72,7 +72,7 @@ class Cluster:
     that is public is what the run left: jobs, reports of the workers, decisions, retransmits.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
         self._scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
         self._tell = tell
@@ -85,12 +85,11 @@ class Cluster:
             discipline=best_discipline(),
             late_opening=experiment.jobs_come_later,
         )
-        log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
         self._controller = ControllerProcess(
-            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
+            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed
         )
-        self.workers = WorkerPool(self._on_event, log, scratch / "workers")
+        self.workers = WorkerPool(self._on_event, scratch / "workers")
         self.jobs = LiveJobs(experiment)
         self.switches = SwitchCheck(
             experiment.fabric,

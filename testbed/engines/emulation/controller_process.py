@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import sys
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 from controller.decision import Measured
@@ -27,6 +26,8 @@ from controller.service.messages import (
     VerificationRequest,
 )
 from testbed.errors import RunFailedError
+from testbed.machine.child_python import module_path, python_module
+from testbed.machine.privileges import plain_user, unprivileged
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -34,14 +35,19 @@ OPENFLOW_PORT = 6653
 REST_PORT = 8080
 _START_S = 30.0
 _ANSWER_S = 60.0
+_LOG = 2
+_TAIL = 4096
 
 T = TypeVar("T")
 
 
 class ControllerProcess:
-    """``python -m controller`` in the run's namespaces."""
+    """``python -m controller`` in the run's namespaces.
 
-    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path) -> None:
+    It runs schedulers of other packages, and needs no privilege for anything: it has none.
+    """
+
+    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int) -> None:
         self._arguments = [
             "--scheduler",
             scheduler,
@@ -56,7 +62,6 @@ class ControllerProcess:
         ]
         for name, value in options.items():
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]
-        self._log = log
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -71,16 +76,12 @@ class ControllerProcess:
 
     async def spawn(self) -> None:
         """Start the process; :meth:`ready` waits until it listens."""
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "controller",
-                *self._arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
+        self._process = await asyncio.create_subprocess_exec(
+            *unprivileged(python_module("controller", *self._arguments), plain_user()),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": module_path()},
+        )
 
     async def ready(self) -> None:
         """Wait for the line that says it listens; ``RunFailedError`` with its last output if it does not."""
@@ -91,13 +92,9 @@ class ControllerProcess:
                 if line.startswith(b"controller ready"):
                     return
                 if not line:
-                    raise RunFailedError(f"the controller did not start: {self._last_words()}")
+                    raise RunFailedError(f"the controller did not start: {_last_words()}")
         except TimeoutError as error:
             raise RunFailedError(f"the controller was not ready after {_START_S:.0f} s") from error
-
-    def _last_words(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1] if lines else "it said nothing"
 
     async def set_fabric(self, fabric: Fabric) -> FabricAnswer:
         """Tell the controller the fabric."""
@@ -153,6 +150,17 @@ class ControllerProcess:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
+
+
+def _last_words() -> str:
+    """The last line of the run's log, which is this process's standard error, too."""
+    try:
+        end = os.fstat(_LOG).st_size
+        text = os.pread(_LOG, _TAIL, max(0, end - _TAIL)).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
 
 
 async def _ask(kind: type[T], method: str, path: str, body: object = None) -> T:

@@ -8,8 +8,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import read_answer, write_request
-from testbed.engines.emulation.sandbox import only_run_on_this_machine, spawn
+from testbed.engines.emulation.handover import read_answer, request_of
+from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
@@ -45,16 +45,27 @@ class EmulationEngine:
         Raises ``CannotRunError`` beside another run and ``RunFailedError`` if the run does not end well.
         """
         log = directory / "testbed.log"
-        request = directory / ".handover"
-        write_request(request, experiment, directory)
+        request, answer = request_of(experiment), None
         with nullcontext() if self._alone else only_run_on_this_machine():
-            child = spawn("testbed.engines.emulation.sandbox_main", request, log)
+            child = spawn(SANDBOX, request, log)
             try:
                 assert child.stdout is not None
                 for line in child.stdout:
-                    progress(json.loads(line))
+                    message = _parsed(line)
+                    if "phase" in message:
+                        progress(message)
+                    answer = message.get("answer")
                 child.wait()
             finally:
                 child.kill()
                 child.wait()
-        return read_answer(request, log)
+        return read_answer(answer, log)
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    """The message in ``line``; empty for one that was cut off when its writer ended."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}

@@ -38,10 +38,10 @@ STATE_S: Final = 0.1
 class Session:
     """Runs ``experiment`` in the network and PID namespaces of this process.
 
-    ``tell(phase, **values)`` reports progress. ``directory`` takes the logs.
+    ``tell(phase, **values)`` reports progress. What its processes log goes to standard error.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
         self._tell = tell
         self._tap: PacketTap
@@ -50,7 +50,7 @@ class Session:
         self._seen = 0
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
-        self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._cluster = Cluster(experiment, scratch, tell)
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
     async def run(self) -> RunRecord:

@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,13 +48,13 @@ class Plain(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ControllerProcess]:
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[ControllerProcess]:
     """A client whose controller serves ``ecmp-switch`` on a network in memory."""
     Plain.rest = RestServer(Service(MemoryNetwork(), create("ecmp-switch")), threading.Lock())
     server = HTTPServer(("127.0.0.1", 0), Plain)
     monkeypatch.setattr(controller_process, "REST_PORT", server.server_port)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield ControllerProcess("ecmp-switch", {}, 8, 1, tmp_path / "log")
+    yield ControllerProcess("ecmp-switch", {}, 8, 1)
     server.shutdown()
     server.server_close()
 
@@ -82,7 +81,7 @@ def test_a_refusal_is_the_controllers_own_line(client: ControllerProcess) -> Non
         asyncio.run(client.arrive(JOB, prepare=False))
 
 
-def test_a_controller_that_is_not_there_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_controller_that_is_not_there_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller_process, "REST_PORT", 1)
     with pytest.raises(RunFailedError, match=r"^the controller did not answer GET /verification: "):
-        asyncio.run(ControllerProcess("ecmp", {}, 8, 1, tmp_path / "log").verification())
+        asyncio.run(ControllerProcess("ecmp", {}, 8, 1).verification())
