@@ -119,6 +119,14 @@ def test_nothing_is_left_for_later() -> None:
     assert [str(source) for source in SOURCES if re.search(r"\b(TO-?DO|FIX-?ME|X{3})\b", text_of(source))] == []
 
 
+def test_nothing_is_unpickled_or_evaluated() -> None:
+    """What is read becomes values by its form, never by code in it."""
+    found = [
+        (str(source), reach) for source in SOURCES if (reach := imports_of(source) & {"pickle", "marshal", "shelve"})
+    ]
+    assert found == []
+
+
 def test_the_module_search_path_is_left_alone() -> None:
     assert [str(source) for source in (*SOURCES, *SCRIPTS) if re.search(r"\bsys\.path\b", text_of(source))] == []
 

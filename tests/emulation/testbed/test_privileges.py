@@ -101,7 +101,7 @@ class SudoRun:
 
 @pytest.fixture(scope="module")
 def sudo_run(home: Path) -> SudoRun:
-    """``sudo testbed run hello.yaml`` of that user in that directory; a program that asks for a password is not here."""
+    """``sudo testbed run hello.yaml`` of that user in that directory, as sudo starts it."""
     sudo = {"SUDO_UID": str(USER), "SUDO_GID": str(USER), "SUDO_USER": "somebody"}
     deadline = time.monotonic() + LOCK_WAIT_S
     while is_held(LOCK) and time.monotonic() < deadline:
@@ -164,7 +164,9 @@ def test_the_run_directory_belongs_to_the_user_and_honours_the_umask(sudo_run: S
 
 
 @pytest.mark.parametrize(
-    "verb", [["report", "RUN"], ["compare", "RUN", "RUN"], ["run", "hello.yaml", "--engine", "flow"]], ids=lambda v: v[0]
+    "verb",
+    [["report", "RUN"], ["compare", "RUN", "RUN"], ["run", "hello.yaml", "--engine", "flow"]],
+    ids=lambda v: v[0],
 )
 def test_the_user_goes_on_without_sudo(sudo_run: SudoRun, verb: list[str]) -> None:
     done = subprocess.run(
