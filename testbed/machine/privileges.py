@@ -45,7 +45,9 @@ def sudo_user(environment: Mapping[str, str] = os.environ) -> User | None:
 
 
 def plain_user() -> User | None:
-    """Whose the processes are that need no root: see above; None is root without capabilities."""
+    """Whose the processes are that need no root: see above; None is root without capabilities, or who is not root."""
+    if os.geteuid() != 0:
+        return None
     entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     needed = [PACKAGES / "testbed" / "__init__.py", sys.executable, *entries]
     candidates = [user for user in (sudo_user(), User(_NOBODY, _NOBODY)) if user is not None]
@@ -78,6 +80,8 @@ def unprivileged(command: Sequence[str], user: User | None, keep: Sequence[str] 
 
     It can gain none back: not by a set-user-ID program either (``no_new_privs``). A user other than root keeps none.
     """
+    if os.geteuid() != 0:
+        return ["setpriv", "--no-new-privs", "--", *command]
     options = ["--bounding-set=" + ",".join(["-all", *(f"+{name}" for name in keep)]), "--inh-caps=-all"]
     if user is not None:
         groups = f"--groups={','.join(map(str, user.groups))}" if user.groups else "--clear-groups"
