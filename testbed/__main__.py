@@ -44,6 +44,10 @@ def start():  # type: () -> int
         from testbed.machine.separation import give_up_root
 
         give_up_root(sys.argv[1:])
+    if "TESTBED_LAUNCHER" in os.environ:
+        from testbed.machine import launcher
+
+        launcher.present()
     from testbed.cli.main import main
 
     return main()

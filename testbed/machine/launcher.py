@@ -21,7 +21,8 @@ MOST_DESCRIPTORS: Final = 8
 
 @cache
 def _connection() -> socket.socket | None:
-    place = os.environ.get(PLACE, "")
+    # Taken out of the environment: programs that this process starts do not have the descriptor.
+    place = os.environ.pop(PLACE, "")
     if not place.isdigit():
         return None
     try:
