@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, Protocol, TextIO
+from typing import IO, Final, Protocol
 
 from testbed.engines.emulation.handover import sealed
 from testbed.errors import CannotRunError
@@ -38,7 +38,7 @@ class Child(Protocol):
     """A process in namespaces of its own; ``stdout`` is what it says."""
 
     @property
-    def stdout(self) -> TextIO | None:
+    def stdout(self) -> IO[str] | None:
         """Its standard output."""
         ...
 
@@ -128,7 +128,7 @@ class _AskedChild:
 
     def __init__(self, given: int, log: int) -> None:
         said, write = os.pipe()
-        self.stdout: TextIO | None = os.fdopen(said)
+        self.stdout: IO[str] | None = os.fdopen(said)
         try:
             self._life: socket.socket = launcher.request("run", (given, write, log), mark=own_mark())
         finally:
