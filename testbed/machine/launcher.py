@@ -1,4 +1,6 @@
-"""Asking for what needs root, from a process that has given root up: see :mod:`testbed.engines.emulation.launcher`.
+"""Asking for what needs root, from a process that has given root up.
+
+:mod:`testbed.engines.emulation.privileged.launcher` is at the other end.
 
 A request is one message with the descriptors that it is about. The first of these is one end of a socket of the
 request's own: answers come over it, and the request lasts until it is closed, by whichever process it ends with.
@@ -9,12 +11,15 @@ from __future__ import annotations
 import json
 import os
 import socket
+import struct
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 PLACE: Final = "TESTBED_LAUNCHER"
 """Environment variable: the descriptor of the socket to the launcher."""
+NUMBER: Final = struct.Struct("i")
+"""What is told of a process: first its id, at its end its status as :mod:`subprocess` has it."""
 LARGEST: Final = 1 << 16
 MOST_DESCRIPTORS: Final = 8
 

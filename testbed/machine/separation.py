@@ -1,7 +1,8 @@
 """``sudo testbed VERB``: the command goes on with the rights of the user who called sudo, and asks for what needs root.
 
 So what a run writes belongs to that user and honours the umask, and reports, scenarios and packages with schedulers are
-read with the user's rights. For verbs that emulate, :mod:`testbed.engines.emulation.launcher` stays root beside it.
+read with the user's rights. For verbs that emulate, :mod:`testbed.engines.emulation.privileged.launcher` stays root
+beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from testbed.machine import launcher
 from testbed.machine.child_python import PACKAGES, module_path, python_module
 from testbed.machine.privileges import User, may_read, sudo_user, unprivileged
 
-_LAUNCHER: Final = "testbed.engines.emulation.launcher"
+_LAUNCHER: Final = "testbed.engines.emulation.privileged.launcher"
 _EMULATING: Final = frozenset({"run", "plan", "sweep", "reproduce"})
 _ROOT_ONLY: Final = frozenset({"clean", "doctor"})
 """``clean`` ends processes of any user, ``doctor`` looks at what root can do here."""

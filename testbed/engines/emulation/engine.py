@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import read_answer, request_of
+from testbed.engines.emulation.handover import ANSWER, read_answer, request_of
 from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation
@@ -45,16 +45,17 @@ class EmulationEngine:
         Raises ``CannotRunError`` beside another run and ``RunFailedError`` if the run does not end well.
         """
         log = directory / "testbed.log"
-        request, answer = request_of(experiment), None
+        answer: list[str] = []
         with nullcontext() if self._alone else only_run_on_this_machine():
-            child = spawn(SANDBOX, request, log)
+            child = spawn(SANDBOX, request_of(experiment), log)
             try:
                 assert child.stdout is not None
                 for line in child.stdout:
                     message = _parsed(line)
-                    if "phase" in message:
+                    if message.get("phase") == ANSWER:
+                        answer.append(str(message["text"]))
+                    elif message:
                         progress(message)
-                    answer = message.get("answer")
                 child.wait()
             finally:
                 child.kill()

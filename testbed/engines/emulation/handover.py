@@ -8,9 +8,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
@@ -19,7 +19,11 @@ from testbed.results.record import RunRecord
 from testbed.results.record_json import decision_row_from, decision_row_to, run_from, run_to
 from topologies.dataclass_json import decode, encode
 
-_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+ANSWER: Final = "answer"
+"""The phase of messages that hold the answer."""
+_PIECE: Final = 1 << 15
+"""Characters in a message: a line that is read bit by bit should not be long."""
+_SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
 @contextmanager
@@ -46,8 +50,14 @@ def read_request(text: bytes) -> Experiment:
     return decode(Experiment, json.loads(text), "experiment")
 
 
-def answer_of(answer: RunRecord | Exception) -> dict[str, Any]:
-    """Return the JSON-ready record, or the message of what went wrong."""
+def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, str]]:
+    """The record, or the message of what went wrong, as the last messages of the inside: pieces of one JSON text."""
+    text = json.dumps(_document_of(answer), allow_nan=False)
+    for begin in range(0, len(text), _PIECE):
+        yield {"phase": ANSWER, "text": text[begin : begin + _PIECE]}
+
+
+def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
     if isinstance(answer, Exception):
         return {"problem": str(answer) or type(answer).__name__}
     return {
@@ -58,13 +68,15 @@ def answer_of(answer: RunRecord | Exception) -> dict[str, Any]:
     }
 
 
-def read_answer(answer: Mapping[str, Any] | None, log: object) -> RunRecord:
+def read_answer(pieces: Iterable[str], log: object) -> RunRecord:
     """Return the record; ``RunFailedError`` with the inside's message if there is none, else naming ``log``."""
-    if answer is None:
-        raise RunFailedError(f"the run ended without a record, see {log}")
-    if "problem" in answer:
-        raise RunFailedError(str(answer["problem"]))
     try:
+        answer = json.loads("".join(pieces))
+    except ValueError:
+        raise RunFailedError(f"the run ended without a record, see {log}") from None
+    try:
+        if "problem" in answer:
+            raise RunFailedError(str(answer["problem"]))
         return run_from(
             answer["record"],
             iterations=row_files.iterations_from_csv(answer["iterations"]),

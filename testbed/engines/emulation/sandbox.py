@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final, Protocol
 
@@ -42,12 +42,17 @@ class Child(Protocol):
         """Its standard output."""
         ...
 
+    @property
+    def pid(self) -> int:
+        """The process that made the namespaces and waits for the first one in them."""
+        ...
+
     def kill(self) -> None:
         """End it and everything it has started."""
         ...
 
-    def wait(self) -> object:
-        """Wait until it has ended."""
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended, and return its status; ``subprocess.TimeoutExpired`` after ``timeout`` seconds."""
         ...
 
 
@@ -129,20 +134,31 @@ class _AskedChild:
     def __init__(self, given: int, log: int) -> None:
         said, write = os.pipe()
         self.stdout: IO[str] | None = os.fdopen(said)
+        self._status: int | None = None
         try:
             self._life: socket.socket = launcher.request("run", (given, write, log), mark=own_mark())
         finally:
             os.close(write)
+        self.pid = self._number()
+
+    def _number(self) -> int:
+        """The next number that the launcher tells; -SIGKILL where it has ended itself, which ends the sandbox."""
+        said = self._life.recv(launcher.NUMBER.size, socket.MSG_WAITALL)
+        found: int = launcher.NUMBER.unpack(said)[0] if len(said) == launcher.NUMBER.size else -signal.SIGKILL
+        return found
 
     def kill(self) -> None:
         """Tell the launcher that nobody wants it any more, unless it has ended."""
-        try:
+        with suppress(OSError):
             self._life.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
 
-    def wait(self) -> None:
+    def wait(self, timeout: float | None = None) -> int:
         """Wait until the launcher has seen it end."""
-        with closing(self._life):
-            if self._life.fileno() >= 0:
-                self._life.recv(1)
+        if self._status is None:
+            self._life.settimeout(timeout)
+            try:
+                self._status = self._number()
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(SANDBOX, timeout or 0.0) from None
+            self._life.close()
+        return self._status

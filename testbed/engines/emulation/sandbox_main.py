@@ -12,10 +12,11 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import answer_of, read_request
+from testbed.engines.emulation.handover import messages_of, read_request
 from testbed.engines.emulation.session import Session
 from testbed.results.record import RunRecord
 from topologies.mininet_adapter.system import run_command
@@ -34,7 +35,8 @@ def main() -> int:
     SCRATCH.mkdir()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    _say({"answer": answer_of(_run(request))})
+    for message in messages_of(_run(request)):
+        _say(message)
     return 0
 
 
@@ -51,7 +53,7 @@ def _tell(phase: str, **values: Any) -> None:
     _say({"phase": phase, **values})
 
 
-def _say(message: dict[str, Any]) -> None:
+def _say(message: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

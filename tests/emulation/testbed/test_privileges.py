@@ -196,7 +196,7 @@ def launchers() -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if b"testbed.engines.emulation.launcher" in (entry / "cmdline").read_bytes():
+            if b"testbed.engines.emulation.privileged.launcher" in (entry / "cmdline").read_bytes():
                 found.append(entry.name)
         except OSError:
             continue

@@ -38,9 +38,12 @@ class SchedulerGuest:
     def answer(self, question: Question) -> Answer:
         """Take note of fabric and jobs if they are told; decide."""
         view = self._view
-        if view is None:
+        if "fabric" in question:
             fabric = decode(Fabric, question["fabric"], "fabric")
-            view = ClusterView(fabric, {}, question["levels"], question["seed"])
+            known = ClusterView(fabric, {}, question["levels"], question["seed"])
+            view = known if view is None else replace(view, fabric=fabric)
+        if view is None:
+            raise ValueError("the first question names no fabric")
         if "jobs" in question:
             view = replace(view, jobs=decode(dict[str, Job], question["jobs"], "jobs"))
         view = replace(view, steps=decode(dict[str, Step], question["steps"], "steps"), time_s=question["time_s"])

@@ -13,6 +13,7 @@ from testbed.engines.emulation.guests.guest import Guest
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from topologies.dataclass_json import decode, encode
+from topologies.fabric import Fabric
 from workloads.job import Job
 from workloads.managers import registry as managers
 from workloads.managers.account import JobOutcome
@@ -47,6 +48,7 @@ class GuestScheduler(Scheduler):
         )
         kinds = {kind.__name__: kind for kind in get_args(Event)}
         self.events = frozenset(kinds[name] for name in first["events"] if name in kinds)
+        self._fabric: Fabric | None = None
         self._jobs: Mapping[str, Job] | None = None
         if not self.events & {StepStarted, StepEnded}:
             self._guest.close()
@@ -55,7 +57,8 @@ class GuestScheduler(Scheduler):
         """Return the decision; the guest keeps fabric and jobs. ``RunFailedError`` if it fails."""
         assert isinstance(event, StepStarted | StepEnded)
         question: dict[str, Any] = {}
-        if self._jobs is None:
+        if view.fabric is not self._fabric:
+            self._fabric = view.fabric
             question |= {"fabric": encode(view.fabric), "levels": view.level_count, "seed": view.seed}
         if view.jobs is not self._jobs:
             self._jobs = view.jobs

@@ -14,7 +14,7 @@ import pytest
 from testbed.api import prepare
 from testbed.engines.emulation import engine as engine_module
 from testbed.engines.emulation.engine import EmulationEngine
-from testbed.engines.emulation.handover import answer_of, read_answer, read_request, request_of, sealed
+from testbed.engines.emulation.handover import messages_of, read_answer, read_request, request_of, sealed
 from testbed.engines.emulation.sandbox import spawn
 from testbed.engines.flow.engine import FlowEngine
 from testbed.errors import RunFailedError
@@ -39,19 +39,28 @@ def test_the_inside_runs_the_very_experiment(name: str) -> None:
         assert read_request(request_of(there)) == there
 
 
+def said_by(answer: RunRecord | Exception) -> list[str]:
+    return [message["text"] for message in messages_of(answer)]
+
+
 def test_the_outside_gets_the_very_record(record: RunRecord) -> None:
-    assert read_answer(answer_of(record), "the log") == record
+    assert read_answer(said_by(record), "the log") == record
 
 
 def test_what_went_wrong_inside_is_said_outside() -> None:
     with pytest.raises(RunFailedError, match=r"^no such switch$"):
-        read_answer(answer_of(ValueError("no such switch")), "the log")
+        read_answer(said_by(ValueError("no such switch")), "the log")
 
 
-@pytest.mark.parametrize("answer", [{}, {"record": {}}, {"record": 3, "iterations": "", "links": "", "decisions": []}])
-def test_an_answer_that_is_no_record_is_an_error_that_names_the_log(answer: dict[str, Any]) -> None:
+@pytest.mark.parametrize("answer", ["", "{}", "[]", "3", '{"record": {}}', '{"record": 3, "iterations": ""}'])
+def test_an_answer_that_is_no_record_is_an_error_that_names_the_log(answer: str) -> None:
     with pytest.raises(RunFailedError, match="see LOG"):
-        read_answer(answer, "LOG")
+        read_answer([answer], "LOG")
+
+
+def test_an_answer_that_was_cut_off_is_no_record(record: RunRecord) -> None:
+    with pytest.raises(RunFailedError, match="the run ended without a record, see LOG"):
+        read_answer(said_by(record)[:-1], "LOG")
 
 
 def test_a_request_cannot_be_changed_on_its_way() -> None:
@@ -86,7 +95,7 @@ def test_a_file_that_others_put_into_the_run_directory_is_not_read(
     class Sandbox:
         """Ends without an answer; while it runs, somebody writes into the run directory."""
 
-        stdout = io.StringIO('{"phase": "set up"}\n{"answer": {"rec')
+        stdout = io.StringIO('{"phase": "set up"}\n{"phase": "answer", "te')
 
         def kill(self) -> None:
             """Nothing to end."""

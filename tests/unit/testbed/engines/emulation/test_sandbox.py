@@ -9,16 +9,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from testbed.engines.emulation import launcher as launcher_module
 from testbed.engines.emulation import sandbox
-from testbed.engines.emulation.launcher import Launcher
+from testbed.engines.emulation.privileged import launcher as launcher_module
+from testbed.engines.emulation.privileged.launcher import Launcher
 from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.errors import CannotRunError
-from testbed.machine import launcher
+from testbed.machine import capabilities, launcher
 
 
 @pytest.fixture
@@ -33,13 +32,15 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A launcher in a thread, in place of one that is root."""
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    monkeypatch.setenv(launcher.PLACE, str(mine.fileno()))
+    monkeypatch.setattr(launcher_module, "probe_in_namespace", lambda names: dict.fromkeys(names, True))
+    monkeypatch.setenv(launcher.PLACE, str(mine.detach()))
     launcher._connection.cache_clear()
     serving = threading.Thread(target=Launcher(theirs).serve)
     serving.start()
-    assert launcher.present()
+    connection = launcher._connection()
+    assert connection is not None
     yield
-    mine.close()
+    connection.close()
     serving.join()
     theirs.close()
     launcher._connection.cache_clear()
@@ -137,13 +138,9 @@ def test_what_cannot_be_asked_for_is_refused_and_the_launcher_goes_on(
         socket.send_fds(connection, [message], [theirs.fileno()])
         theirs.close()
         assert mine.recv(1) == b""
-    assert launcher.ask("probe", names=[]) is not None
+    assert launcher.ask("probe", names=["veth"]) == {"veth": True}
     assert "launcher: " in capfd.readouterr().err
 
 
-def test_what_the_kernel_can_do_is_asked_of_the_launcher(asked: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def probed(names: Any) -> dict[str, bool]:
-        return dict.fromkeys(names, True)
-
-    monkeypatch.setattr(launcher_module, "probe_in_namespace", probed)
-    assert launcher.ask("probe", names=["veth"]) == {"veth": True}
+def test_what_the_kernel_can_do_is_asked_of_the_launcher(asked: None) -> None:
+    assert capabilities.probe_in_namespace(("veth", "ets")) == {"veth": True, "ets": True}

@@ -1,4 +1,4 @@
-"""``python -m testbed.engines.emulation.launcher FD``: does what needs root for a process that has given root up.
+"""``python -m testbed.engines.emulation.privileged.launcher FD``: what needs root, for a process that has none.
 
 Three things can be asked for on the socket FD, whose other end the command has that a user started through sudo: to
 try what the kernel can do, to hold the lock that keeps other runs away, and to run an experiment in namespaces of its
@@ -7,6 +7,7 @@ own. Nothing that belongs to a user is opened here: files come as descriptors. I
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from typing import Any, Final
 from testbed.engines.emulation.sandbox import LOCK, SANDBOX, start
 from testbed.machine.capabilities import probe_in_namespace
 from testbed.machine.file_lock import FileLock
-from testbed.machine.launcher import LARGEST, MOST_DESCRIPTORS
+from testbed.machine.launcher import LARGEST, MOST_DESCRIPTORS, NUMBER
 
 _MARK: Final = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 
@@ -85,6 +86,8 @@ class Launcher:
         child = start(SANDBOX, mark, *descriptors)
         self._keep(life, child)
         self._selector.register(os.pidfd_open(child.pid), selectors.EVENT_READ, life)
+        with contextlib.suppress(OSError):  # who asked may be gone: then it is ended in the next turn
+            life.sendall(NUMBER.pack(child.pid))
 
     def _keep(self, life: socket.socket, held: FileLock | subprocess.Popen[str] | None) -> None:
         """Hold on to ``held`` until ``life`` is closed at its other end."""
@@ -107,7 +110,8 @@ class Launcher:
             held.release()
         elif held is not None:
             held.kill()
-            held.wait()
+            with contextlib.suppress(OSError):  # who asked may be gone
+                life.sendall(NUMBER.pack(held.wait()))
         if life.fileno() >= 0:
             self._selector.unregister(life)
             life.close()
