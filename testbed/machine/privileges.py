@@ -49,7 +49,7 @@ def plain_user() -> User | None:
     if os.geteuid() != 0:
         return None
     entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    needed = [PACKAGES / "testbed" / "__init__.py", sys.executable, *entries]
+    needed: list[str | os.PathLike[str]] = [PACKAGES / "testbed" / "__init__.py", sys.executable, *entries]
     candidates = [user for user in (sudo_user(), User(_NOBODY, _NOBODY)) if user is not None]
     return next((user for user in candidates if may_read(user, needed)), None)
 

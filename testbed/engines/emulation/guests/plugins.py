@@ -113,7 +113,7 @@ class GuestManagedJobs:
 
     def outcomes(self, now_s: float) -> tuple[JobOutcome, ...]:
         """The outcome of each submitted job."""
-        return decode(tuple[JobOutcome, ...], self._end(now_s)["outcomes"], "outcomes")  # type: ignore[arg-type]
+        return decode(tuple[JobOutcome, ...], self._end(now_s)["outcomes"], "outcomes")
 
     def stints_of(self) -> dict[str, tuple[str, ...]]:
         """Job -> its stints, in order."""

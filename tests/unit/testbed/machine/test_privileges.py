@@ -88,7 +88,7 @@ def test_children_do_not_look_for_modules_in_the_current_directory(tmp_path: Pat
         python_module("workloads.worker", str(tmp_path), "h0", site=False),
         cwd=tmp_path,
         env={"PYTHONPATH": module_path(f":{tmp_path / 'own'}:")},
-        stdin=subprocess.DEVNULL,
+        input="",
         capture_output=True,
         text=True,
         check=False,
