@@ -39,6 +39,7 @@ RUN_LIMIT_S: Final = 900.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _GROUPS: Final[Mapping[str, str]] = {
     "-m workloads.worker": "workers",
+    "-m workloads.opener": "workers",
     "-m testbed.engines.emulation.sandbox_main": "watching",
     "-m controller": "controller",
     "ovs-vswitchd unix:": "open vswitch",

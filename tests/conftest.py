@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
+os.environ.pop("SUDO_UID", None)  # tests under sudo are root's: their commands write to folders of root
 _DATAPATHS = os.environ.get("TESTBED_DATAPATHS")
 os.environ["TESTBED_DATAPATHS"] = "userspace"  # so are choices of a datapath, and no unit test looks at the kernel
 settings.register_profile("ci", deadline=None, derandomize=True)

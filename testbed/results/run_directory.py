@@ -16,9 +16,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import re
-import tempfile
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -75,8 +74,8 @@ class RunDirectory:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             # The marker is in place before the directory has its name, so there is no moment without it.
-            draft = Path(tempfile.mkdtemp(prefix=f".unfinished-{name}-", dir=parent))
-            draft.chmod(0o755)
+            draft = parent / f".unfinished-{name}-{secrets.token_hex(4)}"
+            draft.mkdir()
             (draft / UNFINISHED).write_text("This run has not finished; what is here is not complete.\n", "utf-8")
             owner = FileLock.take(draft / UNFINISHED)
             return cls(_rename_to_free_name(draft, parent / name), owner)
@@ -305,15 +304,14 @@ def _text(path: Path) -> str:
 
 
 def _replace(target: Path, text: str) -> None:
-    handle, draft = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    draft = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+        with draft.open("x", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(target)
+        draft.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(draft).unlink()
+            draft.unlink()
         raise
 
 

@@ -14,10 +14,8 @@ from typing import Final
 
 from controller.decider import wants_profiles
 from controller.decision import Decision
-from controller.schedulers.registry import create
 from controller.service.messages import DecisionAnswer, VerificationAnswer
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
-from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
@@ -29,6 +27,7 @@ from testbed.engines.common.worker_plan import (
     window_packets,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
+from testbed.engines.emulation.guests.plugins import managed_jobs_of, scheduler_of
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.switch_check import SwitchCheck
@@ -72,9 +71,9 @@ class Cluster:
     that is public is what the run left: jobs, reports of the workers, decisions, retransmits.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
-        self._scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        self._scheduler = scheduler_of(experiment)
         self._tell = tell
         settings = NetworkSettings(
             bandwidth_scale=experiment.scale.bandwidth,
@@ -86,13 +85,12 @@ class Cluster:
             late_opening=experiment.jobs_come_later,
             lossless=not experiment.link_failures,
         )
-        log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
         rest = scratch / "controller" / "rest.sock"
         self._controller = ControllerProcess(
-            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log, rest
+            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, rest
         )
-        self.workers = WorkerPool(self._on_event, log, scratch / "workers")
+        self.workers = WorkerPool(self._on_event, scratch / "workers")
         self.jobs = LiveJobs(experiment)
         self.switches = SwitchCheck(
             experiment.fabric,
@@ -111,11 +109,8 @@ class Cluster:
         self._decision = Decision()
         self._changing = asyncio.Lock()
         self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.datapath.carry_out)
-        self.managed: ManagedJobs | None = None
-        self.managed_run: StintRunner | None = None
-        if experiment.managed is not None:
-            self.managed = ManagedJobs(experiment.managed, experiment.fabric, experiment.seed)
-            self.managed_run = StintRunner(self, self.managed)
+        self.managed = managed_jobs_of(experiment)
+        self.managed_run = None if self.managed is None else StintRunner(self, self.managed)
         self.steps: StepCoordinator | None = None
         if StepCoordinator.wanted(self._scheduler):
             self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)

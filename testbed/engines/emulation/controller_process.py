@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -31,22 +31,27 @@ from controller.service.messages import (
 )
 from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
+from testbed.machine.child_python import module_path, python_module
+from testbed.machine.privileges import plain_user, unprivileged
 from topologies.fabric import Fabric
 from workloads.job import Job
 
 OPENFLOW_PORT = 6653
 _START_S = 30.0
 _ANSWER_S = 60.0
+_LOG = 2
+_TAIL = 4096
 
 T = TypeVar("T")
 
 
 class ControllerProcess:
-    """``python -m controller`` in the run's namespaces; its REST interface is the Unix socket ``rest``."""
+    """``python -m controller`` in the run's namespaces; its REST interface is the Unix socket ``rest``.
 
-    def __init__(
-        self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path, rest: Path
-    ) -> None:
+    It runs schedulers of other packages, and needs no privilege for anything: it has none.
+    """
+
+    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, rest: Path) -> None:
         self._arguments = [
             "--scheduler",
             scheduler,
@@ -63,7 +68,6 @@ class ControllerProcess:
         ]
         for name, value in options.items():
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]
-        self._log = log
         self._rest = rest
         self._process: asyncio.subprocess.Process | None = None
 
@@ -79,17 +83,16 @@ class ControllerProcess:
 
     async def spawn(self) -> None:
         """Start the process; :meth:`ready` waits until it listens."""
+        user = plain_user()
         self._rest.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "controller",
-                *self._arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
+        if user is not None:
+            os.chown(self._rest.parent, user.uid, user.gid)
+        self._process = await asyncio.create_subprocess_exec(
+            *unprivileged(python_module("controller", *self._arguments), user),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": module_path()},
+        )
 
     async def ready(self) -> None:
         """Wait for the line that says it listens; ``RunFailedError`` with its last output if it does not."""
@@ -100,13 +103,9 @@ class ControllerProcess:
                 if line.startswith(b"controller ready"):
                     return
                 if not line:
-                    raise RunFailedError(f"the controller did not start: {self._last_words()}")
+                    raise RunFailedError(f"the controller did not start: {_last_words()}")
         except TimeoutError as error:
             raise RunFailedError(f"the controller was not ready after {_START_S:.0f} s") from error
-
-    def _last_words(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1] if lines else "it said nothing"
 
     async def set_fabric(self, fabric: Fabric) -> FabricAnswer:
         """Tell the controller the fabric."""
@@ -139,7 +138,7 @@ class ControllerProcess:
 
     async def link_changed(self, link: str, *, down: bool) -> DecisionAnswer:
         """A cable failed or works again; the answer is as for :meth:`arrive`, to be carried out in steps."""
-        return await _ask(DecisionAnswer, "POST", "/links", LinkRequest(link, "down" if down else "up", "prepare"))
+        return await self._ask(DecisionAnswer, "POST", "/links", LinkRequest(link, "down" if down else "up", "prepare"))
 
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""
@@ -170,7 +169,7 @@ class ControllerProcess:
         """How the process ended, in words; None as long as it has not."""
         if self._process is None or self._process.returncode is None:
             return None
-        said = f": {self._last_words()}" if self._process.returncode >= 0 else ""
+        said = f": {_last_words()}" if self._process.returncode >= 0 else ""
         return f"the controller {ended_how(self._process.returncode)}{said}"
 
     async def stop(self) -> None:
@@ -178,6 +177,17 @@ class ControllerProcess:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
+
+
+def _last_words() -> str:
+    """The last line of the run's log, which is this process's standard error, too."""
+    try:
+        end = os.fstat(_LOG).st_size
+        text = os.pread(_LOG, _TAIL, max(0, end - _TAIL)).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
 
 
 class _Connection(http.client.HTTPConnection):

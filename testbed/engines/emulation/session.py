@@ -42,10 +42,10 @@ STATE_S: Final = 0.1
 class Session:
     """Runs ``experiment`` in the network and PID namespaces of this process.
 
-    ``tell(phase, **values)`` reports progress. ``directory`` takes the logs.
+    ``tell(phase, **values)`` reports progress. What its processes log goes to standard error.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
         self._tell = tell
         self._heartbeat: Heartbeat
@@ -55,7 +55,7 @@ class Session:
         self._seen = 0
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
-        self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._cluster = Cluster(experiment, scratch, tell)
         self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
         self._guard = Guard(self._cluster.ended, self._cluster.watched_processes)
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)

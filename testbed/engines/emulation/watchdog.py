@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from testbed.engines.emulation.sandbox import Child
 from testbed.errors import RunFailedError
 
 ALIVE: Final = "alive"
@@ -31,7 +32,7 @@ _STATES: Final = {"T": "is stopped", "t": "is held by a debugger", "D": "waits f
 class Watchdog:
     """Watches ``child``, the process that made the namespaces and waits for the first one in them."""
 
-    def __init__(self, child: subprocess.Popen[str], log: Path) -> None:
+    def __init__(self, child: Child, log: Path) -> None:
         self._child = child
         self._log = log
         self._first = 0
@@ -43,8 +44,8 @@ class Watchdog:
         Raises ``RunFailedError``, one line, if it is silent for longer than :data:`SILENCE_S`.
         """
         for line in self._lines():
-            message: dict[str, Any] = json.loads(line)
-            if message["phase"] != ALIVE:
+            message = _parsed(line)
+            if message.get("phase", ALIVE) != ALIVE:
                 yield message
 
     def _lines(self) -> Iterator[bytes]:
@@ -102,7 +103,7 @@ class Watchdog:
         self._child.wait()
         if self._handle < 0:
             return
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # root's, under sudo: it ends with its parent
             signal.pidfd_send_signal(self._handle, signal.SIGKILL)
         # It ends after all others in its namespace have.
         poller = select.poll()
@@ -118,3 +119,12 @@ def _state_of(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return ""
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """The message in ``line``; empty for one that was cut off when its writer ended."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}

@@ -73,4 +73,4 @@ def test_an_output_without_room_is_one_line() -> None:
         done = subprocess.run(
             [sys.executable, "-m", "testbed", "schema"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True
         )
-    assert (done.returncode, done.stderr) == (1, "testbed: what it prints cannot be written: No space left on device\n")
+    assert (done.returncode, done.stderr) == (1, "testbed: output cannot be written: No space left on device\n")

@@ -42,7 +42,7 @@ def client(tmp_path: Path) -> Iterator[ControllerProcess]:
     listener = listen_unix(str(path))
     thread = threading.Thread(target=serve, args=(listener,))
     thread.start()
-    yield ControllerProcess("ecmp-switch", {}, 8, 1, tmp_path / "log", path)
+    yield ControllerProcess("ecmp-switch", {}, 8, 1, path)
     listener.shutdown(socket.SHUT_RDWR)
     thread.join()
     listener.close()
@@ -72,4 +72,4 @@ def test_a_refusal_is_the_controllers_own_line(client: ControllerProcess) -> Non
 
 def test_a_controller_that_is_not_there_is_said_to_be_silent(tmp_path: Path) -> None:
     with pytest.raises(RunFailedError, match=r"^the controller did not answer GET /verification: "):
-        asyncio.run(ControllerProcess("ecmp", {}, 8, 1, tmp_path / "log", tmp_path / "nobody").verification())
+        asyncio.run(ControllerProcess("ecmp", {}, 8, 1, tmp_path / "nobody").verification())
