@@ -78,7 +78,7 @@ def trial(kind: Kind | None, *options: str, document: Mapping[str, Any]) -> Tria
         try:
             if kind is not None:
                 time.sleep(SETTLE_S)
-                kind.act(_target(run.pid, experiment))
+                kind.act(target_of(run.pid, experiment))
             said, _ = run.communicate(timeout=RUN_LIMIT_S)
         finally:
             run.kill()
@@ -114,7 +114,7 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
         time.sleep(LOCK_POLL_S)
 
 
-def _target(run: int, experiment: Experiment) -> Target:
+def target_of(run: int, experiment: Experiment) -> Target:
     """The processes of the run that is process ``run``; those of other runs carry another mark."""
     names: dict[str, list[int]] = {}
     for entry in Path("/proc").iterdir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -176,6 +177,21 @@ def missing_filter(target: Target) -> None:
     target.enter(*f"tc filter del dev {interface} parent 1: protocol ip prio 1 handle {found[1]} u32".split())
 
 
+def link_down(target: Target) -> None:
+    """A link between switches set down, to stay so: the one that carries the busiest flow from ``tor0``."""
+    link = f"tor0->agg{_busiest_uplink(target)}"
+    target.enter("ip", "link", "set", target.towards(link), "down")
+
+
+def _busiest_uplink(target: Target) -> int:
+    """Number of the aggregation switch to which ``tor0`` has sent most packets."""
+    sent = {}
+    for index in (0, 1):
+        told = json.loads(target.enter("ip", "-s", "-j", "link", "show", "dev", target.towards(f"tor0->agg{index}")))
+        sent[index] = int(told[0]["stats64"]["tx"]["packets"])
+    return max(sent, key=lambda index: sent[index])
+
+
 def detour(target: Target) -> None:
     """A flow moved to the other aggregation switch, to stay there."""
     for switch, rule in _detour(target)[0]:
@@ -289,6 +305,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "slow-link": Kind(slow_link, "setting", f"link {LINK}: the shaper was set from", "a link at 80 % for 4 s"),
     "wiped-queue": Kind(wiped_queue, "setting", f"link {LINK}: the shaper is gone", "a link's queues deleted"),
     "missing-filter": Kind(missing_filter, "setting", f"link {LINK}: the filter of DSCP", "a DSCP filter deleted"),
+    "link-down": Kind(link_down, "link", "was down", "a link between switches set down, for good"),
     "detour": Kind(detour, "path", "", "a flow moved to another path behind the controller's back"),
     "short-detour": Kind(short_detour, "path", "", "a flow moved for 4 s, and back"),
     "removed-element": Kind(

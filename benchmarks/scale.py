@@ -39,6 +39,7 @@ RUN_LIMIT_S: Final = 900.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _GROUPS: Final[Mapping[str, str]] = {
     "-m workloads.worker": "workers",
+    "-m workloads.opener": "workers",
     "-m testbed.engines.emulation.sandbox_main": "watching",
     "-m controller": "controller",
     "ovs-vswitchd unix:": "open vswitch",
@@ -46,7 +47,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 
 
 def scenario(tors: int, hosts_per_tor: int) -> Scenario:
-    """A fabric like that of ``clos1024`` with jobs like its own: GPT on a host under each ToR, others on four hosts."""
+    """A fabric like that of ``clos1024`` with jobs like its own: GPT on a host under each ToR, others on two hosts."""
     made = bundled("clos1024")
     hosts = tors * hosts_per_tor
     cables = max(1, 8 * hosts_per_tor // tors)
@@ -54,8 +55,8 @@ def scenario(tors: int, hosts_per_tor: int) -> Scenario:
     jobs = [_job("gpt-0", "crux-gpt", [hosts_per_tor * tor for tor in range(tors)])]
     for row in range(1, hosts_per_tor):
         model = "resnet" if row == hosts_per_tor - 1 else "bert"
-        for first in range(tors // 4):
-            places = [hosts_per_tor * tor + row for tor in range(first, tors, tors // 4)]
+        for first in range(tors // 2):
+            places = [hosts_per_tor * tor + row for tor in range(first, tors, tors // 2)]
             jobs.append(_job(f"{model}-{row}-{first}", f"crux-{model}", places))
     return {**made, "name": f"scale-{8 * hosts}", "fabric": fabric, "jobs": jobs}
 

@@ -49,13 +49,15 @@ def stock_mininet(fabric: Fabric, bandwidth_scale: float, strict_priority: bool)
     ``strict_priority`` makes it set up the testbed's queues instead of its own.
     """
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        request, log = Path(folder, "request.json"), Path(folder, "log")
-        request.write_text(json.dumps(stock_request(fabric, bandwidth_scale, strict_priority)), "utf-8")
+        log = Path(folder, "log")
+        request = json.dumps(stock_request(fabric, bandwidth_scale, strict_priority)).encode()
         with only_run_on_this_machine():
             say("stock Mininet: starting")
             child = spawn("benchmarks.stock_mininet", request, log)
-            answer = child.communicate()[0]
-        if child.returncode != 0:
+            assert child.stdout is not None
+            answer = child.stdout.read()
+            status = child.wait()
+        if status != 0:
             last = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()][-1:]
             raise RunFailedError(f"stock Mininet did not come up: {last[0] if last else 'it said nothing'}")
     found: dict[str, float] = json.loads(answer.splitlines()[-1])

@@ -57,7 +57,7 @@ def _timed(action: Callable[[], object]) -> float:
 
 def main() -> int:
     """Build, start and stop the network of the request; print the seconds and what stands as JSON."""
-    request = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    request = json.load(sys.stdin)
     run_command(["mount", "-t", "tmpfs", "tmpfs", "/run"])
     openvswitch = OpenVSwitch(DIRECTORY)
     openvswitch.start()

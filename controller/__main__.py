@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 from controller.decision import Scheduler
 from controller.schedulers import registry
 from controller.service.json_codec import fabric_from_json
+from controller.service.token_file import TokenFile
 from topologies.fabric import Fabric
 from topologies.limits import one_line, read_text
 
@@ -45,6 +46,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--openflow-port", type=_port, default=6653, metavar="PORT", help="default 6653")
     made.add_argument("--rest-port", type=_port, default=8080, metavar="PORT", help="default 8080; 0 is any free one")
     made.add_argument("--rest-socket", metavar="PATH", help="serve REST on this Unix socket too")
+    changes = "make a token for changes over TCP and write it here, mode 600; without it TCP serves GET only"
+    made.add_argument("--token-file", type=Path, metavar="PATH", help=changes)
     made.add_argument("--seed", type=int, default=1, help="default 1")
     made.add_argument("--levels", type=int, default=8, choices=range(1, 9), metavar="K", help="1 to 8, default 8")
     made.add_argument("--fabric", metavar="FILE", help="a fabric as JSON, instead of PUT /fabric")
@@ -97,6 +100,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
     from controller.service.service import RequestError
 
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    token = None if given.token_file is None else TokenFile(given.token_file)
     stopped: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda caught, frame: stopped.append(caught))
@@ -104,13 +108,15 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
         running = ControllerServer(scheduler, given.levels, given.seed, given.openflow_port)
         if fabric is not None:
             running.service.put_fabric(fabric)
-        rest_port = running.serve_rest(given.rest_port, given.rest_socket)
+        rest_port = running.serve_rest(given.rest_port, given.rest_socket, token and token.write)
     except (OSError, RequestError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_FAILED if isinstance(error, OSError) else EXIT_BAD_INPUT
     print(f"controller ready: OpenFlow 127.0.0.1:{given.openflow_port}, REST http://127.0.0.1:{rest_port}", flush=True)
     while not stopped:
         hub.sleep(0.1)
+    if token is not None:
+        token.remove()
     return 0
 
 

@@ -13,12 +13,19 @@ ENVIRONMENT = os.path.join(CHECKOUT, ".venv")
 
 
 def _go_on_in_environment():  # type: () -> None
+    """Start again in the right Python, and without the current directory on the path: anyone may have written there."""
     python = os.path.join(ENVIRONMENT, "bin", "python")
-    if not os.path.exists(os.path.join(ENVIRONMENT, "pyvenv.cfg")) or not os.access(python, os.X_OK):
+    there = os.path.exists(os.path.join(ENVIRONMENT, "pyvenv.cfg")) and os.access(python, os.X_OK)
+    if there and os.path.realpath(sys.prefix) != os.path.realpath(ENVIRONMENT):
+        command = [python, "-P", "-m", "testbed"] + sys.argv[1:]  # noqa: RUF005
+    elif getattr(sys.flags, "safe_path", True) or sys.flags.ignore_environment:
         return
-    if os.path.realpath(sys.prefix) != os.path.realpath(ENVIRONMENT):
-        sys.stdout.flush()
-        os.execv(python, [python, "-m", "testbed"] + sys.argv[1:])  # noqa: RUF005
+    else:
+        command = [sys.executable, "-P"] + sys.orig_argv[1:]  # noqa: RUF005
+    given = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([CHECKOUT] + given))  # noqa: RUF005
+    sys.stdout.flush()
+    os.execve(command[0], command, environment)
 
 
 def _missing():  # type: () -> str
@@ -29,21 +36,36 @@ def _missing():  # type: () -> str
     return ", ".join(name for name in NEEDED if find_spec(name) is None)
 
 
-def _start():  # type: () -> int
-    _go_on_in_environment()
-    missing = _missing()
-    if missing:
-        sys.stderr.write("testbed: missing %s: run 'make setup' in %s first\n" % (missing, CHECKOUT))
-        return 3
+def start():  # type: () -> int
+    """Run the command line as the user who called sudo, if one did; return the exit status."""
+    # For other Pythons that are started from here on, such as the processes of a pool.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    if os.geteuid() == 0 and "SUDO_UID" in os.environ:
+        from testbed.machine.separation import give_up_root
+
+        give_up_root(sys.argv[1:])
+    if "TESTBED_LAUNCHER" in os.environ:
+        from testbed.machine import launcher
+
+        launcher.present()
     from testbed.cli.main import main
 
     return main()
 
 
+def _start_here():  # type: () -> int
+    _go_on_in_environment()
+    missing = _missing()
+    if missing:
+        sys.stderr.write("testbed: missing %s: run 'make setup' in %s first\n" % (missing, CHECKOUT))
+        return 3
+    return start()
+
+
 if __name__ == "__main__":
     status = 1
     try:
-        status = _start()
+        status = _start_here()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:  # pressed once more while it was ending: all is said
         pass

@@ -218,17 +218,14 @@ def run_scenario(
     prepared = prepare(
         scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath
     )
-    if engine == "emulation" and prepared.scenario.link_failures:
-        why = "cables fail in the flow engine only, expected --engine flow or no link_failures"
-        raise BadInputError(prepared.scenario.line_of(("link_failures", 0), why))
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine)
     chosen.check()
     require_datapaths(prepared)
     records = []
-    with chosen.alone(), Progress(quiet) as progress:
-        directory = _create(prepared, RUNS if out is None else Path(out))
+    parent = RUNS if out is None else Path(out)
+    with chosen.alone(), Progress(quiet) as progress, _create(prepared, parent) as directory:
         for experiment in prepared.experiments:
             record = _run(chosen, experiment, directory.folder(experiment.scheduler), progress)
             record = _with_reason(record, prepared.datapaths)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Final, TextIO
 
@@ -112,5 +113,6 @@ class _Clock(ProgressColumn):
 
 
 def _bars(stream: TextIO) -> Bars:
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=28), _Clock(), TextColumn("{task.fields[note]}"))
+    plain = partial(TextColumn, markup=False)  # names of schedulers and jobs are no markup
+    columns = (plain("{task.description}"), BarColumn(bar_width=28), _Clock(), plain("{task.fields[note]}"))
     return Bars(*columns, console=Console(file=stream), transient=False)

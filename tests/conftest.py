@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
+os.environ.pop("SUDO_UID", None)  # tests under sudo are root's: their commands write to folders of root
 _DATAPATHS = os.environ.get("TESTBED_DATAPATHS")
 os.environ["TESTBED_DATAPATHS"] = "userspace"  # so are choices of a datapath, and no unit test looks at the kernel
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -31,3 +36,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         os.environ["TESTBED_DATAPATHS"] = "userspace"
     elif _DATAPATHS is not None:
         os.environ["TESTBED_DATAPATHS"] = _DATAPATHS
+
+
+StartChild = Callable[..., "subprocess.Popen[str]"]
+
+
+def start_interruptible(command: Sequence[str], **settings: Any) -> subprocess.Popen[str]:
+    """Start a child that hears SIGINT, also where whoever started the tests ignores it: nohup, a shell's background.
+
+    What is ignored stays ignored in every child, and Python then installs no handler.
+    """
+
+    def hear() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen(command, text=True, preexec_fn=hear, **settings)
+
+
+@pytest.fixture
+def start_child() -> StartChild:
+    """``start_child(command, **settings of Popen)``: how tests start what they interrupt."""
+    return start_interruptible

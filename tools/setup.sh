@@ -16,8 +16,15 @@ export PATH
 say() { echo "setup: $*"; }
 
 fail() {
+    give_to_user
     echo "setup: $*" >&2
     exit 1
+}
+
+# Under sudo what is made in a user's own checkout belongs to that user, who goes on without.
+give_to_user() {
+    [ "$(id -u)" = 0 ] && [ -n "${SUDO_UID:-}" ] && [ "$(stat -c %u .)" = "$SUDO_UID" ] || return 0
+    chown -hR "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" .venv "$log" ./*.egg-info 2>/dev/null || return 0
 }
 
 # The cause of a failure in a few words: no network, or the last line of the log that names an error.
@@ -140,6 +147,7 @@ main() {
         make_environment
         install_python_packages
         wanted >$stamp
+        give_to_user
     fi
     say "done"
 }

@@ -75,12 +75,19 @@ def _decode(kind: Any, data: object, place: str) -> Any:
 
 def _decode_scalar(kind: type, data: object, place: str) -> object:
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        return _as_float(data, place)
     if type(data) is not kind:
         raise ValueError(f"{place}: expected {_name(kind)}, not {_name(type(data))}")
     if isinstance(data, float) and not math.isfinite(data):
         raise ValueError(f"{place}: expected a finite number, not {data}")
     return data
+
+
+def _as_float(data: int, place: str) -> float:
+    try:
+        return float(data)
+    except OverflowError:
+        raise ValueError(f"{place}: expected a number, not one of {len(str(data))} digits") from None
 
 
 def _decode_tuple(kinds: tuple[Any, ...], data: object, place: str) -> tuple[object, ...]:

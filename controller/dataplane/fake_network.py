@@ -91,7 +91,11 @@ class MemoryNetwork:
         """Carry ``batch`` out at once; ``NetworkError`` for a switch that is away."""
         self.log.append(batch)
         protocol = self._protocol
-        steps = [(group.switch, openflow.add_group(protocol, group)) for group in batch.groups]
+        steps = [
+            (group.switch, mod(protocol, group))
+            for group in batch.groups
+            for mod in (openflow.delete_group, openflow.add_group)
+        ]
         steps += [(rule.switch, openflow.add_rule(protocol, rule)) for rule in batch.add]
         steps += [(rule.switch, openflow.delete_rule(protocol, rule)) for rule in batch.delete]
         for switch, message in steps:
@@ -123,8 +127,13 @@ class MemoryNetwork:
 
     def _group_mod(self, table: Table, message: Any) -> None:
         ofproto = self._protocol.ofproto
-        if message.command == ofproto.OFPGC_DELETE:
+        if message.command == ofproto.OFPGC_DELETE and message.group_id == ofproto.OFPG_ALL:
             table.groups.clear()
+        elif message.command == ofproto.OFPGC_DELETE:
+            table.groups.pop(message.group_id, None)
+            for held in table.entries.values():  # as a switch does: a flow cannot use what is not there
+                for match in [match for match, entry in held.items() if entry.rule.actions.group == message.group_id]:
+                    del held[match]
         elif message.group_id in table.groups:
             raise NetworkError(f"group {message.group_id} exists")
         else:

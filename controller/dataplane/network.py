@@ -6,7 +6,7 @@ Implemented by the Ryu application for connected switches, and by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,14 @@ class RuleBatch:
         groups = {group.switch for group in self.groups}
         return frozenset(groups | {rule.switch for rule in (*self.add, *self.delete)})
 
+    def on(self, switches: Collection[str]) -> RuleBatch:
+        """Return the part of it that concerns ``switches``."""
+        return RuleBatch(
+            tuple(group for group in self.groups if group.switch in switches),
+            tuple(rule for rule in self.add if rule.switch in switches),
+            tuple(rule for rule in self.delete if rule.switch in switches),
+        )
+
 
 class Network(Protocol):
     """A network of OpenFlow switches."""
@@ -52,7 +60,8 @@ class Network(Protocol):
     def apply(self, batch: RuleBatch) -> None:
         """Send ``batch`` to all its switches at once and return when all have confirmed it.
 
-        Raises :class:`NetworkError` where a switch is away, refuses or does not answer.
+        Raises :class:`NetworkError` where a switch is away, refuses or does not answer; some of ``batch`` may be in
+        force then. A switch that does not answer counts as away until it connects again.
         """
         ...
 

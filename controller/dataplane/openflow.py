@@ -84,6 +84,12 @@ def add_group(datapath: Any, group: GroupRule) -> Any:
     return parser.OFPGroupMod(datapath, ofproto.OFPGC_ADD, ofproto.OFPGT_SELECT, group.group, buckets)
 
 
+def delete_group(datapath: Any, group: GroupRule) -> Any:
+    """Return the group mod that removes ``group``; a switch that has none of this number does nothing."""
+    ofproto = datapath.ofproto
+    return datapath.ofproto_parser.OFPGroupMod(datapath, ofproto.OFPGC_DELETE, ofproto.OFPGT_SELECT, group.group, [])
+
+
 def wipe(datapath: Any) -> list[Any]:
     """Return the messages that empty the tables: all flows, then all groups; then the table miss drops."""
     parser, ofproto = datapath.ofproto_parser, datapath.ofproto

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
 from controller.decider import Decider
-from controller.decision import Decision, Measured, Scheduler
+from controller.decision import ClusterView, Decision, LinkDown, LinkUp, Measured, Scheduler
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
 
@@ -43,27 +43,46 @@ _InForce = tuple[Path | None, int | None]
 """Path (None: hashed by the switches) and level that the first switch carries out (None: the sender's mark)."""
 
 
+@dataclass(frozen=True)
+class StateBefore:
+    """The state before a change, to go back to. ``installed``: flow -> its rules by key."""
+
+    view: ClusterView
+    target: Mapping[str, FlowPlan]
+    wanted: Mapping[str, _InForce]
+    in_force: Mapping[str, _InForce]
+    installed: Mapping[str, Mapping[object, FlowRule]]
+    groups: Mapping[GroupRule, None]
+
+
 class ControllerState:
     """The jobs on one fabric and the rules that carry them.
 
-    ``arrive``, ``depart`` and ``profiled`` recompute the decision for all jobs. With ``move`` False, running
-    flows stay on their old path and level until ``commit`` names them.
+    ``arrive``, ``depart``, ``profiled`` and ``link_changed`` recompute the decision for all jobs. With ``move`` False,
+    running flows stay on their old path and level until ``commit`` names them.
     """
 
     def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:
         self._scheduler_name = scheduler.name
         self._decider = Decider(fabric, scheduler, levels, seed)
         self._builder = RuleBuilder(fabric)
+        self._fabric = fabric
+        self._down: tuple[str, ...] = ()
         self._target: dict[str, FlowPlan] = {}
         self._wanted: dict[str, _InForce] = {}
         self._in_force: dict[str, _InForce] = {}
-        self._installed: dict[str, dict[object, FlowRule]] = {}
+        self._installed: dict[str, Mapping[object, FlowRule]] = {}
         self._groups: dict[GroupRule, None] = {}
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric that carries the jobs."""
-        return self._decider.view.fabric
+        """The fabric that carries the jobs, with the cables that have failed: port numbers count these."""
+        return self._fabric
+
+    @property
+    def down(self) -> tuple[str, ...]:
+        """Cables that have failed, in that order."""
+        return self._down
 
     @property
     def jobs(self) -> Mapping[str, Job]:
@@ -100,6 +119,23 @@ class ControllerState:
         self._check_runs(name)
         return self._change(lambda: self._decider.profiled(name, measured), move)
 
+    def link_changed(self, event: LinkDown | LinkUp, move: bool = True) -> PlannedChange:
+        """Take a cable out of the fabric that the scheduler sees, or put it back, and return the change.
+
+        ``KeyError`` for an unknown link, ``ValueError`` if it is down, or is not, already.
+        """
+        if event.link not in self._fabric.links:
+            raise KeyError(f"no link named '{event.link}'")
+        names = {event.link, self._fabric.links[event.link].reverse}
+        others = tuple(link for link in self._down if link not in names)
+        failed = isinstance(event, LinkDown)
+        if failed != (others == self._down):
+            raise ValueError(f"link '{event.link}' {'is down already' if failed else 'is not down'}")
+        down = (*others, event.link) if failed else others
+        change = self._change(lambda: self._decider.links_changed(self._fabric.without(down), event), move)
+        self._down = down
+        return change
+
     def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
         """Store recent iterations per second over those alone; return the stored ones: those of running jobs."""
         return self._decider.take_throughput(shares)
@@ -120,6 +156,25 @@ class ControllerState:
             RuleBatch(delete=update.delete),
         )
 
+    def before(self) -> StateBefore:
+        """Return what :meth:`go_back` needs to undo the next change. Plans and rules are shared, not copied."""
+        return StateBefore(
+            self._decider.view,
+            dict(self._target),
+            dict(self._wanted),
+            dict(self._in_force),
+            dict(self._installed),
+            dict(self._groups),
+        )
+
+    def go_back(self, before: StateBefore, sent: Sequence[RuleBatch]) -> tuple[RuleBatch, ...]:
+        """Restore the state ``before`` a change, and return the batches that undo those of it that were ``sent``."""
+        self._decider.go_back(before.view)
+        self._target, self._wanted, self._in_force = dict(before.target), dict(before.wanted), dict(before.in_force)
+        self._installed, self._groups = dict(before.installed), dict(before.groups)
+        held = {rule.key: rule for rules in before.installed.values() for rule in rules.values()}
+        return _batches(*(_undone(batch, held) for batch in reversed(sent)))
+
     def rules_on(self, switch: str) -> RuleBatch:
         """Return everything that ``switch`` must hold now: for one that comes back with empty tables."""
         rules = tuple(rule for held in self._installed.values() for rule in held.values() if rule.switch == switch)
@@ -138,6 +193,9 @@ class ControllerState:
     def _check(self, job: Job) -> None:
         if job.name in self.jobs:
             raise ValueError(f"a job named '{job.name}' is running")
+        for gpu in job.gpus:
+            if gpu not in self.fabric.host_of_gpu:
+                raise ValueError(f"job '{job.name}' names GPU '{gpu}', which is not in the fabric")
         known = self.flows
         tuples = {self._builder.match(flow): flow.id for flow in known.values()}
         for flow in job.flows:
@@ -215,7 +273,8 @@ class ControllerState:
                 self._settle(flow)
             else:
                 moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
-                self._installed[flow].update({rule.key: rule for rule in update.add_downstream})
+                added = {rule.key: rule for rule in update.add_downstream}
+                self._installed[flow] = {**self._installed[flow], **added}
         return _batches(
             RuleBatch(groups, still.add_downstream + moving.add_downstream, still.delete),
             RuleBatch(add=moving.moves),
@@ -225,6 +284,14 @@ class ControllerState:
 
 def _unique(groups: Iterable[GroupRule]) -> tuple[GroupRule, ...]:
     return tuple(dict.fromkeys(groups))
+
+
+def _undone(batch: RuleBatch, held: Mapping[object, FlowRule]) -> RuleBatch:
+    """The batch that brings rules touched by ``batch`` back to those ``held`` before it; its groups are not used."""
+    return RuleBatch(
+        add=tuple(held[rule.key] for rule in (*batch.add, *batch.delete) if rule.key in held),
+        delete=tuple(rule for rule in batch.add if rule.key not in held),
+    )
 
 
 def _batches(*batches: RuleBatch) -> tuple[RuleBatch, ...]:

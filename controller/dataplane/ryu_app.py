@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from topologies.addressing import datapath_id
 from topologies.fabric import Fabric
 
 CONFIRM_TIMEOUT_S = 10.0
+LEAVING_S = 1.0
+"""A switch that connects again may be heard before the end of its old connection."""
 
 _log = logging.getLogger("controller")
 
@@ -32,9 +35,14 @@ class SwitchNetwork:
 
     def reset(self, fabric: Fabric) -> None:
         """Name the switches by the datapath ids of ``fabric`` and empty those that are there."""
+        before = self._names
         self._names = {datapath_id(fabric, switch): switch for switch in fabric.switches}
-        there = {name: openflow.wipe(datapath) for name, datapath in self._by_name().items()}
-        self._confirm(there)
+        try:
+            datapaths = self._by_name()
+            self._confirm(datapaths, {name: openflow.wipe(datapath) for name, datapath in datapaths.items()})
+        except NetworkError:
+            self._names = before
+            raise
 
     def connected(self) -> Mapping[str, bool]:
         """Switch name -> whether it is connected."""
@@ -46,61 +54,85 @@ class SwitchNetwork:
         away = sorted(batch.switches - datapaths.keys())
         if away:
             raise NetworkError(f"switches not connected: {', '.join(away)}")
-        self._confirm(_messages(datapaths, batch))
+        self._confirm(datapaths, _messages(datapaths, batch))
 
     def read(self) -> Sequence[RuleCount]:
         """Ask every connected switch for its flow entries."""
         datapaths = self._by_name()
-        waiting = {
-            name: self._send(name, datapath, [openflow.stats_request(datapath)]) for name, datapath in datapaths.items()
-        }
-        counts: list[RuleCount] = []
-        for name, key in waiting.items():
-            counts += openflow.read_stats(name, self._await(name, key))
-        return counts
+        requests = {name: [openflow.stats_request(datapath)] for name, datapath in datapaths.items()}
+        bodies, silent = self._ask(datapaths, requests)
+        if silent:
+            raise NetworkError(_silence(silent))
+        return [count for name, body in bodies.items() for count in openflow.read_stats(name, body)]
 
-    def joined(self, datapath: Any) -> str | None:
-        """Note that ``datapath`` has connected; return its name if the fabric knows it."""
-        self._datapaths[datapath.id] = datapath
+    def join(self, datapath: Any) -> bool:
+        """Take ``datapath`` as the switch of its id; False if another connection has that id."""
+        return self._datapaths.setdefault(datapath.id, datapath) is datapath
+
+    def name_of(self, datapath: Any) -> str | None:
+        """The name of ``datapath``, if the fabric knows its id."""
         return self._names.get(datapath.id)
 
     def left(self, datapath: Any) -> None:
-        """Note that ``datapath`` has gone, unless a newer connection of the same switch has replaced it."""
-        self._datapaths = {dpid: held for dpid, held in self._datapaths.items() if held is not datapath}
+        """Note that ``datapath`` has gone, unless it never was the switch of its id."""
+        if self._datapaths.get(datapath.id) is datapath:
+            del self._datapaths[datapath.id]
 
     def restore(self, switch: str, batch: RuleBatch) -> None:
         """Empty ``switch`` and give it what it must hold."""
         datapath = self._by_name().get(switch)
         if datapath is not None:
             messages = _messages({switch: datapath}, batch).get(switch, [])
-            self._confirm({switch: [*openflow.wipe(datapath), *messages]})
+            self._confirm({switch: datapath}, {switch: [*openflow.wipe(datapath), *messages]})
 
     def replied(self, message: Any, body: Sequence[Any] = (), last: bool = True) -> None:
         """Pass a reply to the caller that waits for it."""
-        key = (message.datapath.id, message.xid)
-        waiting = self._replies.get(key)
+        waiting = self._replies.get((message.datapath.id, message.xid)) if self._speaks(message) else None
         if waiting is not None:
             waiting.put((list(body), last))
 
     def refused(self, message: Any) -> None:
         """Note an OpenFlow error: the change under way is not confirmed."""
+        if not self._speaks(message):
+            return
         name = self._names.get(message.datapath.id, f"{message.datapath.id}")
         self._errors.append(f"switch {name} refused: OpenFlow error type {message.type} code {message.code}")
 
-    def _by_name(self) -> dict[str, Any]:
-        return {self._names[dpid]: datapath for dpid, datapath in self._datapaths.items() if dpid in self._names}
+    def _speaks(self, message: Any) -> bool:
+        """Whether ``message`` comes from the connection that was taken as the switch of its id."""
+        return self._datapaths.get(message.datapath.id) is message.datapath
 
-    def _confirm(self, messages: Mapping[str, Sequence[Any]]) -> None:
+    def _by_name(self) -> dict[str, Any]:
+        held = list(self._datapaths.items())  # other threads let switches come and go
+        return {self._names[dpid]: datapath for dpid, datapath in held if dpid in self._names}
+
+    def _confirm(self, datapaths: Mapping[str, Any], messages: Mapping[str, Sequence[Any]]) -> None:
         self._errors.clear()
-        datapaths = self._by_name()
-        waiting = {
-            name: self._send(name, datapaths[name], [*wanted, openflow.barrier(datapaths[name])])
-            for name, wanted in messages.items()
-        }
-        for name, key in waiting.items():
-            self._await(name, key)
+        requests = {name: [*wanted, openflow.barrier(datapaths[name])] for name, wanted in messages.items()}
+        _, silent = self._ask(datapaths, requests)
+        for name in silent:
+            datapaths[name].close()  # nobody knows what it holds: it gets all its rules when it connects again
+            self.left(datapaths[name])
+        if silent:
+            raise NetworkError(_silence(silent))
         if self._errors:
             raise NetworkError(self._errors[0])
+
+    def _ask(
+        self, datapaths: Mapping[str, Any], requests: Mapping[str, Sequence[Any]]
+    ) -> tuple[dict[str, list[Any]], list[str]]:
+        """Send all ``requests``, then wait: the answer of each switch, and the switches that gave none in time."""
+        waiting: dict[str, tuple[int, int]] = {}
+        try:
+            for name, messages in requests.items():
+                waiting[name] = self._send(name, datapaths[name], messages)
+            deadline = time.monotonic() + CONFIRM_TIMEOUT_S
+            bodies = {name: self._await(key, deadline) for name, key in waiting.items()}
+        finally:
+            for key in waiting.values():
+                self._replies.pop(key, None)
+        answered = {name: body for name, body in bodies.items() if body is not None}
+        return answered, [name for name, body in bodies.items() if body is None]
 
     def _send(self, name: str, datapath: Any, messages: Sequence[Any]) -> tuple[int, int]:
         """Send ``messages`` as one buffer and return the key of the reply to the last one."""
@@ -116,25 +148,30 @@ class SwitchNetwork:
             raise NetworkError(f"switch {name} is going away")
         return key
 
-    def _await(self, name: str, key: tuple[int, int]) -> list[Any]:
+    def _await(self, key: tuple[int, int], deadline: float) -> list[Any] | None:
+        """All parts of a reply; None if the last one does not come before ``deadline``."""
         body: list[Any] = []
-        try:
-            last = False
-            while not last:
-                part, last = self._replies[key].get(timeout=CONFIRM_TIMEOUT_S)
-                body += part
-        except hub.QueueEmpty as error:
-            raise NetworkError(f"switch {name} did not confirm within {CONFIRM_TIMEOUT_S:g} s") from error
-        finally:
-            del self._replies[key]
+        last = False
+        while not last:
+            try:
+                part, last = self._replies[key].get(timeout=max(0.001, deadline - time.monotonic()))
+            except hub.QueueEmpty:
+                return None
+            body += part
         return body
+
+
+def _silence(switches: Sequence[str]) -> str:
+    return f"switch {', '.join(switches)} did not confirm within {CONFIRM_TIMEOUT_S:g} s"
 
 
 def _messages(datapaths: Mapping[str, Any], batch: RuleBatch) -> dict[str, list[Any]]:
     """Switch -> messages, in the order in which one switch must carry them out."""
     messages: dict[str, list[Any]] = {}
     for group in batch.groups:
-        messages.setdefault(group.switch, []).append(openflow.add_group(datapaths[group.switch], group))
+        # A change that was undone may have left it behind; no flow uses a group that is to be added.
+        for group_mod in (openflow.delete_group, openflow.add_group):
+            messages.setdefault(group.switch, []).append(group_mod(datapaths[group.switch], group))
     for rule in batch.add:
         messages.setdefault(rule.switch, []).append(openflow.add_rule(datapaths[rule.switch], rule))
     for rule in batch.delete:
@@ -158,10 +195,24 @@ class ControllerApp(App):  # type: ignore[misc]
         if event.state == handler.DEAD_DISPATCHER:
             self._network.left(event.datapath)
             return
-        name = self._network.joined(event.datapath)
+        # Not here: the replies it waits for arrive through this very handler loop.
+        hub.spawn(self._admit, event.datapath)
+
+    def _admit(self, datapath: Any) -> None:
+        """Take ``datapath`` as the switch of its id, unless another one is that switch and stays connected."""
+        deadline = time.monotonic() + LEAVING_S
+        while not self._network.join(datapath):
+            if time.monotonic() > deadline:
+                _log.warning("refused a second switch with datapath id %016x, which is connected", datapath.id)
+                datapath.close()
+                return
+            hub.sleep(0.05)
+        if datapath.state == handler.DEAD_DISPATCHER:  # it left while it was joining
+            self._network.left(datapath)
+            return
+        name = self._network.name_of(datapath)
         if name is not None:
-            # Not here: the replies it waits for arrive through this very handler loop.
-            hub.spawn(self._restore, name)
+            self._restore(name)
 
     def _restore(self, switch: str) -> None:
         with self._lock:

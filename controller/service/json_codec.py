@@ -7,8 +7,10 @@ unknown name raises ``ValueError`` with the place, as a wrong type does.
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from controller.decision import Decision
+from controller.service.consistency import check_fabric, check_job
 from topologies.dataclass_json import decode, encode
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -19,8 +21,31 @@ __all__ = [
     "encode",
     "fabric_from_json",
     "job_from_json",
+    "parse_json",
     "to_json",
 ]
+
+
+LONGEST_NUMBER: Final = 30
+"""Digits of a whole number: more than any size, rate or count has."""
+
+
+def parse_json(raw: bytes | str) -> object:
+    """Return the JSON document ``raw``. ``ValueError`` with one line for what is none, NaN and depth without end."""
+    try:
+        return json.loads(raw, parse_constant=_no_number, parse_int=_whole_number)
+    except RecursionError:
+        raise ValueError("too deeply nested") from None
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def to_json(value: Fabric | Job | Decision) -> str:
@@ -29,30 +54,16 @@ def to_json(value: Fabric | Job | Decision) -> str:
 
 
 def fabric_from_json(data: object) -> Fabric:
-    """Return the fabric of parsed JSON ``data``; reverse links, and what ports name, must exist."""
+    """Return the fabric of parsed JSON ``data``; it fits together (:mod:`controller.service.consistency`)."""
     fabric = decode(Fabric, data, "fabric")
-    for link in fabric.links.values():
-        if link.reverse not in fabric.links:
-            raise ValueError(f"fabric.links.{link.name}: reverse '{link.reverse}' is no link")
-    for port in fabric.ports.values():
-        for kind, name, known in (
-            ("host", port.host, fabric.hosts.keys()),
-            ("nic", port.nic, fabric.nics.keys()),
-            ("switch", port.switch, fabric.switches.keys()),
-        ):
-            if name not in known:
-                raise ValueError(f"fabric.ports.{port.name}: {kind} '{name}' is not in the fabric")
+    check_fabric(fabric)
     return fabric
 
 
 def job_from_json(data: object) -> Job:
-    """Return the job of parsed JSON ``data``; transfers must name flows of the job."""
+    """Return the job of parsed JSON ``data``; it fits together, such as transfers that name flows of the job."""
     job = decode(Job, data, "job")
-    for index, phase in enumerate(job.phases):
-        for transfer in phase.transfers:
-            for flow in (transfer.flow, transfer.after):
-                if flow is not None and flow not in job.flow_by_id:
-                    raise ValueError(f"job.phases[{index}]: transfer names unknown flow '{flow}'")
+    check_job(job)
     return job
 
 

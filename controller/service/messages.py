@@ -13,6 +13,7 @@ from typing import Final, Literal
 from controller.dataplane.planner import FlowChange
 from controller.dataplane.rules import Actions, Match, RuleCount
 from controller.decision import Decision, Measured
+from controller.service.consistency import check_measured
 from controller.service.json_codec import decode, job_from_json
 from topologies.fabric import Path
 from workloads.job import Job
@@ -35,6 +36,15 @@ class ProfileRequest:
 
     job: str
     profile: Measured
+    apply: Apply = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRequest:
+    """A cable, named by either of its links, has failed (``down``) or works again (``up``)."""
+
+    link: str
+    state: Literal["down", "up"]
     apply: Apply = "now"
 
 
@@ -194,7 +204,17 @@ def profile_request_from_json(body: object) -> ProfileRequest:
     """Return the request of the parsed JSON ``body``."""
     given = _object(body, ProfileRequest)
     apply = apply_from_text(given.get("apply", "now"))
-    return ProfileRequest(str(given.get("job")), decode(Measured, given.get("profile"), "profile"), apply)
+    measured = decode(Measured, given.get("profile"), "profile")
+    check_measured(measured)
+    return ProfileRequest(decode(str, given.get("job"), "job"), measured, apply)
+
+
+def link_request_from_json(body: object) -> LinkRequest:
+    """Return the request of the parsed JSON ``body``."""
+    given = _object(body, LinkRequest)
+    if given.get("state") not in ("down", "up"):
+        raise ValueError('\'state\' must be "down" or "up"')
+    return decode(LinkRequest, {**given, "apply": apply_from_text(given.get("apply", "now"))}, "body")
 
 
 def commit_request_from_json(body: object) -> CommitRequest:
@@ -212,7 +232,11 @@ def verification_request_from_json(body: object) -> VerificationRequest:
 
 def throughput_from_json(body: object) -> dict[str, float]:
     """Return the shares of the parsed JSON ``body``: job -> share."""
-    return decode(dict[str, float], body, "throughput")
+    shares = decode(dict[str, float], body, "throughput")
+    for job, share in shares.items():
+        if share < 0:
+            raise ValueError(f"throughput.{job}: expected 0 or more")
+    return shares
 
 
 def apply_from_text(text: object) -> Apply:

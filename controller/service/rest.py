@@ -1,52 +1,50 @@
 """The northbound interface: REST with JSON over loopback TCP and, if asked for, a Unix socket.
 
 A thread of the hub per connection (green under Ryu, real under os-ken), one request at a time in
-the service.
+the service. Over TCP a request is checked first (:mod:`controller.service.access`).
 """
 
 from __future__ import annotations
 
-import json
+import errno
 import logging
 import os
 import socket
+import stat
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from controller.dataplane.ryu_compat import hub
+from controller.service.access import check_access
+from controller.service.http_handler import RequestHandler, Response, refusal
 from controller.service.json_codec import encode, fabric_from_json
 from controller.service.messages import (
     RENAMED_ROUTES,
     Answer,
-    ErrorAnswer,
     TakenAnswer,
     apply_from_text,
     commit_request_from_json,
     job_request_from_json,
+    link_request_from_json,
     profile_request_from_json,
     throughput_from_json,
     verification_request_from_json,
 )
 from controller.service.service import RequestError, Service
 
+G = TypeVar("G")
 T = TypeVar("T")
 
 _log = logging.getLogger("controller")
 
-LARGEST_BODY = 256 * 2**20
-"""Bytes; a fabric of thousands of hosts is some 10 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer as it leaves: HTTP status, JSON-ready body, and headers beside those of every answer."""
-
-    status: int
-    body: Any
-    headers: Mapping[str, str]
+MOST_CONNECTIONS = 256
+"""Of one listener at a time; whoever takes them all keeps nobody from the other listener."""
+LAST_WORDS_S = 2.0
+"""For a client to read its answer before the connection is closed."""
 
 
 def route(service: Service, method: str, target: str, body: Callable[[], object]) -> Answer:
@@ -62,6 +60,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.delete_job(name, _read(apply_from_text, _query(target).get("apply", "now")))
         case ("POST", ["profiles"]):
             return service.post_profile(_read(profile_request_from_json, body()))
+        case ("POST", ["links"]):
+            return service.post_link(_read(link_request_from_json, body()))
         case ("PUT", ["throughput"]):
             return service.put_throughput(_read(throughput_from_json, body()))
         case ("POST", ["commit"]):
@@ -76,18 +76,22 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.get_observed_paths()
         case ("GET", ["taken"]):
             return TakenAnswer(service.get_observed_paths().paths)
-    raise RequestError(404, f"no resource {method} {urlsplit(target).path}")
+    raise RequestError(404, f"no resource {method} {_split(target).path}")
+
+
+def _split(target: str) -> SplitResult:
+    return _read(urlsplit, target)
 
 
 def _steps(target: str) -> list[str]:
-    return [unquote(step) for step in urlsplit(target).path.split("/") if step]
+    return [unquote(step) for step in _split(target).path.split("/") if step]
 
 
 def _query(target: str) -> dict[str, str]:
-    return {key: values[-1] for key, values in parse_qs(urlsplit(target).query).items()}
+    return {key: values[-1] for key, values in _read(parse_qs, _split(target).query).items()}
 
 
-def _read(decode: Callable[[object], T], given: object) -> T:
+def _read(decode: Callable[[G], T], given: G) -> T:
     try:
         return decode(given)
     except ValueError as error:
@@ -95,59 +99,69 @@ def _read(decode: Callable[[object], T], given: object) -> T:
 
 
 class RestServer:
-    """Serves ``service`` on a listening socket; ``lock`` keeps requests apart."""
+    """Serves ``service``; ``lock`` keeps requests apart, ``token`` is what changes over TCP must show."""
 
-    def __init__(self, service: Service, lock: Any) -> None:
+    def __init__(self, service: Service, lock: Any, token: str | None = None) -> None:
         self._service = service
         self._lock = lock
+        self._token = token
         self._warned: set[str] = set()
 
-    def listen(self, port: int) -> int:
-        """Listen on loopback at ``port`` (0: any free one), serve, and return the port. ``OSError`` if taken."""
-        listener = hub.listen(("127.0.0.1", port))
-        self._serve(listener)
-        return int(listener.getsockname()[1])
-
-    def listen_unix(self, path: str) -> None:
-        """Listen on the Unix socket ``path``, of its owner only; a stale one is replaced."""
-        if os.path.exists(path):
-            os.unlink(path)
-        listener = hub.listen(path, family=socket.AF_UNIX)
-        os.chmod(path, 0o600)
-        self._serve(listener)
-
-    def _serve(self, listener: Any) -> None:
+    def serve(self, listener: Any) -> None:
+        """Answer on ``listener``, from :func:`listen_tcp` or :func:`listen_unix`, in threads of the hub."""
         hub.spawn(self._accept, listener)
 
     def _accept(self, listener: Any) -> None:
+        open_now: set[int] = set()
         while True:
-            connection, _ = listener.accept()
-            hub.spawn(self._handle, connection)
+            try:
+                connection, _ = listener.accept()
+            except OSError as error:  # no descriptors left, or the client has gone
+                if listener.fileno() < 0:
+                    return
+                _log.warning("REST: a connection was not accepted: %s", error)
+                hub.sleep(0.1)
+                continue
+            if len(open_now) >= MOST_CONNECTIONS:
+                connection.close()
+                continue
+            open_now.add(connection.fileno())
+            hub.spawn(self._handle, connection, open_now)
 
-    def _handle(self, connection: Any) -> None:
-        if connection.family == socket.AF_INET:
+    def _handle(self, connection: Any, open_now: set[int] | None = None) -> None:
+        descriptor = connection.fileno()
+        local = connection.family == socket.AF_UNIX
+        if not local:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            _Handler(connection, self)
+            RequestHandler(connection, _no_check if local else self._check, self.answer)
+            _let_it_read(connection)
         except OSError:
             pass  # the client has gone
+        except Exception:  # a request must never take the controller down, nor its thread in silence
+            _log.exception("REST: a request was not answered")
         finally:
+            if open_now is not None:
+                open_now.discard(descriptor)
             connection.close()
+
+    def _check(self, method: str, headers: Any) -> None:
+        check_access(method, headers, self._token)
 
     def answer(self, method: str, target: str, body: Callable[[], object]) -> Response:
         """Return the response to a request; any failure is one line under ``error``."""
-        headers = self._deprecation(target)
+        headers: Mapping[str, str] = {}
         try:
+            headers = self._deprecation(target)
             with self._lock:
                 return Response(200, encode(route(self._service, method, target, body)), headers)
         except RequestError as error:
             if error.status >= 500:  # the client gets the line; the log gets the traceback of the scheduler
-                _log.error("%s %s", method, target, exc_info=error)
-            return Response(error.status, encode(ErrorAnswer(str(error))), headers)
+                _log.error("%s %r", method, target, exc_info=error)
+            return replace(refusal(error.status, str(error)), headers=headers)
         except Exception as error:  # a request must never take the controller down
-            _log.exception("%s %s", method, target)
-            line = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            return Response(500, encode(ErrorAnswer(line)), headers)
+            _log.exception("%s %r", method, target)
+            return replace(refusal(500, f"{type(error).__name__}: {error}"), headers=headers)
 
     def _deprecation(self, target: str) -> Mapping[str, str]:
         """The headers that mark a renamed route as deprecated; the first use is also logged."""
@@ -161,42 +175,63 @@ class RestServer:
         return {"Deprecation": "true", "Link": f'<{new}>; rel="successor-version"'}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-
-    def __init__(self, connection: Any, rest: RestServer) -> None:
-        self._rest = rest
-        super().__init__(connection, ("", 0), None)  # type: ignore[arg-type]
-
-    def _answer(self) -> None:
-        raw = self._read()
-        response = self._rest.answer(self.command, self.path, lambda: _parse(raw))
-        text = json.dumps(response.body, sort_keys=True).encode()
-        self.send_response(response.status)
-        for header, value in response.headers.items():
-            self.send_header(header, value)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-        self.wfile.flush()
-
-    def _read(self) -> bytes:
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            self.close_connection = True
-            return b""
-        return self.rfile.read(int(length))
-
-    do_GET = do_PUT = do_POST = do_DELETE = _answer
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Do not log requests."""
-
-
-def _parse(raw: bytes) -> object:
+def listen_tcp(port: int) -> Any:
+    """Return a listener on loopback at ``port`` (0: any free one); ``OSError`` with one line if that cannot be."""
+    listener = socket.socket()
     try:
-        return json.loads(raw)
-    except ValueError as error:
-        raise RequestError(400, f"the body is not JSON: {error}") from error
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(50)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OSError(f"REST port {port} cannot be used: {reason}") from error
+    return listener
+
+
+def listen_unix(path: str) -> Any:
+    """Return a listener on the Unix socket ``path``, of its owner only; ``OSError`` with one line if that cannot be.
+
+    A socket that nobody serves any more is replaced; nothing else is.
+    """
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        _make_room(path)
+        listener.bind(path)
+        listener.listen(50)
+    except OSError as error:
+        listener.close()
+        raise OSError(f"REST socket {path} cannot be used: {error.strerror or error}") from error
+    finally:
+        os.umask(before)
+    return listener
+
+
+def _make_room(path: str) -> None:
+    """Remove a stale socket at ``path``; ``OSError`` for anything else that is there."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise OSError("it exists and is no socket, expected a path that is free")
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        if probe.connect_ex(path) != errno.ECONNREFUSED:
+            raise OSError("another process serves it, expected a path that is free")
+    os.unlink(path)
+
+
+def _no_check(method: str, headers: Any) -> None:
+    """The mode of its file has decided who may use the Unix socket."""
+
+
+def _let_it_read(connection: Any) -> None:
+    """Wait until the client has the answer: closing with unread input would take it away from a client on TCP."""
+    deadline = time.monotonic() + LAST_WORDS_S
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(LAST_WORDS_S)
+        while connection.recv(65536) and time.monotonic() < deadline:
+            pass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
 from controller.dataplane.ryu_app import ControllerApp, SwitchNetwork
 from controller.dataplane.ryu_compat import OFP_HANDLER, AppManager, cfg, hub
 from controller.decision import Scheduler
-from controller.service.rest import RestServer
+from controller.service.rest import RestServer, listen_tcp, listen_unix
 from controller.service.service import Service
 
 
@@ -24,16 +25,16 @@ class ControllerServer:
         self.service = Service(network, scheduler, levels, seed)
         _start_openflow(openflow_port, network, self.service, self._lock)
 
-    def serve_rest(self, port: int, path: str | None = None) -> int:
-        """Serve REST on loopback ``port`` (0: any) and, if given, on the Unix socket ``path``; return the port."""
-        rest = RestServer(self.service, self._lock)
-        try:
-            bound = rest.listen(port)
-        except OSError as error:
-            raise OSError(f"REST port {port} cannot be used: {error.strerror}") from error
-        if path is not None:
-            rest.listen_unix(path)
-        return bound
+    def serve_rest(self, port: int, path: str | None = None, token: Callable[[], str] | None = None) -> int:
+        """Serve REST on loopback ``port`` (0: any) and, if given, on the Unix socket ``path``; return the port.
+
+        ``token`` makes what changes over TCP must show, once both can be served; without it TCP serves no changes.
+        """
+        listeners = [listen_tcp(port), *([] if path is None else [listen_unix(path)])]
+        rest = RestServer(self.service, self._lock, None if token is None else token())
+        for listener in listeners:
+            rest.serve(listener)
+        return int(listeners[0].getsockname()[1])
 
 
 def _require_free(port: int) -> None:

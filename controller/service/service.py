@@ -5,14 +5,15 @@ Knows neither HTTP nor JSON nor OpenFlow, so that it is tested whole on the in-m
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from controller.dataplane.network import Network, NetworkError, RuleBatch
-from controller.dataplane.planner import ControllerState, PlannedChange, SchedulerFailedError
+from controller.dataplane.planner import ControllerState, PlannedChange, SchedulerFailedError, StateBefore
 from controller.dataplane.rules import RuleCount
 from controller.dataplane.verification import observed_paths, path_mismatches, path_packets, recounted, rule_mismatches
-from controller.decision import Scheduler
+from controller.decision import LinkDown, LinkUp, Scheduler
 from controller.service.messages import (
     Apply,
     CommitAnswer,
@@ -21,6 +22,7 @@ from controller.service.messages import (
     DecisionAnswer,
     FabricAnswer,
     JobRequest,
+    LinkRequest,
     ObservedPathsAnswer,
     ProfileRequest,
     RulesAnswer,
@@ -29,6 +31,8 @@ from controller.service.messages import (
     VerificationAnswer,
 )
 from topologies.fabric import Fabric
+
+_log = logging.getLogger("controller")
 
 
 class RequestError(Exception):
@@ -67,8 +71,13 @@ class Service:
             state = ControllerState(fabric, self._scheduler, self._levels, self._seed)
         except (ValueError, KeyError, IndexError) as error:
             raise RequestError(400, str(error)) from error
-        self._held = state
-        self._network.reset(fabric)
+        before, self._held = self._held, state
+        try:
+            self._network.reset(fabric)
+        except NetworkError as error:
+            self._held = before
+            self._reinstall()
+            raise RequestError(504, str(error)) from error
         return FabricAnswer(fabric.name, len(fabric.switches))
 
     def get_state(self) -> StateAnswer:
@@ -94,6 +103,11 @@ class Service:
         """Add a job's measured profile and decide again."""
         return self._change(lambda state: state.profiled(request.job, request.profile, request.apply == "now"))
 
+    def post_link(self, request: LinkRequest) -> DecisionAnswer:
+        """Take a cable out of the fabric, or put it back, and decide again."""
+        event = LinkDown(request.link) if request.state == "down" else LinkUp(request.link)
+        return self._change(lambda state: state.link_changed(event, request.apply == "now"))
+
     def put_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Store recent iterations per second over those of each job alone, for later decisions."""
         return ThroughputAnswer(dict(self._state().take_throughput(shares)))
@@ -102,11 +116,12 @@ class Service:
         """Bring the named flows to their decided path and level."""
         started, state = self._clock(), self._state()
         self._all_connected()
+        before = state.before()
         try:
             batches = state.commit(request.flows)
         except ValueError as error:
             raise RequestError(404, str(error)) from error
-        self._send(batches)
+        self._send(batches, state, before)
         return CommitAnswer(True, self._clock() - started)
 
     def get_rules(self) -> RulesAnswer:
@@ -149,9 +164,10 @@ class Service:
             raise RequestError(409, f"switches not connected: {', '.join(away)}")
 
     def _change(self, plan: Callable[[ControllerState], PlannedChange]) -> DecisionAnswer:
-        """Plan a change and carry it out."""
+        """Plan a change and carry it out; if it fails, everything is as before."""
         started, state = self._clock(), self._state()
         self._all_connected()
+        before = state.before()
         try:
             change = plan(state)
         except KeyError as error:
@@ -161,15 +177,34 @@ class Service:
         except SchedulerFailedError as error:
             raise RequestError(500, str(error)) from error
         decided = self._clock() - started
-        self._send(change.batches)
+        self._send(change.batches, state, before)
         return DecisionAnswer(change.decision, change.moved, True, decided, self._clock() - started)
 
-    def _send(self, batches: Sequence[RuleBatch]) -> None:
+    def _send(self, batches: Sequence[RuleBatch], state: ControllerState, before: StateBefore) -> None:
+        """Carry ``batches`` out, all or none: where one fails, state and switches go back to ``before``."""
+        sent = []
         try:
             for batch in batches:
+                sent.append(batch)
                 self._network.apply(batch)
+        except Exception as error:
+            for batch in state.go_back(before, sent):
+                self._apply_where_connected(batch)
+            if isinstance(error, NetworkError):
+                raise RequestError(504, str(error)) from error
+            raise
+
+    def _reinstall(self) -> None:
+        """Give the connected switches everything that they must hold."""
+        for switch in self._held.fabric.switches if self._held is not None else ():
+            self._apply_where_connected(self.rules_on(switch))
+
+    def _apply_where_connected(self, batch: RuleBatch) -> None:
+        """Apply it to the switches that are there: the others get all their rules when they connect again."""
+        try:
+            self._network.apply(batch.on([name for name, there in self._network.connected().items() if there]))
         except NetworkError as error:
-            raise RequestError(504, str(error)) from error
+            _log.warning("while undoing a change: %s", error)
 
     def _read(self) -> Sequence[RuleCount]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from testbed.errors import EXIT_OK, RunFailedError
 from testbed.metrics.comparison import side_by_side
 from testbed.results.finished_run import summaries_of
+from testbed.results.run_directory import open_all
 
 NAME = "compare"
 HELP = "tables and plots of runs side by side"
@@ -27,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the comparison; without ``--json`` also write its plots."""
     summaries = summaries_of(arguments.directory)
+    for directory in open_all(arguments.directory):
+        if doubt := directory.doubt():
+            print(doubt, file=sys.stderr)
     document = side_by_side(summaries)
     if arguments.json:
         print(json.dumps(document, indent=1))

@@ -12,6 +12,7 @@ from typing import Final
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
@@ -19,6 +20,7 @@ from testbed.machine.budget import Budget
 from testbed.machine.budget_cache import current_budget, store
 from testbed.machine.capabilities import Capability, datapaths_here, findings
 from testbed.machine.datapaths import DatapathChoice, choose
+from testbed.report.plain_text import PlainTable
 from testbed.report.tables import new_table
 from topologies.datapath import Datapath
 from topologies.shaping import TCP_IP_HEADER
@@ -49,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_document(found, stopper, default, budgets), indent=2))
         return EXIT_CANNOT if stopper else EXIT_OK
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     console.print(_table(found))
     if kept is not None:
         for name, budget in budgets.items():
@@ -128,7 +130,7 @@ def _document(
 
 
 def _table(found: Sequence[Capability]) -> Table:
-    table = Table(box=None, pad_edge=False)
+    table = PlainTable(box=None, pad_edge=False)
     for heading in ("", "what", "found", "consequence"):
         table.add_column(heading, overflow="fold")
     for finding in found:
@@ -136,9 +138,9 @@ def _table(found: Sequence[Capability]) -> Table:
     return table
 
 
-def _mark(finding: Capability) -> str:
+def _mark(finding: Capability) -> Text:
     if finding.present is None:
-        return "unknown"
+        return Text("unknown")
     if finding.present:
-        return "[green]has[/]"
-    return "[red]lacks[/]" if finding.required else "[yellow]lacks[/]"
+        return Text("has", style="green")
+    return Text("lacks", style="red" if finding.required else "yellow")

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Final, NoReturn, Protocol, cast
 
+from testbed import ending_signals
 from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
 from topologies.limits import one_line
 from topologies.table import TraceError
@@ -59,7 +60,12 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``arguments`` (default: those of the process) and return the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    _open_standard_streams()
+    with ending_signals.caught():
+        return _carry_out(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _carry_out(given: list[str]) -> int:
     debug = os.environ.get("TESTBED_DEBUG", "") not in ("", "0")
     try:
         try:
@@ -104,6 +110,17 @@ class _Keep(argparse.RawDescriptionHelpFormatter):
     """Keeps the line breaks of the epilog."""
 
 
+def _open_standard_streams() -> None:
+    """Streams that were closed before the start lead nowhere: no file that is opened later may take their place."""
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
 def _version() -> str:
     try:
         return version("testbed")
@@ -124,7 +141,9 @@ def explain(error: BaseException) -> int:
     if isinstance(error, TraceError):
         print(error, file=sys.stderr)
         return EXIT_BAD_INPUT
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, ending_signals.EndedBySignalError):
+        print(f"testbed: ended by {error}", file=sys.stderr)
+    elif isinstance(error, KeyboardInterrupt):
         print("testbed: interrupted", file=sys.stderr)
     elif isinstance(error, MemoryError):
         print("testbed: out of memory", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from testbed.errors import EXIT_OK
@@ -22,5 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     from testbed.report.html import build
 
     for directory in open_all(arguments.directory):
+        if doubt := directory.doubt():
+            print(doubt, file=sys.stderr)
         print(build(directory))
     return EXIT_OK

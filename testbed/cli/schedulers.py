@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
-from rich.markup import escape
 from rich.table import Table
 
 from controller.schedulers.registry import Description, descriptions
@@ -46,7 +45,7 @@ def _table(found: Sequence[Description]) -> Table:
     for scheduler in found:
         decides, events = ", ".join(scheduler.decides), _heard(scheduler.events)
         cells = (scheduler.name, decides, events, scheduler.source, _what_it_is(scheduler))
-        table.add_row(*(escape(cell) or MISSING for cell in cells))
+        table.add_row(*(cell or MISSING for cell in cells))
     return table
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from testbed.cli.arguments import positive
 from testbed.engines.registry import create_engine
-from testbed.errors import BadInputError, RunFailedError, TestbedError
+from testbed.errors import RunFailedError, TestbedError
 from testbed.progress import Progress
 from testbed.reproduce.documents import package_version
 from testbed.results.run_directory import RunDirectory
@@ -21,7 +21,7 @@ from testbed.sweep import checking, running
 from testbed.sweep.loading import load
 from testbed.sweep.on_ray import LOCAL, RayTasks
 from testbed.sweep.processes import Processes
-from testbed.sweep.store import Store
+from testbed.sweep.store import BusyError, Store
 from testbed.sweep.values import PointOutcome, Sweep, SweepPoint, worst
 
 NAME = "sweep"
@@ -64,7 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if len(found) < len(points):
             executor = _executor(sweep, arguments, len(points) - len(found))
-            running.work_off(points, store, executor, Progress(quiet=False), found)
+            with store.alone():
+                running.work_off(points, store, executor, Progress(quiet=False), found)
+    except BusyError:
+        raise
     except (KeyboardInterrupt, TestbedError) as error:
         if found:
             _write(sweep, arguments, points, found, store)
@@ -118,10 +121,6 @@ def _write(
     from testbed.sweep import table
 
     document = table.document(sweep, _resume_command(arguments), points, found)
-    try:
-        store.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(f"{store.out}: {error.strerror}, expected a directory to write to") from None
     directory = RunDirectory(store.out)
     directory.write_json("sweep.json", document)
     directory.write_text("sweep.csv", table.csv_text(sweep, points, found))

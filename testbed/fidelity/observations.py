@@ -66,18 +66,23 @@ def joined_standstills(late: Iterable[Standstill], stopped: Iterable[Standstill]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something set or decided was found otherwise: a ``setting`` of a link or the ``path`` of a flow.
+    """Something set or decided was found otherwise: a ``setting`` of a link, the ``link`` itself, a flow's ``path``.
 
     Seen wrong first at ``from_s`` (what it was before the look before counts as right) and last at
     ``to_s``; ``lasting``: still wrong when the run ended.
     """
 
-    kind: Literal["setting", "path"]
+    kind: Literal["setting", "path", "link"]
     from_s: float
     to_s: float
     what: str
     link: str = ""
     lasting: bool = True
+
+    @property
+    def text(self) -> str:
+        """What was found, and where, in words."""
+        return f"link {self.link}: {self.what}" if self.link else self.what
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ class Evidence:
     ``rate_spans`` when; ``overtaking`` is how many segments may be ``out_of_order`` because a flow's level
     changed with as many in flight, None where levels change all the time; ``settings`` mismatches found on
     reading back at the end, ``changes`` those found while the run went on. ``discard``: what is limited
-    in time disturbs the iterations it touches instead of the run.
+    in time disturbs the iterations it touches instead of the run. Not ``lossless``: cables fail as the scenario says,
+    so that packets are lost on them and sent again.
     """
 
     seconds: Sequence[Second] = ()
@@ -98,6 +99,7 @@ class Evidence:
     dilation: float = 1.0
     end_s: float = 0.0
     discard: bool = False
+    lossless: bool = True
 
 
 @dataclass(frozen=True)
@@ -304,11 +306,11 @@ def _judge_losses(evidence: Evidence) -> Iterable[_Charge]:
     reasons = []
     if evidence.queue_drops:
         reasons.append(f"{evidence.queue_drops} packets dropped in emulated queues that stand for a lossless fabric")
-    if evidence.other_drops:
+    if evidence.other_drops and evidence.lossless:
         reasons.append(f"{evidence.other_drops} packets dropped outside the emulated queues")
-    if evidence.retransmits:
+    if evidence.retransmits and evidence.lossless:
         reasons.append(f"{evidence.retransmits} segments were sent again")
-    if evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking:
+    if evidence.lossless and evidence.overtaking is not None and evidence.out_of_order > evidence.overtaking:
         reasons.append(f"{evidence.out_of_order} segments arrived out of order, {evidence.overtaking} could have")
     for reason in reasons:
         yield _Charge("degraded", reason, (Finding("loss", 0.0, evidence.end_s, reason),))
@@ -317,10 +319,9 @@ def _judge_losses(evidence: Evidence) -> Iterable[_Charge]:
 def _judge_settings(evidence: Evidence) -> Iterable[_Charge]:
     """What was not as set or decided: some time in the run, with the seconds concerned, or when it ended."""
     for change in evidence.changes:
-        where = f"link {change.link}: " if change.link else ""
-        reason = f"{where}{change.what} ({change.from_s:.0f} to {change.to_s:.0f} s)"
+        reason = f"{change.text} ({change.from_s:.0f} to {change.to_s:.0f} s)"
         links = (change.link,) if change.link else ()
-        finding = Finding(change.kind, change.from_s, change.to_s, where + change.what, links)
+        finding = Finding(change.kind, change.from_s, change.to_s, change.text, links)
         yield _Charge("invalid", reason, (finding,), limited=not change.lasting)
     for reason in evidence.settings:
         kind = "mark" if "DSCP" in reason and "sampled" in reason else "path" if "switch " in reason else "setting"

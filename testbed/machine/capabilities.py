@@ -6,6 +6,7 @@ a run into one clear line.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from testbed.errors import CannotRunError
+from testbed.machine import launcher
 from testbed.machine.datapaths import ONLY, choose, only
 from topologies.datapath import Datapath
 
@@ -90,7 +92,7 @@ def _needed_programs() -> Iterable[Capability]:
     yield Capability(
         "Linux", linux, platform.release(), required=True, remedy="emulation needs Linux: namespaces and tc queues"
     )
-    root = os.geteuid() == 0
+    root = os.geteuid() == 0 or launcher.present()
     yield Capability(
         "root",
         root,
@@ -100,6 +102,7 @@ def _needed_programs() -> Iterable[Capability]:
         remedy="emulation needs root: run with sudo",
     )
     yield _program("unshare", "util-linux")
+    yield _program("setpriv", "util-linux")
     yield _program("ip", "iproute2")
     yield _program("tc", "iproute2")
     yield _program("ethtool", "ethtool")
@@ -156,7 +159,7 @@ def _last_word(command: list[str]) -> str:
 
 
 def _kernel() -> Iterable[Capability]:
-    probed = _probe_in_namespace()
+    probed = probe_in_namespace()
     yield Capability(
         "namespaces",
         bool(probed),
@@ -196,9 +199,12 @@ def _probed(probed: Mapping[str, bool], name: str, consequence: str, required: b
     return Capability(name, present, "", said, required, remedy)
 
 
-def _probe_in_namespace(names: Iterable[str] = tuple(_PROBES)) -> dict[str, bool]:
+def probe_in_namespace(names: Iterable[str] = tuple(_PROBES)) -> dict[str, bool]:
     """Try those of ``_PROBES`` in a new network namespace; empty where this user may not make one."""
-    tries = (f"{_PROBES[name]} >&2; echo {name}=$?" for name in names)
+    if launcher.present():
+        with contextlib.suppress(OSError, ValueError):
+            return {str(name): bool(works) for name, works in launcher.ask("probe", names=list(names)).items()}
+    tries = (f"{_PROBES[name]} >&2; echo {name}=$?" for name in names if name in _PROBES)
     script = "\n".join(["exec 2>/dev/null", "echo made=0", _PREPARE, *tries])
     # A user who is not root may still be root of a user namespace of his own.
     own_user = [] if os.geteuid() == 0 else ["--map-root-user"]
@@ -230,7 +236,7 @@ def datapaths_here() -> dict[Datapath, str]:
 
 @cache
 def _tried_datapaths() -> dict[Datapath, str]:
-    return _missing_datapaths(_probe_in_namespace(("veth", "nftables")))
+    return _missing_datapaths(probe_in_namespace(("veth", "nftables")))
 
 
 def _missing_datapaths(probed: Mapping[str, bool]) -> dict[Datapath, str]:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from controller.decision import Decision
 from testbed.errors import BadInputError
+from testbed.report.plain_text import PlainTable
 from testbed.report.plots import run_plots, write_plots
 from testbed.report.tables import doubts, finding_table, left_out, marked, tables
 from testbed.results.record import RunRecord
@@ -28,7 +29,8 @@ def build(directory: RunDirectory) -> Path:
     records = directory.read_records()
     plots = run_plots(summary, records, directory.read_experiment())
     write_plots(directory, plots)
-    return directory.write_text("report.html", page(summary, records, plots, _manifest(directory)))
+    manifest = _manifest(directory)
+    return directory.write_text("report.html", page(summary, records, plots, manifest, _changed(directory)))
 
 
 def page(
@@ -36,8 +38,9 @@ def page(
     records: Sequence[RunRecord],
     plots: Mapping[str, str],
     manifest: Mapping[str, Any] | None = None,
+    changed: Sequence[str] = (),
 ) -> str:
-    """The page as text; ``plots`` are ``<svg>`` elements by file name."""
+    """The page as text; ``plots`` are ``<svg>`` elements by file name, ``changed`` files that are not the run's."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("testbed.report"),
         autoescape=True,
@@ -49,6 +52,7 @@ def page(
         records=records,
         plots=plots,
         manifest=json.dumps(manifest, indent=1) if manifest else "",
+        changed=changed,
         tables=tables(summary),
         doubts=doubts(summary),
         left_out=left_out(summary),
@@ -85,7 +89,7 @@ def _cell(text: str) -> Markup:
 
 
 def _fidelity(summary: Mapping[str, Any]) -> Table:
-    table = Table()
+    table = PlainTable()
     table.add_column("evidence")
     runs = summary["runs"]
     for run in runs:
@@ -108,6 +112,13 @@ def _levels(decision: Decision) -> str:
     if not decision.levels:
         return "one level for all"
     return ", ".join(f"{name}: {level}" for name, level in sorted(decision.levels.items(), key=lambda item: item[::-1]))
+
+
+def _changed(directory: RunDirectory) -> Sequence[str]:
+    try:
+        return directory.changed()
+    except BadInputError:
+        return ()
 
 
 def _manifest(directory: RunDirectory) -> Mapping[str, Any] | None:

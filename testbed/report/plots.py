@@ -16,6 +16,7 @@ from testbed.experiment.experiment import Experiment
 from testbed.report.evidence import draw_evidence, has_evidence
 from testbed.report.gpu_timeline import draw_gpus, draw_occupancy
 from testbed.report.link_load import draw_links
+from testbed.report.plain_text import without_formulas
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import idle_shares, marked_run, percent
 from testbed.results.record import RunRecord
@@ -72,13 +73,13 @@ def idle_by_cause(summaries: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def svg(plot: Figure) -> str:
-    """The figure as an ``<svg>`` element; the same bytes for the same figure."""
+    """The figure as an ``<svg>`` element, its texts as they are; the same bytes for the same figure."""
     import matplotlib
 
     stream = io.StringIO()
     # Text stays text, so that it can be read and searched; a fixed salt keeps the ids the same.
     with matplotlib.rc_context({"svg.hashsalt": "testbed", "svg.fonttype": "none"}):
-        plot.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+        without_formulas(plot).savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     text = stream.getvalue()
     # A hundredth of a point is finer than any screen; more digits only make the report larger.
     return re.sub(r"(?<=\.\d\d)\d+(?=[ \n\"])", "", text[text.index("<svg") :])

@@ -18,6 +18,7 @@ from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
+from testbed.report.plain_text import PlainTable, printable
 
 Summary = Mapping[str, Any]
 Shown = Sequence[tuple[Metric[Any], Column]]
@@ -38,7 +39,7 @@ def idle_shares(entry: Mapping[str, Any]) -> tuple[float, float, float]:
 
 def new_table(title: str, *, left: Sequence[str], right: Sequence[str] = (), last: str = "") -> Table:
     """An empty table: columns of text, of numbers, and a last one of text that may wrap."""
-    table = Table(
+    table = PlainTable(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True
     )
     for name in left:
@@ -199,7 +200,7 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
     out = console or _console()
     show(tables(summary), out)
     for line in [*doubts(summary), *left_out(summary), *refusals(summary)]:
-        out.print(line, markup=False, highlight=False, style="yellow")
+        out.print(printable(line), markup=False, highlight=False, style="yellow")
 
 
 def render(tables_to_show: Iterable[Table], width: int = 140) -> str:

@@ -22,6 +22,7 @@ from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputEr
 from testbed.experiment.experiment import Experiment
 from testbed.progress import Progress
 from testbed.reproduce.documents import package_version
+from testbed.results.plain_names import plain_name
 from testbed.results.record_json import experiment_to
 from testbed.results.run_directory import RunDirectory
 
@@ -116,7 +117,7 @@ class Runs:
             note = json.loads((folder / KEPT).read_text("utf-8"))
             if note["fingerprint"] != digest:
                 return None
-            directory = folder / note["directory"]
+            directory = folder / plain_name(note["directory"], "the directory")
             found = RunOutcome(RunDirectory.open(directory).read_summary()["runs"][0], directory=directory)
         except (OSError, ValueError, KeyError, IndexError, TypeError, BadInputError):
             return None

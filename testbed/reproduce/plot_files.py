@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from testbed.report.plain_text import without_formulas
 from testbed.report.plots import svg
 
 if TYPE_CHECKING:
@@ -19,5 +20,5 @@ def write_plot(plot: Figure, out: Path, name: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.svg").write_text(_HEAD + svg(plot), "utf-8")
     stream = io.BytesIO()
-    plot.savefig(stream, format="png", dpi=150)
+    without_formulas(plot).savefig(stream, format="png", dpi=150)
     (out / f"{name}.png").write_bytes(stream.getvalue())

@@ -66,7 +66,8 @@ class Finding:
 
     ``kind``: ``cpu`` (the run's own load), ``neighbours`` (other processes, other guests), ``timer``,
     ``standstill``, ``wait`` (for a CPU), ``quota`` (of a control group), ``rate``, ``order`` (of levels),
-    ``setting``, ``path``, ``mark``, ``loss`` or ``short`` (too few iterations). Undilated seconds of the run.
+    ``setting``, ``link`` (one that did not carry), ``path``, ``mark``, ``loss`` or ``short`` (too few iterations).
+    Undilated seconds of the run.
     ``discarded``: the iterations that it touched are left out as disturbed, it does not count in the verdict.
     """
 

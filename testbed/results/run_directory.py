@@ -16,18 +16,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import re
-import tempfile
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from controller.service.json_codec import decode
 from testbed.errors import BadInputError, RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.machine.file_lock import FileLock, is_held
 from testbed.results import row_files
+from testbed.results.checksums import KEY, changed_files, checksums, open_regular
 from testbed.results.chrome_trace import trace_events
+from testbed.results.plain_names import plain_parts, scheduler_name
 from testbed.results.record import RunRecord
 from testbed.results.record_json import (
     decision_row_from,
@@ -38,16 +41,27 @@ from testbed.results.record_json import (
     run_to,
 )
 from testbed.results.schema import SCHEMA_VERSION, experiment_today, run_today, summary_today
+from testbed.results.summary_check import checked_summary
 
 UNFINISHED: Final = "UNFINISHED"
+MANIFEST: Final = "manifest.json"
 _Value = TypeVar("_Value")
 
 
 class RunDirectory:
     """One run's directory; made by :meth:`create`, found again by :meth:`open`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, owner: FileLock | None = None) -> None:
         self.path = path
+        self._owner = owner
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whoever made the directory writes no more in it: what is not finished now belongs to nobody."""
+        if self._owner is not None:
+            self._owner.release()
 
     @classmethod
     def create(cls, parent: Path, scenario: str, *, now: float | None = None) -> RunDirectory:
@@ -60,10 +74,11 @@ class RunDirectory:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             # The marker is in place before the directory has its name, so there is no moment without it.
-            draft = Path(tempfile.mkdtemp(prefix=f".unfinished-{name}-", dir=parent))
-            draft.chmod(0o755)
+            draft = parent / f".unfinished-{name}-{secrets.token_hex(4)}"
+            draft.mkdir()
             (draft / UNFINISHED).write_text("This run has not finished; what is here is not complete.\n", "utf-8")
-            return cls(_rename_to_free_name(draft, parent / name))
+            owner = FileLock.take(draft / UNFINISHED)
+            return cls(_rename_to_free_name(draft, parent / name), owner)
         except OSError as error:
             raise RunFailedError(f"{parent}: cannot make a run directory: {error.strerror or error}") from error
 
@@ -83,15 +98,70 @@ class RunDirectory:
         """Whether the run came to its end."""
         return not (self.path / UNFINISHED).exists()
 
+    @property
+    def owned(self) -> bool:
+        """Whether a live process still writes here: it holds a lock on the mark until then."""
+        return is_held(self.path / UNFINISHED)
+
     def finish(self) -> None:
-        """Take the mark away: everything is written."""
-        (self.path / UNFINISHED).unlink(missing_ok=True)
+        """Write the checksums of all files into the manifest and take the mark away: everything is written.
+
+        ``RunFailedError`` if the mark is gone already, or cannot go.
+        """
+        mark = self.path / UNFINISHED
+        try:
+            if (self.path / MANIFEST).exists():
+                self.write_manifest({**self.read_json(MANIFEST), KEY: checksums(self.path)})
+            mark.unlink()
+        except OSError as error:
+            if not self.path.is_dir():
+                raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
+            raise RunFailedError(f"{mark}: cannot be removed: {error.strerror}") from error
+
+    def changed(self) -> tuple[str, ...]:
+        """The files that are not as the run left them; none where there is no manifest, or an old one.
+
+        ``BadInputError`` if ``manifest.json`` is damaged.
+        """
+        if not (self.path / MANIFEST).exists():
+            return ()
+
+        def parse(text: str) -> Mapping[str, str]:
+            recorded = decode(dict[str, str], json.loads(text).get(KEY, {}), KEY)
+            return {name: recorded[name] for name in recorded if plain_parts(name, KEY)}
+
+        return changed_files(self.path, _parsed(self.place(MANIFEST), parse, "the manifest of a run"))
+
+    def doubt(self) -> str:
+        """One line if the files are not as the run left them, or this cannot be told; empty otherwise."""
+        try:
+            changed = self.changed()
+        except BadInputError as error:
+            return f"{error}; whether other files were changed cannot be told"
+        return f"{self.path}: changed since the run ended: {', '.join(changed)}" if changed else ""
+
+    def place(self, name: str) -> Path:
+        """The path of ``name`` (may contain one folder); ``BadInputError`` if it would lie outside this directory."""
+        try:
+            *folders, last = plain_parts(name, "the name")
+        except ValueError as error:
+            raise BadInputError(f"{self.path}: {error}") from error
+        folder = self.path.joinpath(*folders)
+        if len(folders) > 1 or (folders and folder.is_symlink()):
+            raise BadInputError(f"{folder}: leads elsewhere, expected a folder of the run directory")
+        return folder / last
 
     def folder(self, scheduler: str) -> Path:
         """The folder of one scheduler's run; made when missing."""
-        folder = self.path / scheduler
+        folder = self._folder(scheduler)
         folder.mkdir(exist_ok=True)
         return folder
+
+    def _folder(self, scheduler: str) -> Path:
+        try:
+            return self.place(f"{scheduler_name(scheduler)}/run.json").parent
+        except ValueError as error:
+            raise BadInputError(f"{self.path}: {error}") from error
 
     def log_file(self, scheduler: str) -> Path:
         """Where that run's log goes; an engine appends to it while it runs."""
@@ -99,11 +169,15 @@ class RunDirectory:
 
     def write_text(self, name: str, text: str) -> Path:
         """Write ``name`` (may contain one folder) whole or not at all; returns its path."""
-        target = self.path / name
+        target = self.place(name)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            # A run's directory that was removed meanwhile must not come back without its mark.
+            if target.parent != self.path:
+                target.parent.mkdir(exist_ok=True)
             _replace(target, text)
         except OSError as error:
+            if not self.path.is_dir():
+                raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
             raise RunFailedError(f"{target}: cannot be written: {error.strerror or error}") from error
         return target
 
@@ -113,7 +187,7 @@ class RunDirectory:
 
     def write_manifest(self, manifest: Mapping[str, object]) -> Path:
         """Write ``manifest.json``: see :mod:`testbed.machine.manifest`."""
-        return self.write_json("manifest.json", manifest)
+        return self.write_json(MANIFEST, manifest)
 
     def write_scenario(self, resolved_yaml: str) -> Path:
         """Write ``scenario.yaml``, as resolved."""
@@ -141,7 +215,7 @@ class RunDirectory:
 
     def read_json(self, name: str) -> Any:
         """The JSON document ``name``; ``BadInputError`` if it is missing or damaged."""
-        return _parsed(self.path / name, json.loads, "JSON")
+        return _parsed(self.place(name), json.loads, "JSON")
 
     def read_summary(self) -> dict[str, Any]:
         """``summary.json``; ``BadInputError`` if it is missing or damaged."""
@@ -150,7 +224,7 @@ class RunDirectory:
             document = json.loads(text)
             if not isinstance(document, dict) or not isinstance(document.get("runs"), list):
                 raise ValueError("no list 'runs' in it")
-            return summary_today(document)
+            return checked_summary(summary_today(document))
 
         return _parsed(self.path / "summary.json", parse, f"the summary of a run, schema_version {SCHEMA_VERSION}")
 
@@ -168,7 +242,7 @@ class RunDirectory:
 
     def read_record(self, scheduler: str) -> RunRecord:
         """One scheduler's run as it was written; ``BadInputError`` names the file that is missing or damaged."""
-        folder = self.path / scheduler
+        folder = self._folder(scheduler)
         if not folder.is_dir():
             raise BadInputError(f"{self.path}: no run of scheduler '{scheduler}' in it")
         decisions = _parsed(
@@ -178,11 +252,14 @@ class RunDirectory:
         )
         iterations = _parsed(folder / "iterations.csv", row_files.iterations_from_csv, "iteration rows")
         links = _parsed(folder / "links.csv", row_files.links_from_csv, "link rows")
-        return _parsed(
-            folder / "run.json",
-            lambda text: run_from(run_today(json.loads(text)), iterations=iterations, links=links, decisions=decisions),
-            "what a run records",
-        )
+
+        def parse(text: str) -> RunRecord:
+            record = run_from(run_today(json.loads(text)), iterations=iterations, links=links, decisions=decisions)
+            if record.scheduler != scheduler:
+                raise ValueError(f"scheduler {record.scheduler!a} instead of that of its folder")
+            return record
+
+        return _parsed(folder / "run.json", parse, "what a run records")
 
     def read_records(self) -> tuple[RunRecord, ...]:
         """Every scheduler's run, in the order they ran."""
@@ -209,28 +286,32 @@ def open_all(paths: Sequence[Path]) -> tuple[RunDirectory, ...]:
 
 def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value:
     try:
-        return parse(path.read_text("utf-8"))
+        return parse(_text(path))
     except FileNotFoundError:
         raise BadInputError(f"{path}: no such file, expected {expected}") from None
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except row_files.RowError as error:
         raise BadInputError(f"{path}:{error.line}: {error}, expected {expected}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise BadInputError(f"{path}: damaged ({reason}), expected {expected}") from error
 
 
+def _text(path: Path) -> str:
+    with open_regular(path) as file:
+        return file.read().decode("utf-8")
+
+
 def _replace(target: Path, text: str) -> None:
-    handle, draft = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    draft = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        with draft.open("x", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(target)
+        draft.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(draft).unlink()
+            draft.unlink()
         raise
 
 

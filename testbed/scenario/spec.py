@@ -277,7 +277,7 @@ class ScenarioSpec(_Spec):
         DEFAULT_LEVELS, description="strict priority levels"
     )
     link_failures: tuple[LinkFailureSpec, ...] = Field(
-        (), max_length=limits.LINK_FAILURES, description="cables that fail; flow engine only"
+        (), max_length=limits.LINK_FAILURES, description="cables between switches that fail"
     )
     seed: Seed = Field(1, description="seed of every hash and random draw")
     checks: tuple[Annotated[Text, AfterValidator(_parsed_check)], ...] = Field(

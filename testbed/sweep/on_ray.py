@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from testbed.errors import EXIT_CANNOT, EXIT_FAILED, BadInputError, CannotRunError, RunFailedError
+from testbed.results.plain_names import plain_name
 from testbed.scenario.loading import text_of
 from testbed.sweep.running import Work, attempt
 from testbed.sweep.store import pack, unpack
@@ -72,6 +73,7 @@ class RayTasks:
 
     def __call__(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         """Each point with its outcome as it ends, its files in its folder; None about once a second in between."""
+        work = list(work)
         task = self._ray.remote(_attempt_there).options(max_retries=0, **self._claim(work))
         pending = {
             task.remote(self._runner, point, *_scenario(point), self._version): (point, folder)
@@ -100,7 +102,9 @@ class RayTasks:
         try:
             outcome, files = self._ray.get(reference)
             unpack(files, folder)
-        except (self._ray.exceptions.RayError, RunFailedError) as error:
+            if outcome.directory:
+                plain_name(outcome.directory, "the directory")
+        except (self._ray.exceptions.RayError, RunFailedError, ValueError) as error:
             said = next(iter(str(error).strip().splitlines()), "")
             return PointOutcome(problem=f"{type(error).__name__}: {said}", status=EXIT_FAILED)
         assert isinstance(outcome, PointOutcome)

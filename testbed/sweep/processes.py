@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Final
 
+from testbed.ending_signals import leave_to_the_system
 from testbed.errors import EXIT_FAILED
 from testbed.sweep.running import Work, attempt
 from testbed.sweep.values import PointOutcome, Runner, SweepPoint
@@ -48,14 +49,16 @@ class Processes:
 
     def __call__(self, work: Work) -> Iterator[tuple[SweepPoint, PointOutcome] | None]:
         """Each point with its outcome as it ends; None once a second in between."""
-        waiting = deque(work)
+        waiting = iter(work)
         busy: dict[Connection, tuple[_Worker, SweepPoint]] = {}
         idle = deque(self._workers)
-        while waiting or busy:
-            while waiting and idle:
-                worker, (point, folder) = self._alive(idle.popleft()), waiting.popleft()
-                worker.pipe.send((point, folder))
-                busy[worker.pipe] = worker, point
+        while True:
+            while idle and (then := next(waiting, None)) is not None:
+                worker = self._alive(idle.popleft())
+                worker.pipe.send(then)
+                busy[worker.pipe] = worker, then[0]
+            if not busy:
+                return
             ready = wait(list(busy), TICK_S)
             for pipe in ready:
                 assert isinstance(pipe, Connection)
@@ -113,6 +116,7 @@ def _serve(runner: Runner, pipe: Connection, inherited: Sequence[Connection], pa
         other.close()
     # A handler, for what is ignored would be ignored by every process that a run starts, too.
     signal.signal(signal.SIGINT, lambda number, frame: None)
+    leave_to_the_system()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,8 @@ ERROR_LOG: Final = "error.log"
 _ENDS_ALL: Final[Mapping[int, type[TestbedError]]] = {EXIT_BAD_INPUT: BadInputError, EXIT_CANNOT: CannotRunError}
 """What one point is told here, all others would be told too: no root, another emulation, no place to write."""
 
-Work = Sequence[tuple[SweepPoint, Path]]
+Work = Iterable[tuple[SweepPoint, Path]]
+"""Made as it is taken: the folder of a point is prepared when its turn comes."""
 Execute = Callable[[Work], Iterator[tuple[SweepPoint, PointOutcome] | None]]
 """Points and their folders -> each with its outcome as it ends, and None about once a second in between."""
 
@@ -46,7 +47,7 @@ def work_off(
     todo = [point for point in points if point not in found]
     if not todo:
         return
-    work = [(point, store.prepare(point)) for point in todo]
+    work = ((point, store.prepare(point)) for point in todo)
     with executor as execute, progress:
         progress.phase(f"{len(todo)} of {len(points)} points", len(todo))
         done = 0

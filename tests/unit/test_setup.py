@@ -99,3 +99,17 @@ def test_a_changed_dependency_is_noticed(checkout: Path) -> None:
         metadata.write("# one more\n")
     done = set_up(checkout, **NOT_ROOT, **{"dpkg-query": ALL_BUT_MININET})
     assert "setup: not installed: mininet" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_sudo_makes_in_a_users_checkout_belongs_to_the_user(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", "31415")
+    monkeypatch.setenv("SUDO_GID", "31416")
+    (checkout / ".venv").write_text("in the way of an environment")
+    os.chown(checkout, 31415, 31416)
+    done = set_up(checkout, **{"dpkg-query": "printf installed"})
+    assert done.stderr.startswith("setup: cannot make .venv: ")
+    for name in (".venv", ".testbed-setup.log"):
+        assert ((checkout / name).stat().st_uid, (checkout / name).stat().st_gid) == (31415, 31416)

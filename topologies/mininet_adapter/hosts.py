@@ -14,6 +14,9 @@ GATEWAY_MAC = "02:ff:00:00:00:01"
 MIN_RETRANSMISSION_TIMEOUT_S = 100
 """A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
 
+RETRANSMISSION_AFTER_LOSS_S = 1
+"""Where cables fail packets are lost, and a flow must go on soon after it has another path."""
+
 # A change of IP_TOS makes a socket forget its route, and the route's minimum of the retransmission timeout with it,
 # until it sends again; so the minimum is set here too, where the kernel has it (6.11).
 # The fabric loses nothing, so a segment that comes late was overtaken by one of a higher level, not lost. Without
@@ -29,7 +32,6 @@ HOST_SYSCTLS: Mapping[str, str] = {
     "net.ipv4.tcp_moderate_rcvbuf": "0",
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_reordering": "300",
-    "net.ipv4.tcp_rto_min_us": str(MIN_RETRANSMISSION_TIMEOUT_S * 1_000_000),
     "net.ipv4.tcp_sack": "0",
     "net.ipv4.tcp_slow_start_after_idle": "0",
     "net.ipv4.tcp_timestamps": "0",
@@ -48,15 +50,20 @@ NIC_QUEUE_PACKETS = 3.3
 acknowledgements of what comes in, which leave by the same queue at the same level."""
 
 
-def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool, in_kernel: bool) -> dict[str, str]:
+def configure_host(
+    addresses: Mapping[str, str], mtu: int, late_opening: bool, in_kernel: bool, retransmission_s: int
+) -> dict[str, str]:
     """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
 
     ``late_opening``: connections are opened while others send. ``in_kernel``: packets never leave the kernel, which
-    needs no checksum of their bytes then. A packet leaves by the interface whose address it carries: one routing table
-    and rule each.
+    needs no checksum of their bytes then. What is not acknowledged is sent again after ``retransmission_s``. A packet
+    leaves by the interface whose address it carries: one routing table and rule each.
     """
     small_queues = {"net.ipv4.tcp_limit_output_bytes": str(round(NIC_QUEUE_PACKETS * mtu))}
-    settings = write_sysctls({**HOST_SYSCTLS, **small_queues, **(LATE_OPENING_SYSCTLS if late_opening else {})})
+    again = {"net.ipv4.tcp_rto_min_us": str(retransmission_s * 1_000_000)}
+    settings = write_sysctls(
+        {**HOST_SYSCTLS, **again, **small_queues, **(LATE_OPENING_SYSCTLS if late_opening else {})}
+    )
     lines = ["link set lo up"]
     rules = []
     for table, (interface, address) in enumerate(addresses.items(), start=100):
@@ -64,8 +71,7 @@ def configure_host(addresses: Mapping[str, str], mtu: int, late_opening: bool, i
         lines.append(f"addr add {address}/32 dev {interface}")
         lines.append(f"neigh add {GATEWAY} lladdr {GATEWAY_MAC} dev {interface} nud permanent")
         lines.append(
-            f"route add default via {GATEWAY} dev {interface} onlink table {table} "
-            f"rto_min {MIN_RETRANSMISSION_TIMEOUT_S}s"
+            f"route add default via {GATEWAY} dev {interface} onlink table {table} rto_min {retransmission_s}s"
         )
         rules.append(f"rule add from {address} lookup {table}")
     run_batch("ip", [*lines, *rules])

@@ -17,7 +17,11 @@ from topologies.fabric import Fabric, Link
 from topologies.mininet_adapter.datapaths.interface import Datapath
 from topologies.mininet_adapter.datapaths.openvswitch_datapath import OpenVSwitchDatapath
 from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
-from topologies.mininet_adapter.hosts import configure_host
+from topologies.mininet_adapter.hosts import (
+    MIN_RETRANSMISSION_TIMEOUT_S,
+    RETRANSMISSION_AFTER_LOSS_S,
+    configure_host,
+)
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
@@ -33,7 +37,7 @@ QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.d
 class NetworkSettings:
     """How to emulate a fabric: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
 
-    ``late_opening``: hosts open connections while others send.
+    ``late_opening``: hosts open connections while others send. ``lossless``: no cable fails.
     """
 
     bandwidth_scale: float
@@ -44,6 +48,7 @@ class NetworkSettings:
     discipline: Discipline = "htb"
     shaped: bool = True
     late_opening: bool = False
+    lossless: bool = True
 
     @property
     def in_kernel(self) -> bool:
@@ -100,6 +105,21 @@ class EmulatedNetwork:
         """Take everything down."""
         self.openvswitch.stop()
         self._mininet.stop()
+
+    def set_cable(self, link: str, up: bool) -> None:
+        """Set both ends of the cable of ``link``, which is between switches, up or down."""
+        ends = [
+            interface_name(self.fabric, self.fabric.links[name]) for name in (link, self.fabric.links[link].reverse)
+        ]
+        run_batch("ip", (f"link set {name} {'up' if up else 'down'}" for name in ends))
+
+    def ended(self) -> str | None:
+        """Which process that holds the network up has ended, in words; None if none has."""
+        for host in self.fabric.hosts:
+            node = self._mininet.nameToNode.get(host)
+            if node is not None and node.shell is not None and node.shell.poll() is not None:
+                return f"the process that holds the namespace of host {host} has ended"
+        return self.openvswitch.ended()
 
     def host_pid(self, host: str) -> int:
         """Process id of the shell that holds ``host``'s namespace."""
@@ -201,11 +221,12 @@ class EmulatedNetwork:
 
     def _configure_hosts(self) -> None:
         settings = self.settings
+        again_s = MIN_RETRANSMISSION_TIMEOUT_S if settings.lossless else RETRANSMISSION_AFTER_LOSS_S
         for host, record in self.fabric.hosts.items():
             ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
-                configure_host(addresses, settings.mtu, settings.late_opening, settings.in_kernel)
+                configure_host(addresses, settings.mtu, settings.late_opening, settings.in_kernel, again_s)
 
     def _steer(self) -> None:
         """Let interfaces take turns with the CPUs, where all interfaces of a CPU share a backlog."""

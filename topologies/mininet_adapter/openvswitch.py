@@ -45,6 +45,11 @@ class OpenVSwitch:
         """Process id of ``ovs-vswitchd``."""
         return self._children[-1].pid
 
+    @property
+    def watched(self) -> dict[str, int]:
+        """Name and process id of the daemon that carries out what is asked of it, once it is there."""
+        return {"ovs-vswitchd": self.daemon_pid} if self._children else {}
+
     def start(self, options: Sequence[str] = ()) -> None:
         """Start both daemons and wait until the database answers; ``CommandError`` if they do not come up.
 
@@ -103,6 +108,15 @@ class OpenVSwitch:
                 borrowed.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, SEND_BUFFER)
                 found += 1
         return found
+
+    def ended(self) -> str | None:
+        """Which daemon has ended, and how, in words; None as long as both are there."""
+        for name, child in zip(("ovsdb-server", "ovs-vswitchd"), self._children, strict=False):
+            status = child.poll()
+            if status is not None:
+                how = f"by signal {-status}" if status < 0 else f"with status {status}"
+                return f"{name} ended {how} while the run needed it"
+        return None
 
     def stop(self) -> None:
         """End both daemons, by their own process ids."""

@@ -85,6 +85,12 @@ _PARTS: Final[Mapping[Point, Plugins]] = MappingProxyType(
 )
 
 
+def all_built_in(queue: str, policy: str, placer: str, capacity: str) -> bool:
+    """Whether no part of a manager comes from another package."""
+    parts: Mapping[Point, str] = {"queue": queue, "policy": policy, "placer": placer, "capacity": capacity}
+    return all(name in _BUILT_IN[point] for point, name in parts.items())
+
+
 def names(point: Point) -> tuple[str, ...]:
     """Return the names of all parts for a plug-in point, sorted."""
     return _PARTS[point].names()

@@ -1,27 +1,23 @@
-"""``python -m workloads.worker FOLDER HOST=PID...``: lines of JSON in (what to do), lines of JSON out (what happened).
+"""``python -m workloads.worker FOLDER [--opener=FD] HOST[=PLACE]...``: lines of JSON in, lines of JSON out.
 
-It serves each HOST in the network namespace of the process PID; without ``=PID``, in its own.
+In: what to do. Out: what happened. It serves each HOST in the network namespace that has the number PLACE for the
+:mod:`workloads.opener` at the other end of the socket FD; without one, in its own.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
-import os
 import signal
+import socket
 import sys
 
+from workloads.worker.namespaces import Namespace
 from workloads.worker.process import WorkerProcess
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_TIMERSLACK = 29
-
-
-def _be_served_first() -> None:
-    """Have the kernel serve this process before ordinary ones, where it may: a late worker is a slow GPU."""
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
+_OPENER = "--opener="
 
 
 def main() -> None:
@@ -31,15 +27,17 @@ def main() -> None:
     libc.prctl(_PR_SET_TIMERSLACK, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
-    _be_served_first()
     folder, *hosts = sys.argv[1:]
-    WorkerProcess(folder, dict(map(_host, hosts))).run()
+    opener = None
+    if hosts[0].startswith(_OPENER):
+        opener = socket.socket(fileno=int(hosts.pop(0).removeprefix(_OPENER)))
+    WorkerProcess(folder, {host.partition("=")[0]: _namespace(opener, host) for host in hosts}).run()
 
 
-def _host(argument: str) -> tuple[str, int | None]:
-    """Return the host and the process id of ``HOST=PID`` or ``HOST``."""
-    host, _, pid = argument.partition("=")
-    return host, int(pid) if pid else None
+def _namespace(opener: socket.socket | None, argument: str) -> Namespace:
+    """Return the namespace of ``HOST=PLACE`` or ``HOST``."""
+    place = argument.partition("=")[2]
+    return Namespace(opener, int(place)) if place else Namespace()
 
 
 main()

@@ -40,8 +40,10 @@ class Connections:
 
     def listen(self, job: HostedJob) -> None:
         """Listen for the job's incoming flows."""
-        for target, port in sorted({(planned.target, planned.target_port) for planned in job.plan.incoming}):
-            listener = self._socket()
+        places = sorted({(planned.target, planned.target_port) for planned in job.plan.incoming})
+        self._namespace.prepare(len(places) + len(job.outgoing))
+        for target, port in places:
+            listener = self._namespace.socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             prepare(listener, job.plan.window)
             listener.bind((target, port))
@@ -129,7 +131,7 @@ class Connections:
     def _connect(
         self, job: HostedJob, planned: PlannedConnection, tos: int, opened: Callable[[socket.socket], None]
     ) -> None:
-        connection = self._socket()
+        connection = self._namespace.socket()
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         prepare(connection, job.plan.window)
@@ -148,10 +150,6 @@ class Connections:
                 opened(connection)
 
         self._loop.watch(connection.fileno(), select.EPOLLOUT, connected)
-
-    def _socket(self) -> socket.socket:
-        with self._namespace.inside():
-            return socket.socket()
 
     def _tell_if_connected(self, job: HostedJob) -> None:
         if job.complete():

@@ -12,24 +12,24 @@ from workloads.iteration.protocol import Event, Quit, Ready, decode_command, enc
 from workloads.worker.completion_notice import CompletionNotice
 from workloads.worker.event_loop import LineReader, Loop
 from workloads.worker.heartbeat import Heartbeat
-from workloads.worker.namespaces import Namespaces
+from workloads.worker.namespaces import Namespace
 from workloads.worker.service import HostService
 
 
 class WorkerProcess:
-    """Serves ``hosts`` (host -> a process in its network namespace, None for the namespace of this process).
+    """Serves ``hosts`` (host -> its network namespace).
 
     ``folder`` is where the workers of the run notify each other of messages that have arrived.
     """
 
-    def __init__(self, folder: str, hosts: Mapping[str, int | None]) -> None:
+    def __init__(self, folder: str, hosts: Mapping[str, Namespace]) -> None:
         self._loop = Loop()
         self._reader = LineReader(sys.stdin.fileno())
-        names, namespaces = tuple(hosts), Namespaces()
+        names = tuple(hosts)
         notices = CompletionNotice(self._loop, folder, names, self._message_arrived)
         self._hosts = {
-            host: HostService(self._loop, namespaces.of(pid), partial(self._tell, host), notices.tell)
-            for host, pid in hosts.items()
+            host: HostService(self._loop, namespace, partial(self._tell, host), notices.tell)
+            for host, namespace in hosts.items()
         }
         self._notices, self._first = notices, names[0]
 

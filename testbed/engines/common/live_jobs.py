@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.engines.common.iterations import HostIteration
+from controller.decision import Decision
+from testbed.engines.common.iterations import HostIteration, phase_errors
 from testbed.engines.common.profiling import disturbed_iterations, profile_window, recent_throughput
+from testbed.engines.common.worker_plan import time_shift_of
 from testbed.experiment.experiment import Experiment
 from topologies.fabric import Fabric
 from workloads.iteration.protocol import IterationEnded
@@ -132,3 +134,13 @@ class LiveJobs(Mapping[str, LiveJob]):
         first = profile_window(live.completed, disturbed)
         live.profiled = first is not None
         return first
+
+    def phase_errors(self, decision: Decision, origin: float) -> dict[str, list[float]]:
+        """Job -> seconds between its phase and the begin of iterations that waited for it, under ``decision``."""
+        found: dict[str, list[float]] = {}
+        for name, live in self.items():
+            time_shift = time_shift_of(decision, name, self._experiment.scale, origin)
+            if time_shift is not None and time_shift.period > 0.0:
+                reports = [r for r in self.reports if r.job == name and r.phases[0].start > live.shifted_at]
+                found[name] = phase_errors(reports, time_shift)
+        return found

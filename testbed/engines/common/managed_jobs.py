@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
+from typing import Protocol
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Managed, Submission
@@ -75,6 +76,47 @@ def manager_of(managed: Managed, seed: int) -> Manager:
     """Return the manager that ``managed`` names; ``ValueError``, one line, for an unknown part or option."""
     options = {point: managed.options.get(point, {}) for point in GROUPS}
     return manager(managed.placer, managed.queue, managed.policy, managed.capacity, options, seed)
+
+
+class JobsUnderManager(Protocol):
+    """What a run needs of the jobs under its manager: see :class:`ManagedJobs`."""
+
+    stints: list[Job]
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Jobs that can never start, each with the reason."""
+        ...
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that are still to come, to start or to end."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """All jobs."""
+        ...
+
+    def next_s(self) -> float:
+        """The next time to call :meth:`decide` even if no stint ends; infinite for never."""
+        ...
+
+    def ended(self, stint: str, now_s: float) -> None:
+        """A stint has completed its iterations."""
+        ...
+
+    def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
+        """Let the manager decide on all that has happened."""
+        ...
+
+    def outcomes(self, now_s: float) -> tuple[JobOutcome, ...]:
+        """The outcome of each submitted job."""
+        ...
+
+    def stints_of(self) -> dict[str, tuple[str, ...]]:
+        """Job -> its stints, in order."""
+        ...
 
 
 class ManagedJobs:
@@ -246,13 +288,13 @@ def _left(job: _ManagedJob, made: Callable[[str], int]) -> float:
     return max(0.0, job.left - made(job.stint.name) * len(job.stint.gpus))
 
 
-def record_of(managed: ManagedJobs | None, now_s: float) -> ManagedRecord | None:
+def record_of(managed: JobsUnderManager | None, now_s: float) -> ManagedRecord | None:
     """Return the outcome of the jobs by ``now_s``; None where there is no manager."""
     if managed is None:
         return None
     return ManagedRecord(tuple(managed.stints), managed.stints_of(), managed.outcomes(now_s), dict(managed.refused))
 
 
-def progress_of(managed: ManagedJobs) -> dict[str, int]:
+def progress_of(managed: JobsUnderManager) -> dict[str, int]:
     """How many of the jobs are done, as a message about progress has it."""
     return {"value": managed.total - managed.unfinished, "total": managed.total}

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from testbed.engines.common.iterations import HostIteration, late_shares, undisturbed_iterations
 from testbed.engines.common.live_jobs import LiveJob
-from testbed.engines.common.managed_jobs import ManagedJobs, progress_of
+from testbed.engines.common.managed_jobs import JobsUnderManager, progress_of
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow
@@ -45,7 +45,7 @@ class StopCondition(Protocol):
 
 
 def stop_condition_of(
-    experiment: Experiment, jobs: Mapping[str, LiveJob], managed: ManagedJobs | None, now: Callable[[], float]
+    experiment: Experiment, jobs: Mapping[str, LiveJob], managed: JobsUnderManager | None, now: Callable[[], float]
 ) -> StopCondition:
     """Return what a run of ``experiment`` goes on for; ``jobs`` are those that have arrived."""
     return EachJobsIterations(experiment, jobs) if managed is None else AllManagedJobs(experiment, managed, now)
@@ -103,7 +103,7 @@ class AllManagedJobs:
 
     managed = True
 
-    def __init__(self, experiment: Experiment, managed: ManagedJobs, now: Callable[[], float]) -> None:
+    def __init__(self, experiment: Experiment, managed: JobsUnderManager, now: Callable[[], float]) -> None:
         self._experiment, self._managed, self._now = experiment, managed, now
 
     def experiment(self) -> Experiment:

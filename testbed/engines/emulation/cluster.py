@@ -6,18 +6,16 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from controller.decider import wants_profiles
 from controller.decision import Decision
-from controller.schedulers.registry import create
 from controller.service.messages import DecisionAnswer, VerificationAnswer
-from testbed.engines.common.iterations import phase_errors
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
-from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
@@ -25,11 +23,11 @@ from testbed.engines.common.worker_plan import (
     byte_marks_of,
     hosts_of,
     job_plans,
-    time_shift_of,
     tos_of_flows,
     window_packets,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
+from testbed.engines.emulation.guests.plugins import managed_jobs_of, scheduler_of
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.switch_check import SwitchCheck
@@ -63,6 +61,7 @@ QUEUE_BYTES: Final = 32 << 20
 START_DELAY_S: Final = 0.1
 
 Tell = Callable[..., None]
+Ask = Callable[[ControllerProcess], Awaitable[DecisionAnswer]]
 
 
 class Cluster:
@@ -72,9 +71,9 @@ class Cluster:
     that is public is what the run left: jobs, reports of the workers, decisions, retransmits.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
-        self._scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        self._scheduler = scheduler_of(experiment)
         self._tell = tell
         settings = NetworkSettings(
             bandwidth_scale=experiment.scale.bandwidth,
@@ -84,13 +83,14 @@ class Cluster:
             datapath=experiment.datapath,
             discipline=best_discipline(),
             late_opening=experiment.jobs_come_later,
+            lossless=not experiment.link_failures,
         )
-        log = directory / "testbed.log"
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
+        rest = scratch / "controller" / "rest.sock"
         self._controller = ControllerProcess(
-            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, log
+            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, rest
         )
-        self.workers = WorkerPool(self._on_event, log, scratch / "workers")
+        self.workers = WorkerPool(self._on_event, scratch / "workers")
         self.jobs = LiveJobs(experiment)
         self.switches = SwitchCheck(
             experiment.fabric,
@@ -109,11 +109,8 @@ class Cluster:
         self._decision = Decision()
         self._changing = asyncio.Lock()
         self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.datapath.carry_out)
-        self.managed: ManagedJobs | None = None
-        self.managed_run: StintRunner | None = None
-        if experiment.managed is not None:
-            self.managed = ManagedJobs(experiment.managed, experiment.fabric, experiment.seed)
-            self.managed_run = StintRunner(self, self.managed)
+        self.managed = managed_jobs_of(experiment)
+        self.managed_run = None if self.managed is None else StintRunner(self, self.managed)
         self.steps: StepCoordinator | None = None
         if StepCoordinator.wanted(self._scheduler):
             self.steps = StepCoordinator(experiment, self._scheduler, self.workers.tell, self.marks)
@@ -211,12 +208,16 @@ class Cluster:
     async def profile(self, live: LiveJob, first: int) -> None:
         """Hand in the profile of a job, measured from its iteration ``first`` on, and carry out what follows."""
         measured = measure_profile(live.job, self.jobs.reports, self._experiment.scale.time, first)
+        await self.decide(f"profile of {live.job.name}", lambda there: there.profiled(live.job.name, measured))
+
+    async def decide(self, cause: str, ask: Ask, cut: Collection[str] = ()) -> None:
+        """Decide again because of ``cause`` and carry that out; links ``cut`` have just failed, in both directions."""
         async with self._changing:
             began, before = time.monotonic(), self._decision
-            answer = await self._controller.profiled(live.job.name, measured)
+            answer = await ask(self._controller)
             await self.switches.into_force()
-            self._note_decision(f"profile of {live.job.name}", answer, began)
-            await self._carry_out(before, answer)
+            self._note_decision(cause, answer, began)
+            await self._carry_out(before, answer, cut)
 
     async def _tell_throughput(self) -> None:
         """How fast the running jobs were of late beside what they would be alone."""
@@ -268,7 +269,11 @@ class Cluster:
     def watched_processes(self) -> dict[str, int]:
         """The processes on which a run's timing rests: name -> process id."""
         controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
-        return {"ovs-vswitchd": self.network.openvswitch.daemon_pid, **controller, **self.workers.watched}
+        return {**self.network.openvswitch.watched, **controller, **self.workers.watched}
+
+    def ended(self) -> str | None:
+        """Which process that the run needs has ended, in words."""
+        return self._controller.ended() or self.network.ended()
 
     def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""
@@ -300,12 +305,12 @@ class Cluster:
 
     # Running jobs change
 
-    async def _carry_out(self, before: Decision, answer: DecisionAnswer) -> None:
+    async def _carry_out(self, before: Decision, answer: DecisionAnswer, cut: Collection[str] = ()) -> None:
         """Bring the jobs that run from the decision ``before`` to the one in force."""
         after = self._decision
         running = self.jobs.running()
         jobs = [live.job for live in running]
-        await self._changes.carry_out(before, after, answer.changes, jobs)
+        await self._changes.carry_out(before, after, answer.changes, jobs, cut)
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         self._changes.tell_pcie_turns(before, after, jobs)
@@ -321,16 +326,6 @@ class Cluster:
             live.shifted_at = time.monotonic()
             anchor = self.origin if job.name in decision.periods else live.began
             self._changes.tell_shift(decision, job, self.hosts_of(job), anchor)
-
-    def phase_errors(self) -> dict[str, list[float]]:
-        """Job -> seconds between its phase and the begin of iterations that waited for it, under the last decision."""
-        found: dict[str, list[float]] = {}
-        for name, live in self.jobs.items():
-            time_shift = time_shift_of(self._decision, name, self._experiment.scale, self.origin)
-            if time_shift is not None and time_shift.period > 0.0:
-                reports = [r for r in self.jobs.reports if r.job == name and r.phases[0].start > live.shifted_at]
-                found[name] = phase_errors(reports, time_shift)
-        return found
 
     def _on_event(self, host: str, event: Event) -> None:
         match event:
@@ -359,12 +354,7 @@ class Cluster:
     async def depart(self, live: LiveJob) -> None:
         """Close a job's connections and let the controller decide again for those that stay."""
         await self._close(live.job)
-        async with self._changing:
-            began, before = time.monotonic(), self._decision
-            answer = await self._controller.depart(live.job.name, prepare=True)
-            await self.switches.into_force()
-            self._note_decision(f"departure of {live.job.name}", answer, began)
-            await self._carry_out(before, answer)
+        await self.decide(f"departure of {live.job.name}", lambda there: there.depart(live.job.name, prepare=True))
 
     async def end_all(self) -> None:
         """Stop the jobs that are still there, and put on record what is only known at the end."""
@@ -390,4 +380,5 @@ class Cluster:
 
 def _log(what: str, values: dict[str, float]) -> None:
     text = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-    print(f"{what}: {text}", file=sys.stderr)
+    with suppress(OSError):  # a full disk ends the run where its record is written, with a line that says so
+        print(f"{what}: {text}", file=sys.stderr)

@@ -1,14 +1,16 @@
-"""The controller of a run: a process of its own, asked over its REST interface on loopback."""
+"""The controller of a run: a process of its own, asked over its REST interface on a Unix socket."""
 
 from __future__ import annotations
 
 import asyncio
 import http.client
 import json
-import sys
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from controller.decision import Measured
 from controller.service.json_codec import decode, encode
@@ -19,6 +21,7 @@ from controller.service.messages import (
     ErrorAnswer,
     FabricAnswer,
     JobRequest,
+    LinkRequest,
     ObservedPathsAnswer,
     ProfileRequest,
     StateAnswer,
@@ -26,22 +29,29 @@ from controller.service.messages import (
     VerificationAnswer,
     VerificationRequest,
 )
+from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
+from testbed.machine.child_python import module_path, python_module
+from testbed.machine.privileges import plain_user, unprivileged
 from topologies.fabric import Fabric
 from workloads.job import Job
 
 OPENFLOW_PORT = 6653
-REST_PORT = 8080
 _START_S = 30.0
 _ANSWER_S = 60.0
+_LOG = 2
+_TAIL = 4096
 
 T = TypeVar("T")
 
 
 class ControllerProcess:
-    """``python -m controller`` in the run's namespaces."""
+    """``python -m controller`` in the run's namespaces; its REST interface is the Unix socket ``rest``.
 
-    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, log: Path) -> None:
+    It runs schedulers of other packages, and needs no privilege for anything: it has none.
+    """
+
+    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, rest: Path) -> None:
         self._arguments = [
             "--scheduler",
             scheduler,
@@ -52,11 +62,13 @@ class ControllerProcess:
             "--openflow-port",
             str(OPENFLOW_PORT),
             "--rest-port",
-            str(REST_PORT),
+            "0",
+            "--rest-socket",
+            str(rest),
         ]
         for name, value in options.items():
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]
-        self._log = log
+        self._rest = rest
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -71,16 +83,16 @@ class ControllerProcess:
 
     async def spawn(self) -> None:
         """Start the process; :meth:`ready` waits until it listens."""
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "controller",
-                *self._arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
+        user = plain_user()
+        self._rest.parent.mkdir(parents=True, exist_ok=True)
+        if user is not None:
+            os.chown(self._rest.parent, user.uid, user.gid)
+        self._process = await asyncio.create_subprocess_exec(
+            *unprivileged(python_module("controller", *self._arguments), user),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": module_path()},
+        )
 
     async def ready(self) -> None:
         """Wait for the line that says it listens; ``RunFailedError`` with its last output if it does not."""
@@ -91,23 +103,19 @@ class ControllerProcess:
                 if line.startswith(b"controller ready"):
                     return
                 if not line:
-                    raise RunFailedError(f"the controller did not start: {self._last_words()}")
+                    raise RunFailedError(f"the controller did not start: {_last_words()}")
         except TimeoutError as error:
             raise RunFailedError(f"the controller was not ready after {_START_S:.0f} s") from error
 
-    def _last_words(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1] if lines else "it said nothing"
-
     async def set_fabric(self, fabric: Fabric) -> FabricAnswer:
         """Tell the controller the fabric."""
-        return await _ask(FabricAnswer, "PUT", "/fabric", fabric)
+        return await self._ask(FabricAnswer, "PUT", "/fabric", fabric)
 
     async def wait_for_switches(self, names: Sequence[str]) -> None:
         """Wait until every switch is connected."""
         deadline = asyncio.get_running_loop().time() + _START_S
         while True:
-            state = await _ask(StateAnswer, "GET", "/state")
+            state = await self._ask(StateAnswer, "GET", "/state")
             missing = [name for name in names if not state.switches.get(name)]
             if not missing:
                 return
@@ -117,23 +125,28 @@ class ControllerProcess:
 
     async def arrive(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Announce a job; the answer holds the decision and which running flows must change."""
-        return await _ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
+        return await self._ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
 
     async def depart(self, job: str, *, prepare: bool) -> DecisionAnswer:
         """Take a job away; the answer is as for :meth:`arrive`."""
-        return await _ask(DecisionAnswer, "DELETE", f"/jobs/{job}?apply={'prepare' if prepare else 'now'}")
+        path = f"/jobs/{quote(job, safe='')}?apply={'prepare' if prepare else 'now'}"
+        return await self._ask(DecisionAnswer, "DELETE", path)
 
     async def profiled(self, job: str, measured: Measured) -> DecisionAnswer:
         """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
-        return await _ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
+        return await self._ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
+
+    async def link_changed(self, link: str, *, down: bool) -> DecisionAnswer:
+        """A cable failed or works again; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        return await self._ask(DecisionAnswer, "POST", "/links", LinkRequest(link, "down" if down else "up", "prepare"))
 
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""
-        return await _ask(ThroughputAnswer, "PUT", "/throughput", shares)
+        return await self._ask(ThroughputAnswer, "PUT", "/throughput", shares)
 
     async def commit(self, flows: Sequence[str]) -> CommitAnswer:
         """Flip the first switch of ``flows``, whose senders hold still."""
-        return await _ask(CommitAnswer, "POST", "/commit", CommitRequest(tuple(flows)))
+        return await self._ask(CommitAnswer, "POST", "/commit", CommitRequest(tuple(flows)))
 
     async def verification(self, counters: Mapping[str, Mapping[str, int]] | None = None) -> VerificationAnswer:
         """What on the switches is not as decided, and the packets counted along each flow's path.
@@ -141,12 +154,23 @@ class ControllerProcess:
         ``counters`` (switch -> five-tuple -> packets) are used in place of the switches' own.
         """
         if counters is None:
-            return await _ask(VerificationAnswer, "GET", "/verification")
-        return await _ask(VerificationAnswer, "POST", "/verification", VerificationRequest(counters))
+            return await self._ask(VerificationAnswer, "GET", "/verification")
+        return await self._ask(VerificationAnswer, "POST", "/verification", VerificationRequest(counters))
 
     async def observed_paths(self) -> ObservedPathsAnswer:
         """Paths read back from switches that chose for themselves (``ecmp-switch``)."""
-        return await _ask(ObservedPathsAnswer, "GET", "/observed-paths")
+        return await self._ask(ObservedPathsAnswer, "GET", "/observed-paths")
+
+    async def _ask(self, kind: type[T], method: str, path: str, body: object = None) -> T:
+        """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
+        return await asyncio.to_thread(_request, self._rest, kind, method, path, body)
+
+    def ended(self) -> str | None:
+        """How the process ended, in words; None as long as it has not."""
+        if self._process is None or self._process.returncode is None:
+            return None
+        said = f": {_last_words()}" if self._process.returncode >= 0 else ""
+        return f"the controller {ended_how(self._process.returncode)}{said}"
 
     async def stop(self) -> None:
         """End the process."""
@@ -155,13 +179,33 @@ class ControllerProcess:
             await self._process.wait()
 
 
-async def _ask(kind: type[T], method: str, path: str, body: object = None) -> T:
-    """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
-    return await asyncio.to_thread(_request, kind, method, path, body)
+def _last_words() -> str:
+    """The last line of the run's log, which is this process's standard error, too."""
+    try:
+        end = os.fstat(_LOG).st_size
+        text = os.pread(_LOG, _TAIL, max(0, end - _TAIL)).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
 
 
-def _request(kind: type[T], method: str, path: str, body: object) -> T:
-    connection = http.client.HTTPConnection("127.0.0.1", REST_PORT, timeout=_ANSWER_S)
+class _Connection(http.client.HTTPConnection):
+    """An HTTP connection over the Unix socket ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_ANSWER_S)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect, as the base class does over TCP."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _request(rest: Path, kind: type[T], method: str, path: str, body: object) -> T:
+    connection = _Connection(rest)
     try:
         text = None if body is None else json.dumps(encode(body))
         connection.request(method, path, text, {"Content-Type": "application/json"})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import read_answer, write_request
-from testbed.engines.emulation.sandbox import only_run_on_this_machine, spawn
+from testbed.engines.emulation.handover import ANSWER, read_answer, request_of
+from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
+from testbed.engines.emulation.watchdog import Watchdog
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
@@ -45,16 +46,18 @@ class EmulationEngine:
         Raises ``CannotRunError`` beside another run and ``RunFailedError`` if the run does not end well.
         """
         log = directory / "testbed.log"
-        request = directory / ".handover"
-        write_request(request, experiment, directory)
+        answer: list[str] = []
         with nullcontext() if self._alone else only_run_on_this_machine():
-            child = spawn("testbed.engines.emulation.sandbox_main", request, log)
+            watchdog = Watchdog(spawn(SANDBOX, request_of(experiment), log), log)
             try:
-                assert child.stdout is not None
-                for line in child.stdout:
-                    progress(json.loads(line))
-                child.wait()
+                for message in watchdog.messages():
+                    if message["phase"] == ANSWER:
+                        answer.append(str(message["text"]))
+                    else:
+                        progress(message)
+                watchdog.wait()
             finally:
-                child.kill()
-                child.wait()
-        return read_answer(request, log)
+                watchdog.end()
+        if not directory.is_dir():
+            raise RunFailedError(f"{directory}: this directory was removed meanwhile")
+        return read_answer(answer, log)

@@ -1,48 +1,87 @@
-"""How a run's inside and outside exchange values: pickles in the run's own directory, gone after use."""
+"""How a run's inside and outside exchange values: JSON through a sealed file in memory and a pipe, never by a path.
+
+Both ends check what they read as they would check a file: neither takes the other's word for code.
+"""
 
 from __future__ import annotations
 
-import pickle
-import traceback
-from pathlib import Path
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.results import row_files
 from testbed.results.record import RunRecord
+from testbed.results.record_json import decision_row_from, decision_row_to, run_from, run_to
+from topologies.dataclass_json import decode, encode
+
+ANSWER: Final = "answer"
+"""The phase of messages that hold the answer."""
+_PIECE: Final = 1 << 15
+"""Characters in a message: a line that is read bit by bit should not be long."""
+_SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
-def write_request(path: Path, experiment: Experiment, directory: Path) -> None:
-    """Leave what the inside shall run at ``path``."""
-    path.write_bytes(pickle.dumps((experiment, directory)))
-
-
-def read_request(path: Path) -> tuple[Experiment, Path]:
-    """Read what to run."""
-    experiment, directory = pickle.loads(path.read_bytes())
-    return experiment, directory
-
-
-def write_answer(path: Path, answer: RunRecord | Exception) -> None:
-    """Replace the request by the record, or by the message of what went wrong, with the traceback for the log."""
-    if isinstance(answer, Exception):
-        details = "".join(traceback.format_exception(answer))
-        path.write_bytes(pickle.dumps((str(answer) or type(answer).__name__, details)))
-    else:
-        path.write_bytes(pickle.dumps(answer))
-
-
-def read_answer(path: Path, log: Path) -> RunRecord:
-    """Return the record; ``RunFailedError`` with the inside's message if there is none."""
+@contextmanager
+def sealed(content: bytes) -> Iterator[int]:
+    """A file in memory that holds ``content``, as a descriptor to read from; nobody can change it any more."""
+    descriptor = os.memfd_create("request", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        answer = pickle.loads(path.read_bytes())
-    except (OSError, pickle.UnpicklingError, EOFError) as error:
-        raise RunFailedError(f"the run ended without a record, see {log}") from error
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        yield descriptor
     finally:
-        path.unlink(missing_ok=True)
-    if isinstance(answer, RunRecord):
-        return answer
-    if isinstance(answer, tuple) and isinstance(answer[0], str):
-        with log.open("a") as file:
-            file.write(answer[1])
-        raise RunFailedError(answer[0])
-    raise RunFailedError(f"the run was ended from outside, see {log}")
+        os.close(descriptor)
+
+
+def request_of(experiment: Experiment) -> bytes:
+    """Return what the inside is to read on its standard input."""
+    return json.dumps(encode(experiment), allow_nan=False).encode()
+
+
+def read_request(text: bytes) -> Experiment:
+    """Return what to run; ``ValueError`` if ``text`` is no request."""
+    return decode(Experiment, json.loads(text), "experiment")
+
+
+def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, str]]:
+    """The record, or the message of what went wrong, as the last messages of the inside: pieces of one JSON text."""
+    text = json.dumps(_document_of(answer), allow_nan=False)
+    for begin in range(0, len(text), _PIECE):
+        yield {"phase": ANSWER, "text": text[begin : begin + _PIECE]}
+
+
+def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
+    if isinstance(answer, Exception):
+        return {"problem": str(answer) or type(answer).__name__}
+    return {
+        "record": run_to(answer),
+        "iterations": row_files.iterations_to_csv(answer.iterations),
+        "links": row_files.links_to_csv(answer.links),
+        "decisions": [decision_row_to(row) for row in answer.decisions],
+    }
+
+
+def read_answer(pieces: Iterable[str], log: object) -> RunRecord:
+    """Return the record; ``RunFailedError`` with the inside's message if there is none, else naming ``log``."""
+    try:
+        answer = json.loads("".join(pieces))
+    except ValueError:
+        raise RunFailedError(f"the run ended without a record, see {log}") from None
+    try:
+        if "problem" in answer:
+            raise RunFailedError(str(answer["problem"]))
+        return run_from(
+            answer["record"],
+            iterations=row_files.iterations_from_csv(answer["iterations"]),
+            links=row_files.links_from_csv(answer["links"]),
+            decisions=tuple(decision_row_from(row) for row in answer["decisions"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunFailedError(f"the record of the run is not understood ({error}), see {log}") from error

@@ -7,7 +7,7 @@ from math import inf
 from typing import Protocol
 
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs
-from testbed.engines.common.managed_jobs import ManagedJobs
+from testbed.engines.common.managed_jobs import JobsUnderManager
 from workloads.job import Job
 
 
@@ -40,7 +40,7 @@ class StintCluster(Protocol):
 class StintRunner:
     """Carries out on ``cluster`` what the manager of ``managed`` decides. Stops come before starts, one at a time."""
 
-    def __init__(self, cluster: StintCluster, managed: ManagedJobs) -> None:
+    def __init__(self, cluster: StintCluster, managed: JobsUnderManager) -> None:
         self._cluster = cluster
         self._managed = managed
         self._happened = asyncio.Event()

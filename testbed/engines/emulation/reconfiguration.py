@@ -1,14 +1,15 @@
 """Carrying a new decision out on jobs that run: path and level in the switches, marks, rates and shifts at the senders.
 
 A new level is marked at once. A flow that moves to another path is held until nothing of it is in
-flight and packets follow the new rules, so that no packet takes the way of another's.
+flight and packets follow the new rules, so that no packet takes the way of another's. One whose path is cut by
+a cable that has failed moves at once: what it has in flight is lost, and sent again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
@@ -21,6 +22,7 @@ from testbed.engines.common.worker_plan import (
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.workers import WorkerPool
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from topologies.addressing import address_of
 from workloads.iteration.byte_marks import ByteMarks
@@ -41,6 +43,14 @@ from workloads.iteration.protocol import (
 from workloads.job import Flow, Job
 
 
+def _refuse_to_reopen(lost: Collection[str], before: Decision, after: Decision) -> None:
+    """A flow that is to leave from another port is opened again, which takes an empty path."""
+    for flow in lost:
+        if before.ports.get(flow) != after.ports.get(flow):
+            why = "its path is chosen by its source port, and what it has in flight is lost"
+            raise RunFailedError(f"flow {flow} cannot leave the cable that failed: {why}")
+
+
 class Reconfiguration:
     """Moves running flows from one decision to the next; ``relevelled`` counts those whose level changed."""
 
@@ -59,12 +69,23 @@ class Reconfiguration:
         self.relevelled = 0
 
     async def carry_out(
-        self, before: Decision, decision: Decision, changes: Sequence[FlowChange], jobs: Iterable[Job]
+        self,
+        before: Decision,
+        decision: Decision,
+        changes: Sequence[FlowChange],
+        jobs: Iterable[Job],
+        cut: Collection[str] = (),
     ) -> None:
-        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are notified."""
+        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are notified.
+
+        ``cut``: links that have just failed, in both directions.
+        """
         flows = {flow.id: flow for job in jobs for flow in job.flows}
         staying = [flows[c.flow] for c in changes if c.level_changed and not c.path_changed]
-        moving = [flows[c.flow] for c in changes if c.path_changed]
+        lost = {c.flow for c in changes if c.path_changed and not set(cut).isdisjoint(before.paths.get(c.flow, ()))}
+        _refuse_to_reopen(lost, before, decision)
+        staying += [flows[flow] for flow in sorted(lost)]
+        moving = [flows[c.flow] for c in changes if c.path_changed and c.flow not in lost]
         self.relevelled += sum(change.level_changed for change in changes)
         self._mark([*staying, *moving], decision)
         await asyncio.gather(self._commit(staying), self._move(moving, before, decision))

@@ -2,7 +2,9 @@
 
 Everything a run makes lives in network, mount and PID namespaces of its own: when their first
 process ends, however it ends, the kernel ends all others and removes every interface. That
-process dies with its parent. The lock is a socket name that exists as long as its owner.
+process dies with its parent. The lock is on a file that only root may open, and lasts as long as its holder.
+
+Both need root. A command that has given root up asks its launcher for them.
 """
 
 from __future__ import annotations
@@ -12,43 +14,101 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Final, Protocol
 
+from testbed.engines.emulation.handover import sealed
 from testbed.errors import CannotRunError
+from testbed.machine import launcher
+from testbed.machine.child_python import module_path, python_module
+from testbed.machine.file_lock import FileLock
 from testbed.machine.ownership import MARK, own_mark
 
-PACKAGES = Path(__file__).resolve().parents[3]
-"""The folder of the four packages, from which child processes import them."""
+SANDBOX: Final = "testbed.engines.emulation.sandbox_main"
+LOCK: Final = Path("/run/testbed.lock")
 _PR_SET_PDEATHSIG = 1
-_LOCK_NAME = "\0testbed-emulation"
 _LIBC = ctypes.CDLL(None)
 
 UNSHARE = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
+class Child(Protocol):
+    """A process in namespaces of its own; ``stdout`` is what it says."""
+
+    @property
+    def stdout(self) -> IO[str] | None:
+        """Its standard output."""
+        ...
+
+    @property
+    def pid(self) -> int:
+        """The process that made the namespaces and waits for the first one in them."""
+        ...
+
+    def kill(self) -> None:
+        """End it and everything it has started."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended, and return its status; ``subprocess.TimeoutExpired`` after ``timeout`` seconds."""
+        ...
+
+
 @contextmanager
 def only_run_on_this_machine() -> Iterator[None]:
     """Hold the lock; ``CannotRunError`` if another run has it. Two runs would disturb each other's timing."""
-    lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with _asked_lock() if launcher.present() else _own_lock():
+        yield
+
+
+@contextmanager
+def _own_lock() -> Iterator[None]:
     try:
-        lock.bind(_LOCK_NAME)
+        lock = FileLock.take(LOCK)
     except OSError as error:
-        lock.close()
-        raise CannotRunError("another emulation is running on this machine: wait for it, or stop it") from error
+        raise CannotRunError(f"{LOCK}: {error.strerror}: an emulation locks this file to be alone") from error
+    if lock is None:
+        raise _busy()
     try:
         yield
     finally:
-        lock.close()
+        lock.release()
 
 
-def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
-    """Start ``python -m module argument`` in namespaces of its own; its standard output is a pipe."""
-    # The testbed's own modules first; then where the user keeps others, such as a scheduler of his own.
-    places = [str(PACKAGES), os.environ.get("PYTHONPATH", "")]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, places)), **{MARK: own_mark()})
+@contextmanager
+def _asked_lock() -> Iterator[None]:
+    with launcher.request("lock") as life:
+        if (said := life.recv(1)) == b"0":
+            raise _busy()
+        if said != b"1":
+            raise CannotRunError(f"{LOCK} cannot be locked: an emulation locks this file to be alone")
+        yield
+
+
+def _busy() -> CannotRunError:
+    return CannotRunError("another emulation is running on this machine: wait for it, or stop it")
+
+
+def spawn(module: str, request: bytes, log: Path) -> Child:
+    """Start ``python -m module`` in namespaces of its own; it reads ``request``, and its errors go to ``log``.
+
+    ``OSError`` if the log cannot be written, or is a link: what is in a run's folder must not say which file grows.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    output = os.open(log, flags, 0o666)
+    try:
+        with sealed(request) as given:
+            if launcher.present() and module == SANDBOX:
+                return _AskedChild(given, output)
+            return start(module, own_mark(), given, subprocess.PIPE, output)
+    finally:
+        os.close(output)
+
+
+def start(module: str, mark: str, given: int, said: int, log: int) -> subprocess.Popen[str]:
+    """Start the process with these three descriptors; it carries the ``mark`` of its run and dies with this process."""
     parent = os.getpid()
 
     def die_with_parent() -> None:
@@ -56,14 +116,49 @@ def spawn(module: str, argument: Path, log: Path) -> subprocess.Popen[str]:
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            [*UNSHARE, "--", sys.executable, "-m", module, str(argument)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=output,
-            text=True,
-            env=environment,
-            preexec_fn=die_with_parent,
-            start_new_session=True,
-        )
+    return subprocess.Popen(
+        [*UNSHARE, "--", *python_module(module)],
+        stdin=given,
+        stdout=said,
+        stderr=log,
+        text=True,
+        env={**os.environ, "PYTHONPATH": module_path(), "OPENBLAS_NUM_THREADS": "1", MARK: mark},
+        preexec_fn=die_with_parent,
+        start_new_session=True,
+    )
+
+
+class _AskedChild:
+    """A sandbox that the launcher has started: it ends with this process, or when it is killed."""
+
+    def __init__(self, given: int, log: int) -> None:
+        said, write = os.pipe()
+        self.stdout: IO[str] | None = os.fdopen(said)
+        self._status: int | None = None
+        try:
+            self._life: socket.socket = launcher.request("run", (given, write, log), mark=own_mark())
+        finally:
+            os.close(write)
+        self.pid = self._number()
+
+    def _number(self) -> int:
+        """The next number that the launcher tells; -SIGKILL where it has ended itself, which ends the sandbox."""
+        said = self._life.recv(launcher.NUMBER.size, socket.MSG_WAITALL)
+        found: int = launcher.NUMBER.unpack(said)[0] if len(said) == launcher.NUMBER.size else -signal.SIGKILL
+        return found
+
+    def kill(self) -> None:
+        """Tell the launcher that nobody wants it any more, unless it has ended."""
+        with suppress(OSError):
+            self._life.shutdown(socket.SHUT_WR)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until the launcher has seen it end."""
+        if self._status is None:
+            self._life.settimeout(timeout)
+            try:
+                self._status = self._number()
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(SANDBOX, timeout or 0.0) from None
+            self._life.close()
+        return self._status

@@ -1,4 +1,7 @@
-"""``python -m testbed.engines.emulation.sandbox_main REQUEST``: what runs in the namespaces of a run."""
+"""``python -m testbed.engines.emulation.sandbox_main``: what runs in the namespaces of a run.
+
+The request is on standard input; progress and, at last, the answer are lines of JSON on standard output.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ import os
 import resource
 import signal
 import sys
+import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import read_request, write_answer
+from testbed.engines.emulation.handover import messages_of, read_request
 from testbed.engines.emulation.session import Session
 from testbed.results.record import RunRecord
 from topologies.mininet_adapter.system import run_command
@@ -23,26 +28,34 @@ SCRATCH = Path("/run/testbed")
 def main() -> int:
     """Make ``/run`` private, raise the limit of open files, and run the request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    request = sys.stdin.buffer.read()
+    os.umask(0o022)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     run_command(["mount", "-t", "tmpfs", "tmpfs", "/run"])
     SCRATCH.mkdir()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    request = Path(sys.argv[1])
-    write_answer(request, _run(request))
+    for message in messages_of(_run(request)):
+        _say(message)
     return 0
 
 
-def _run(request: Path) -> RunRecord | Exception:
-    experiment, directory = read_request(request)
+def _run(request: bytes) -> RunRecord | Exception:
     try:
-        return asyncio.run(Session(experiment, directory, SCRATCH, _tell).run())
+        return asyncio.run(Session(read_request(request), SCRATCH, _tell).run())
     except Exception as error:
+        traceback.print_exc()  # into the run's log
         return error
 
 
 def _tell(phase: str, **values: Any) -> None:
-    """A progress message for the outside, a line of JSON on standard output."""
-    os.write(1, json.dumps({"phase": phase, **values}).encode() + b"\n")
+    """A progress message for the outside."""
+    _say({"phase": phase, **values})
+
+
+def _say(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -16,11 +16,14 @@ from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
+from testbed.engines.emulation.link_failures import LinkFailures
+from testbed.engines.emulation.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
 from testbed.engines.emulation.probes.packet_tap import PacketTap
 from testbed.engines.emulation.probes.path_watch import PathWatch
 from testbed.engines.emulation.probes.process_watch import ProcessWatch
 from testbed.engines.emulation.probes.sampler import Sampler
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.fidelity.interference import disturbed_spans
 from testbed.fidelity.observations import Change, Standstill, joined_standstills
@@ -30,6 +33,7 @@ from testbed.results.record import IterationRow, RunRecord, Window
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run with disturbances goes on for at most this many times its undisturbed length."""
+_MOST_REASONS: Final = 3
 _CORES: Final = os.cpu_count() or 1
 STATE_S: Final = 0.1
 """How often processes are looked at to see whether they are stopped."""
@@ -38,28 +42,34 @@ STATE_S: Final = 0.1
 class Session:
     """Runs ``experiment`` in the network and PID namespaces of this process.
 
-    ``tell(phase, **values)`` reports progress. ``directory`` takes the logs.
+    ``tell(phase, **values)`` reports progress. What its processes log goes to standard error.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
         self._tell = tell
+        self._heartbeat: Heartbeat
         self._tap: PacketTap
         self._paths: PathWatch
         self._processes: ProcessWatch
         self._seen = 0
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
-        self._cluster = Cluster(experiment, directory, scratch, tell)
+        self._cluster = Cluster(experiment, scratch, tell)
+        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
+        self._guard = Guard(self._cluster.ended, self._cluster.watched_processes)
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
     async def run(self) -> RunRecord:
         """Bring up, measure, take down; return the record."""
+        self._heartbeat = Heartbeat(self._tell)
         try:
-            await self._cluster.bring_up()
-            return await self._measure()
+            await self._guard.over(self._cluster.bring_up())
+            return await self._guard.over(self._measure())
         finally:
+            self._heartbeat.measuring(False)
             await self._cluster.take_down()
+            self._heartbeat.stop()
 
     async def _measure(self) -> RunRecord:
         cluster = self._cluster
@@ -72,11 +82,14 @@ class Session:
         watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
         later = [job for job in self._experiment.jobs if job.start_s > 0.0]
         arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]
+        arrivals.append(asyncio.create_task(self._failures.live()))
         if cluster.managed_run is not None:
             arrivals.append(asyncio.create_task(cluster.managed_run.live()))
         try:
+            self._let_measure(True)
             enough = await self._watch(sampler, [*arrivals, *watches])
         finally:
+            self._let_measure(False)
             for task in [*watches, *arrivals]:
                 task.cancel()
         end = time.monotonic()
@@ -87,6 +100,10 @@ class Session:
         await cluster.end_all()
         wrong = await self._mismatches()
         return self._record(sampler, end, enough, wrong + await cluster.queue_mismatches())
+
+    def _let_measure(self, now: bool) -> None:
+        self._heartbeat.measuring(now)
+        self._guard.waiting = not now
 
     async def _mismatches(self) -> list[str]:
         """What the switches and the packets on the wire did that was not decided."""
@@ -109,6 +126,7 @@ class Session:
             if now - looked >= STATE_S:
                 looked = now
                 self._processes.look(now - self._cluster.origin)
+                sampler.cables.look(now - self._cluster.origin)
             await asyncio.sleep(sampler.probe.interval_s)
 
     async def _watch(self, sampler: Sampler, tasks: Sequence[asyncio.Task[None]]) -> bool:
@@ -145,8 +163,17 @@ class Session:
                 if enough or self._goal.managed or now - cluster.origin > MAX_EXTENSION * planned:
                     return enough
             if now > limit:
-                self._goal.refuse_if_short()
+                self._guard.refuse_stopped(now)
+                self._refuse_if_short(sampler)
                 return self._undisturbed(sampler)
+
+    def _refuse_if_short(self, sampler: Sampler) -> None:
+        """What was found wrong meanwhile is the likelier reason than a limit that is too low."""
+        try:
+            self._goal.refuse_if_short()
+        except RunFailedError as error:
+            found = "; ".join(list(dict.fromkeys(change.text for change in self._changes(sampler)))[:_MOST_REASONS])
+            raise RunFailedError(f"{error}; found meanwhile: {found}" if found else str(error)) from error
 
     def _undisturbed(self, sampler: Sampler) -> bool:
         return self._goal.undisturbed(self._rows(sampler), self._cluster.jobs.reports)
@@ -186,7 +213,8 @@ class Session:
         return joined_standstills(late, self._processes.standstills)
 
     def _changes(self, sampler: Sampler) -> list[Change]:
-        return [*sampler.queues.changes, *self._paths.changes]
+        cables = self._failures.unasked(sampler.cables.changes, self._experiment.scale.time)
+        return [*cables, *sampler.queues.changes, *self._paths.changes]
 
     def _seen_so_far(self, sampler: Sampler) -> Evidence:
         """The evidence that is limited in time."""
@@ -257,6 +285,7 @@ class Session:
             overtaking=self._cluster.overtaking,
             settings=mismatches,
             enough_undisturbed=enough,
+            lossless=not self._experiment.link_failures,
             dilation=dilation,
             end_s=max((second.time_s for second in sampler.seconds), default=0.0),
             discard=measure.discard_disturbed,
@@ -295,7 +324,8 @@ class Session:
             "sampled_packets": self._seen,
             "packets_without_a_rule": self._cluster.switches.unruled_packets,
             "old_marks_s": self._old_marks,
-            "phase_errors_s": self._cluster.phase_errors(),
+            "link_failures": self._failures.rows(),
+            "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),
             "step_delays_s": self._step_delays,
         }
 

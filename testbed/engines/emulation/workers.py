@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-import sys
+import socket
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from testbed.engines.emulation.sandbox import PACKAGES
 from testbed.errors import RunFailedError
+from testbed.machine.child_python import module_path, python_module
+from testbed.machine.privileges import User, plain_user, unprivileged
 from workloads.iteration.protocol import (
     Answer,
     Command,
@@ -24,6 +26,7 @@ from workloads.iteration.protocol import (
     encode_command,
     event_name,
 )
+from workloads.opener.requests import pair
 
 _LINE_LIMIT = 1 << 24
 _ANSWER_S = 60.0
@@ -55,13 +58,13 @@ class WorkerPool:
     ``on_event(host, event)`` gets every event; :meth:`expect` waits for particular ones.
     """
 
-    def __init__(self, on_event: Callable[[str, Event], None], log: Path, folder: Path) -> None:
+    def __init__(self, on_event: Callable[[str, Event], None], folder: Path) -> None:
         """In ``folder``, which is the run's own, workers notify each other of messages that have arrived."""
         self._folder = folder
         self._on_event = on_event
-        self._log = log
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._names: dict[str, str] = {}
+        self._opener: asyncio.subprocess.Process | None = None
         self._readers: list[asyncio.Task[None]] = []
         self._arrived: dict[tuple[type[Answer], str], set[str]] = defaultdict(set)
         self._changed = asyncio.Condition()
@@ -88,10 +91,29 @@ class WorkerPool:
         return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in self.watched.values())
 
     async def start(self, namespaces: Mapping[str, int]) -> None:
-        """Start the workers of hosts, in the namespaces of processes (host -> pid), and wait until all are ready."""
+        """Start the workers of hosts, in the namespaces of processes (host -> pid), and wait until all are ready.
+
+        They have no privileges: a process beside them opens their sockets in the namespaces, and this one gives them
+        their priority.
+        """
+        user = plain_user()
         self._folder.mkdir(parents=True)
-        await asyncio.gather(*(self._spawn(hosts, namespaces) for hosts in divide(tuple(namespaces))))
+        if user is not None:
+            os.chown(self._folder, user.uid, user.gid)
+        places = {host: place for place, host in enumerate(namespaces)}
+        groups = divide(tuple(namespaces))
+        ends = [pair() for _ in groups]
+        await self._start_opener([theirs for _, theirs in ends], list(namespaces.values()))
+        await asyncio.gather(
+            *(
+                self._spawn(user, mine, {host: places[host] for host in hosts})
+                for hosts, (mine, _) in zip(groups, ends, strict=True)
+            )
+        )
         await self.expect(Ready, "", namespaces)
+        for process in {self._opener, *self._processes.values()}:
+            assert process is not None
+            _serve_first(process.pid)
 
     def take_turns(self, cpus: Iterable[int]) -> None:
         """Keep each process to one of ``cpus``, in turn.
@@ -103,23 +125,33 @@ class WorkerPool:
         for number, pid in enumerate(dict.fromkeys(self.pids.values())):
             os.sched_setaffinity(pid, {order[number % len(order)]})
 
-    async def _spawn(self, hosts: Sequence[str], namespaces: Mapping[str, int]) -> None:
-        root = str(PACKAGES)
-        environment = dict(os.environ, PYTHONPATH=root)
-        with self._log.open("ab") as log:
+    async def _start_opener(self, connections: Sequence[socket.socket], pids: Sequence[int]) -> None:
+        """Start the process that opens sockets in the namespaces of ``pids`` for those who ask on ``connections``."""
+        with contextlib.ExitStack() as opened:
+            namespaces = [opened.enter_context(open(f"/proc/{pid}/ns/net")).fileno() for pid in pids]
+            asking = [opened.enter_context(connection).fileno() for connection in connections]
+            arguments = [",".join(map(str, descriptors)) for descriptors in (asking, namespaces)]
+            self._opener = await asyncio.create_subprocess_exec(
+                *unprivileged(python_module("workloads.opener", *arguments, site=False), None, keep=["sys_admin"]),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                env=_environment(),
+                pass_fds=[*asking, *namespaces],
+            )
+
+    async def _spawn(self, user: User | None, opener: socket.socket, places: Mapping[str, int]) -> None:
+        """Start the worker of the hosts in ``places`` (host -> number of its namespace at the ``opener``)."""
+        arguments = [str(self._folder), f"--opener={opener.fileno()}", *(f"{host}={n}" for host, n in places.items())]
+        with opener:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-S",
-                "-m",
-                "workloads.worker",
-                str(self._folder),
-                *(f"{host}={namespaces[host]}" for host in hosts),
+                *unprivileged(python_module("workloads.worker", *arguments, site=False), user),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env=environment,
+                env=_environment(),
                 limit=_LINE_LIMIT,
+                pass_fds=[opener.fileno()],
             )
+        hosts = tuple(places)
         name = worker_name(hosts)
         self._processes.update(dict.fromkeys(hosts, process))
         self._names.update(dict.fromkeys(hosts, name))
@@ -180,12 +212,23 @@ class WorkerPool:
     async def stop(self) -> None:
         """End all workers."""
         self._stopping = True
-        processes = set(self._processes.values())
+        processes = {process for process in (self._opener, *self._processes.values()) if process is not None}
         for process in processes:
             if process.returncode is None:
                 process.kill()
         await asyncio.gather(*(process.wait() for process in processes))
         await asyncio.gather(*self._readers)
+
+
+def _environment() -> dict[str, str]:
+    """What workers need of the environment: above all, no other places to import from."""
+    return {**os.environ, "PYTHONPATH": module_path("")}
+
+
+def _serve_first(pid: int) -> None:
+    """Have the kernel serve a process before ordinary ones, where it may: a late worker is a slow GPU."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
 
 
 def _subject(answer: Answer) -> str:

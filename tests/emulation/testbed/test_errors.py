@@ -140,7 +140,7 @@ def test_an_ordinary_user_is_told_to_use_sudo() -> None:
     assert_one_line(done, 3, "emulation needs root: run with sudo")
 
 
-@pytest.mark.parametrize("missing", ["ovs-vsctl", "ovs-vswitchd", "tc", "mnexec"])
+@pytest.mark.parametrize("missing", ["setpriv", "ovs-vsctl", "ovs-vswitchd", "tc", "mnexec"])
 @pytest.mark.emulation
 def test_a_program_that_is_missing_is_named_with_the_way_to_get_it(missing: str, tmp_path: Path) -> None:
     with _hidden(missing, tmp_path) as prefix:

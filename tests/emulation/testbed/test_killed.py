@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from emulation_runs import ROOT, command, run_to_end
 
+from testbed.engines.emulation.sandbox import LOCK
+from testbed.machine.file_lock import is_held
+
 pytestmark = pytest.mark.emulation
 
 MOMENTS = 20
@@ -37,7 +40,7 @@ def traces() -> dict[str, object]:
 
 
 def lock_is_held() -> bool:
-    return "@testbed-emulation" in Path("/proc/net/unix").read_text()
+    return is_held(LOCK)
 
 
 @pytest.fixture(scope="module")

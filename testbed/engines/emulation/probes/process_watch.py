@@ -19,7 +19,8 @@ from testbed.fidelity.observations import Standstill, Wait
 
 _PROC: Final = Path("/proc")
 _GROUPS: Final = Path("/sys/fs/cgroup")
-_STOPPED: Final = "tT"
+STOPPED: Final = "tT"
+"""States of a process that is stopped."""
 
 
 class ProcessWatch:
@@ -107,7 +108,7 @@ class ProcessWatch:
                     self._ready.add((pid, thread))
                 if thread == pid:
                     main = state
-            if main in _STOPPED:
+            if main in STOPPED:
                 self._stopped.setdefault(name, now)
             elif name in self._stopped:
                 self.standstills.append(Standstill(name, self._stopped.pop(name), now, True))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from testbed.engines.emulation.probes.cpu_counters import cpu_share, read_cpu_times
+from testbed.engines.emulation.probes.link_watch import LinkEvents, LinkWatch
 from testbed.engines.emulation.probes.netlink import CounterSocket
 from testbed.engines.emulation.probes.order_probe import OrderedLink, OrderProbe
 from testbed.engines.emulation.probes.pace import Pace
@@ -38,7 +39,7 @@ class _Queue:
 
 
 class Sampler:
-    """Reads counters when asked; ``links``, ``seconds``, ``probe``, ``order`` and ``queues`` collect what it saw.
+    """Reads counters when asked; ``links``, ``seconds``, ``probe``, ``order``, ``queues`` and ``cables`` collect it.
 
     Sizes in ``links`` are payload in the scenario's units, times undilated from ``origin``.
     """
@@ -52,6 +53,7 @@ class Sampler:
         self._probed: dict[str, ProbedLink] = {}
         self._ordered: dict[str, OrderedLink] = {}
         self._watched: dict[str, WatchedLink] = {}
+        self._events: list[tuple[LinkEvents, dict[int, str]]] = []
         for host, pid in network.namespaces():
             if pid is None:
                 self._open(network, host)
@@ -69,6 +71,7 @@ class Sampler:
         self.probe = RateProbe(self._probed, scale.mtu)
         self.order = OrderProbe(self._ordered, scale.mtu)
         self.queues = QueueWatch(self._watched)
+        self.cables = LinkWatch(self._events)
         self._drops = self._interface_drops()
         self._first = True
         self.sample(origin)  # what was counted before is not the run's
@@ -77,13 +80,16 @@ class Sampler:
     def _open(self, network: EmulatedNetwork, host: str) -> None:
         self._sockets.append(CounterSocket())
         places: list[tuple[int, int]] = []
+        links: dict[int, str] = {}
         for link in network.links_of_namespace(host):
             index = socket.if_nametoindex(interface_name(network.fabric, link))
             self._watch(network, link, index)
+            links[index] = link.name
             for level in range(network.settings.levels):
                 places.append((index, LEAF_HANDLE + level))
                 self._queues.append(_Queue(link.name, level))
         self._places.append(places)
+        self._events.append((LinkEvents(), links))
 
     def _watch(self, network: EmulatedNetwork, link: Link, index: int) -> None:
         """Have the interface ``index``, which sends on ``link``, looked at closely."""
@@ -179,3 +185,4 @@ class Sampler:
         """Close the counter sockets."""
         for counters in self._sockets:
             counters.close()
+        self.cables.close()

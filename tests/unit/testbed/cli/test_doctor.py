@@ -131,14 +131,14 @@ def test_a_python_that_does_not_see_mininet_is_told_so(monkeypatch: pytest.Monke
 def test_a_kernel_without_shaping_is_refused(lacks: str, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     probed = {"veth": True, "htb": True, "u32": True, "prio": False, "ets": False, "netem": False, lacks: False}
     monkeypatch.setattr(capabilities, "_needed_programs", lambda: ())
-    monkeypatch.setattr(capabilities, "_probe_in_namespace", lambda: probed)
+    monkeypatch.setattr(capabilities, "probe_in_namespace", lambda: probed)
     with pytest.raises(CannotRunError, match=f"^emulation needs {named} of the kernel"):
         require_emulation()
 
 
 def test_a_place_where_namespaces_are_forbidden_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "_needed_programs", lambda: ())
-    monkeypatch.setattr(capabilities, "_probe_in_namespace", dict)
+    monkeypatch.setattr(capabilities, "probe_in_namespace", dict)
     with pytest.raises(CannotRunError, match="network namespaces"):
         require_emulation()
 

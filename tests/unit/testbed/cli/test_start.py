@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,23 @@ def test_it_goes_on_in_the_project_environment_with_the_same_arguments(checkout:
         (library / f"{name}.py").touch()
     done = start(checkout, "run", "a b.yaml")
     assert (done.returncode, done.stdout) == (7, f"{checkout}/.venv run a b.yaml\n")
+
+
+def test_it_does_not_import_from_the_current_directory(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("shared")
+    (elsewhere / "resource.py").write_text("raise SystemExit('planted')\n")
+    (checkout / "testbed" / "cli" / "main.py").write_text("import resource\ndef main():\n    return 7\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "testbed"],
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 @pytest.mark.parametrize("name", ["testbed/__main__.py", "testbed/__init__.py"])

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,10 +39,10 @@ def nobody_left(group: int) -> bool:
 @pytest.mark.parametrize("presses", [1, 2])
 @pytest.mark.parametrize("experiment", [("crux-fig23", "--days", "14"), ("crux-fig16", "--cases", "100000")])
 def test_an_interrupt_says_how_to_go_on_and_nothing_else(
-    experiment: tuple[str, ...], presses: int, tmp_path: Path
+    experiment: tuple[str, ...], presses: int, tmp_path: Path, start_child: Callable[..., subprocess.Popen[str]]
 ) -> None:
     command = [sys.executable, "-m", "testbed", "reproduce", *experiment, "--jobs", "2", "--out", str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = start_child(command, stderr=subprocess.PIPE, start_new_session=True)
     assert process.stderr is not None
     try:
         first = process.stderr.readline()
@@ -59,3 +60,18 @@ def test_an_interrupt_says_how_to_go_on_and_nothing_else(
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_child_hears_an_interrupt_where_the_tests_ignore_it(
+    start_child: Callable[..., subprocess.Popen[str]],
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
+    try:
+        command = [sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with start_child(command, **pipes) as process:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == -signal.SIGINT
+    finally:
+        signal.signal(signal.SIGINT, before)

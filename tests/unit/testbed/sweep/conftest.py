@@ -23,25 +23,33 @@ set:
   measure.warmup: [1, 2]
 """
 GAIN = {"ecmp": 0.0, "crux": 0.1}
+JOBS = {"big": 10.0, "small": 20.0}
 
 
 def summary_of(point: SweepPoint, verdict: str = "ok", check: bool = True) -> dict[str, Any]:
     """A summary whose utilisation is 0.5, a tenth more with Crux, a hundredth more per seed."""
+    held = {"gpu_idle_s": {"exposed": 1.0, "straggler": 0.0, "start": 0.0}, "allocated_gpu_s": 4.0}
+    jobs = [{"name": name, "jct_s": jct_s, "jct_source": "projected", **held} for name, jct_s in JOBS.items()]
     runs = [
         {
             "scheduler": name,
             "gpu_utilization": 0.5 + gain + 0.01 * point.seed,
             "fidelity": {"verdict": verdict},
-            "jobs": [{"name": "big", "jct_s": 10.0}, {"name": "small", "jct_s": 20.0}],
+            "jobs": jobs,
             "work_flop": 1e18,
             "duration_s": 5,
+            **held,
         }
         for name, gain in GAIN.items()
     ]
     return {
         "schema_version": 2,
+        "scenario": "hello",
+        "engine": "flow",
+        "seed": point.seed,
+        "scale": {"bandwidth": 1.0, "time": 1.0},
         "runs": runs,
-        "comparison": {"baseline": "ecmp", "crux": {"gpu_utilization_points": 10.0}},
+        "comparison": {"baseline": "ecmp", "crux": {"gpu_utilization_points": 10.0, "jct_change": {}}},
         "checks": [{"check": "crux.gpu_utilization > 0.5", "passed": check}],
     }
 
@@ -58,7 +66,8 @@ class FakeRunner:
         end = next((end for part, end in self.ends.items() if part in point.name), "ok")
         directory = RunDirectory.create(folder, "hello")
         if isinstance(end, BaseException):
-            raise end
+            with directory:  # as a run that fails leaves it
+                raise end
         summary = summary_of(point, "ok" if end == "check" else end, end != "check")
         directory.write_summary(summary)
         directory.finish()

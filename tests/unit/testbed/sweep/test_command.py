@@ -27,7 +27,7 @@ def test_every_combination_is_run_with_every_seed(sweep: Callable[..., Swept], t
         for seed in (1, 2)
     ]
     assert sorted(path.name for path in (tmp_path / "runs/sweep/two").iterdir()) == sorted(
-        [*runner.asked, "sweep.csv", "sweep.json"]
+        [*runner.asked, ".lock", "sweep.csv", "sweep.json"]
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import socket
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from controller.dataplane.fake_network import MemoryNetwork
 from controller.decision import Measured
 from controller.schedulers.registry import create
 from controller.service.messages import FabricAnswer, ObservedPathsAnswer, ThroughputAnswer
-from controller.service.rest import RestServer
+from controller.service.rest import RestServer, listen_unix
 from controller.service.service import Service
-from testbed.engines.emulation import controller_process
 from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.errors import RunFailedError
 from tests.unit.controller.conftest import ring, small
@@ -28,36 +27,25 @@ JOB = ring("a", FABRIC, [0, 2])
 FLOWS = tuple(flow.id for flow in JOB.flows)
 
 
-class Plain(BaseHTTPRequestHandler):
-    """Answers as the controller's own server does, in an ordinary thread."""
-
-    rest: RestServer
-
-    def _answer(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        response = self.rest.answer(self.command, self.path, lambda: json.loads(raw))
-        text = json.dumps(response.body).encode()
-        self.send_response(response.status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    do_GET = do_PUT = do_POST = do_DELETE = _answer
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+def serve(listener: Any) -> None:
+    """Answer as the controller does, in an ordinary thread, one connection after the other, until the listener ends."""
+    rest = RestServer(Service(MemoryNetwork(), create("ecmp-switch")), threading.Lock())
+    with suppress(OSError):
+        while True:
+            rest._handle(listener.accept()[0])
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ControllerProcess]:
+def client(tmp_path: Path) -> Iterator[ControllerProcess]:
     """A client whose controller serves ``ecmp-switch`` on a network in memory."""
-    Plain.rest = RestServer(Service(MemoryNetwork(), create("ecmp-switch")), threading.Lock())
-    server = HTTPServer(("127.0.0.1", 0), Plain)
-    monkeypatch.setattr(controller_process, "REST_PORT", server.server_port)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield ControllerProcess("ecmp-switch", {}, 8, 1, tmp_path / "log")
-    server.shutdown()
-    server.server_close()
+    path = tmp_path / "rest.sock"
+    listener = listen_unix(str(path))
+    thread = threading.Thread(target=serve, args=(listener,))
+    thread.start()
+    yield ControllerProcess("ecmp-switch", {}, 8, 1, path)
+    listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    listener.close()
 
 
 def test_the_client_returns_the_services_answers(client: ControllerProcess) -> None:
@@ -82,7 +70,6 @@ def test_a_refusal_is_the_controllers_own_line(client: ControllerProcess) -> Non
         asyncio.run(client.arrive(JOB, prepare=False))
 
 
-def test_a_controller_that_is_not_there_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(controller_process, "REST_PORT", 1)
+def test_a_controller_that_is_not_there_is_said_to_be_silent(tmp_path: Path) -> None:
     with pytest.raises(RunFailedError, match=r"^the controller did not answer GET /verification: "):
-        asyncio.run(ControllerProcess("ecmp", {}, 8, 1, tmp_path / "log").verification())
+        asyncio.run(ControllerProcess("ecmp", {}, 8, 1, tmp_path / "nobody").verification())

@@ -49,7 +49,7 @@ def heard(
         return [(host, event) for host in hosts for event in told[host]]
 
     async def run() -> None:
-        pool = WorkerPool(lambda host, event: events.append((host, event)), Path(), Path())
+        pool = WorkerPool(lambda host, event: events.append((host, event)), Path())
         readers = [
             asyncio.create_task(pool._read(worker_name(hosts), Process(said_by(hosts))))  # type: ignore[arg-type]
             for hosts in divide(tuple(told), processes)

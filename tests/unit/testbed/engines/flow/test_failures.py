@@ -10,7 +10,6 @@ import yaml
 
 from testbed.api import prepare, run_scenario
 from testbed.engines.flow.engine import FlowEngine
-from testbed.errors import BadInputError
 from testbed.experiment.experiment import LinkFailure
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
@@ -88,9 +87,3 @@ def test_a_run_with_failures_is_written_and_read_back(tmp_path: Path) -> None:
     assert experiment.link_failures == (LinkFailure("tor1->agg1", 5.0), LinkFailure("tor0->agg1", 7.0, 9.0))
     resolved = prepare(str(made.directory / "scenario.yaml"), engine="flow").experiments[0]
     assert resolved.link_failures == experiment.link_failures
-
-
-def test_an_emulation_refuses_failures_and_names_the_line(tmp_path: Path) -> None:
-    path = scenario(tmp_path, [{"link": "tor1->agg1", "at": "5s"}])
-    with pytest.raises(BadInputError, match=r"failing\.yaml:\d+: cables fail in the flow engine only, expected"):
-        run_scenario(str(path))

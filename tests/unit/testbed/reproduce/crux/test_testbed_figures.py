@@ -39,19 +39,32 @@ class Emulator:
         if self.fails and self.fails in str(task):
             raise RunFailedError("the switch died")
         value = VALUES[task.treatment.name] + 0.01 * task.seed
+        held = {"gpu_idle_s": {"exposed": 1.0, "straggler": 0.0, "start": 0.0}, "allocated_gpu_s": 4.0}
         jobs = [
             {
                 "name": job.name,
                 "gpus": len(job.gpus),
                 "gpu_utilization": value,
                 "jct_s": 100 / value,
+                "jct_source": "projected",
+                **held,
                 "iteration_s": {"mean": job.compute_s / value},
             }
             for job in task.experiment().jobs
         ]
-        entry = {"scheduler": task.treatment.name, "jobs": jobs, "fidelity": {"verdict": self.verdict}}
+        entry = {
+            "scheduler": task.treatment.name,
+            "jobs": jobs,
+            "fidelity": {"verdict": self.verdict},
+            "gpu_utilization": value,
+            "work_flop": 1e18,
+            "duration_s": 5.0,
+            **held,
+        }
         directory = kept_runs.RunDirectory.create(out, task.scenario)
-        summary = {"schema_version": 1, "runs": [entry]}
+        head = {"scenario": task.scenario, "engine": "emulation", "seed": task.seed}
+        rest = {"scale": {"bandwidth": 1.0, "time": 1.0}, "comparison": {"baseline": task.treatment.name}}
+        summary = {"schema_version": 1, **head, "runs": [entry], **rest}
         directory.write_summary(summary)
         directory.finish()
         return directory.path, summary

@@ -1,0 +1,1 @@
+"""What stays root beside a command that has given root up."""

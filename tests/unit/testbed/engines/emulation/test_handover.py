@@ -1,0 +1,119 @@
+"""What goes in and out of a run's namespaces: the very same values, and nothing that a file could say instead."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.api import prepare
+from testbed.engines.emulation import engine as engine_module
+from testbed.engines.emulation.engine import EmulationEngine
+from testbed.engines.emulation.handover import messages_of, read_answer, read_request, request_of, sealed
+from testbed.engines.emulation.sandbox import spawn
+from testbed.engines.flow.engine import FlowEngine
+from testbed.errors import RunFailedError
+from testbed.experiment.experiment import Experiment
+from testbed.results.record import RunRecord
+
+
+def experiments(name: str) -> tuple[Experiment, ...]:
+    return prepare(name, engine="flow").experiments
+
+
+@pytest.fixture(scope="module")
+def record() -> RunRecord:
+    (made, *_) = prepare("hello", engine="flow", overrides=["measure.iterations=1"]).experiments
+    return FlowEngine().run(made, Path(), lambda message: None)
+
+
+@pytest.mark.parametrize("name", ["hello", "clos96", "arrivals", "philly-split", "lina"])
+def test_the_inside_runs_the_very_experiment(name: str) -> None:
+    for experiment in experiments(name):
+        there = replace(experiment, datapath="nftables")
+        assert read_request(request_of(there)) == there
+
+
+def said_by(answer: RunRecord | Exception) -> list[str]:
+    return [message["text"] for message in messages_of(answer)]
+
+
+def test_the_outside_gets_the_very_record(record: RunRecord) -> None:
+    assert read_answer(said_by(record), "the log") == record
+
+
+def test_what_went_wrong_inside_is_said_outside() -> None:
+    with pytest.raises(RunFailedError, match=r"^no such switch$"):
+        read_answer(said_by(ValueError("no such switch")), "the log")
+
+
+@pytest.mark.parametrize("answer", ["", "{}", "[]", "3", '{"record": {}}', '{"record": 3, "iterations": ""}'])
+def test_an_answer_that_is_no_record_is_an_error_that_names_the_log(answer: str) -> None:
+    with pytest.raises(RunFailedError, match="see LOG"):
+        read_answer([answer], "LOG")
+
+
+def test_an_answer_that_was_cut_off_is_no_record(record: RunRecord) -> None:
+    with pytest.raises(RunFailedError, match="the run ended without a record, see LOG"):
+        read_answer(said_by(record)[:-1], "LOG")
+
+
+def test_a_request_cannot_be_changed_on_its_way() -> None:
+    with sealed(b"experiment") as descriptor:
+        assert os.read(descriptor, 100) == b"experiment"
+        with pytest.raises(OSError):
+            os.pwrite(descriptor, b"E", 0)
+        with pytest.raises(OSError):
+            os.ftruncate(descriptor, 0)
+
+
+def test_a_pickle_is_no_request() -> None:
+    with pytest.raises(ValueError):
+        read_request(pickle.dumps(experiments("hello")[0]))
+
+
+class _Planted:
+    """Code that runs when somebody unpickles it."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+def test_a_file_that_others_put_into_the_run_directory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "marker"
+
+    class Sandbox:
+        """Ends without an answer; while it runs, somebody writes into the run directory."""
+
+        stdout = io.StringIO('{"phase": "set up"}\n{"phase": "answer", "te')
+
+        def kill(self) -> None:
+            """Nothing to end."""
+
+        def wait(self) -> None:
+            (tmp_path / ".handover").write_bytes(pickle.dumps(_Planted(marker)))
+
+    monkeypatch.setattr(engine_module, "spawn", lambda module, request, log: Sandbox())
+    engine = EmulationEngine()
+    engine._alone = True
+    with pytest.raises(RunFailedError, match="the run ended without a record, see "):
+        engine.run(experiments("hello")[0], tmp_path, lambda message: None)
+    assert not marker.exists()
+
+
+def test_a_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine\n")
+    (tmp_path / "testbed.log").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match=r"testbed\.log"):
+        spawn("nothing", b"", tmp_path / "testbed.log")
+    assert (tmp_path / "victim").read_text() == "mine\n"
