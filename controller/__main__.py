@@ -108,7 +108,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
         running = ControllerServer(scheduler, given.levels, given.seed, given.openflow_port)
         if fabric is not None:
             running.service.put_fabric(fabric)
-        rest_port = running.serve_rest(given.rest_port, given.rest_socket, token and token.write)
+        rest_port = running.serve_rest(given.rest_port, given.rest_socket, None if token is None else token.write)
     except (OSError, RequestError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return EXIT_FAILED if isinstance(error, OSError) else EXIT_BAD_INPUT

@@ -74,6 +74,9 @@ TRACE_COMMENTS: Final = 10_000
 TRACE_NUMBER: Final = 1e15
 """Of any number in a trace."""
 
+RUN_FILE_BYTES: Final = 2**29
+"""Of a file of a run directory that is read back."""
+
 
 class LimitError(ValueError):
     """What is to be read is too large, or is no regular file; the message says which, and the limit."""

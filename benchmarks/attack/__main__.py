@@ -69,9 +69,9 @@ def attack(name: str, numbers: range, seed: int, tell: Callable[[str], None] = s
 def line_of(name: str, results: list[CaseResult]) -> Line:
     """The line of a table for the ``results`` of one kind."""
     found = Counter(result.ending for result in results)
-    counts = {ending: found[ending] for ending in ENDINGS}
-    slowest = max(results, key=lambda result: result.seconds, default=None)
-    columns = {"kind": name, "cases": len(results), **counts, "slowest s": round(slowest.seconds, 1) if slowest else 0}
+    columns: dict[str, object] = {"kind": name, "cases": len(results)}
+    columns |= {ending: found[ending] for ending in ENDINGS}
+    columns["slowest s"] = round(max((result.seconds for result in results), default=0.0), 1)
     clean = not any(found[ending] for ending in ("unclean", "hang", "memory"))
     return Line(columns, "0 unclean, 0 hangs, 0 over 2 GiB", "pass" if clean else "missed")
 

@@ -13,7 +13,10 @@ Bomb = Callable[[Path], None]
 
 
 def _text(text: str) -> Bomb:
-    return lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")) and None
+    def write(path: Path) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+
+    return write
 
 
 def _changed(old: str, new: str, text: str = samples.FULL) -> Bomb:

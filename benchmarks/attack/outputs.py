@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import logging
 import shutil
@@ -24,6 +26,7 @@ from controller.service.rest import RestServer
 from controller.service.service import Service
 from testbed.api import load as load_run
 from testbed.api import run_scenario
+from testbed.cli.main import explain
 from testbed.errors import TestbedError
 from testbed.scenario import build_fabric, build_jobs, load
 
@@ -79,10 +82,13 @@ def run_directory(number: int, random: Random, folder: Path) -> Verdict:
 
 def _loaded(directory: Path) -> Verdict:
     """Read all of the run, as ``testbed.load`` does."""
+    said = io.StringIO()
     try:
         load_run(directory)
     except TestbedError as error:
-        return judged(str(error), str(directory))
+        with contextlib.redirect_stderr(said):
+            explain(error)
+        return judged(said.getvalue().rstrip("\n"), str(directory))
     return "accepted", ""
 
 

@@ -172,7 +172,9 @@ class ControllerState:
         self._decider.go_back(before.view)
         self._target, self._wanted, self._in_force = dict(before.target), dict(before.wanted), dict(before.in_force)
         self._installed, self._groups = dict(before.installed), dict(before.groups)
-        held = {rule.key: rule for rules in before.installed.values() for rule in rules.values()}
+        held: dict[object, FlowRule] = {
+            rule.key: rule for rules in before.installed.values() for rule in rules.values()
+        }
         return _batches(*(_undone(batch, held) for batch in reversed(sent)))
 
     def rules_on(self, switch: str) -> RuleBatch:
@@ -193,9 +195,6 @@ class ControllerState:
     def _check(self, job: Job) -> None:
         if job.name in self.jobs:
             raise ValueError(f"a job named '{job.name}' is running")
-        for gpu in job.gpus:
-            if gpu not in self.fabric.host_of_gpu:
-                raise ValueError(f"job '{job.name}' names GPU '{gpu}', which is not in the fabric")
         known = self.flows
         tuples = {self._builder.match(flow): flow.id for flow in known.values()}
         for flow in job.flows:
@@ -209,6 +208,9 @@ class ControllerState:
             if other is not None:
                 raise ValueError(f"flow '{flow.id}' has the five-tuple of flow '{other}'")
             known[flow.id], tuples[match] = flow, flow.id
+        for gpu in job.gpus:
+            if gpu not in self.fabric.host_of_gpu:
+                raise ValueError(f"job '{job.name}' names GPU '{gpu}', which is not in the fabric")
 
     def _change(self, decide: Callable[[], Decision], move: bool) -> PlannedChange:
         decision, plans = self._decide(decide)
@@ -273,7 +275,7 @@ class ControllerState:
                 self._settle(flow)
             else:
                 moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
-                added = {rule.key: rule for rule in update.add_downstream}
+                added: dict[object, FlowRule] = {rule.key: rule for rule in update.add_downstream}
                 self._installed[flow] = {**self._installed[flow], **added}
         return _batches(
             RuleBatch(groups, still.add_downstream + moving.add_downstream, still.delete),

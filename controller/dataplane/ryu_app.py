@@ -67,7 +67,7 @@ class SwitchNetwork:
 
     def join(self, datapath: Any) -> bool:
         """Take ``datapath`` as the switch of its id; False if another connection has that id."""
-        return self._datapaths.setdefault(datapath.id, datapath) is datapath
+        return bool(self._datapaths.setdefault(datapath.id, datapath) is datapath)
 
     def name_of(self, datapath: Any) -> str | None:
         """The name of ``datapath``, if the fabric knows its id."""
@@ -75,8 +75,9 @@ class SwitchNetwork:
 
     def left(self, datapath: Any) -> None:
         """Note that ``datapath`` has gone, unless it never was the switch of its id."""
-        if self._datapaths.get(datapath.id) is datapath:
-            del self._datapaths[datapath.id]
+        identity = datapath.id
+        if self._datapaths.get(identity) is datapath:
+            del self._datapaths[identity]
 
     def restore(self, switch: str, batch: RuleBatch) -> None:
         """Empty ``switch`` and give it what it must hold."""

@@ -136,7 +136,7 @@ def explain(error: BaseException) -> int:
             print(f"testbed: output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILED
     if isinstance(error, TestbedError):
-        print(error, file=sys.stderr)
+        print("\n".join(one_line(line) for line in str(error).split("\n")), file=sys.stderr)
         return error.exit_status
     if isinstance(error, TraceError):
         print(error, file=sys.stderr)

@@ -19,6 +19,7 @@ from typing import Final
 
 from testbed.metrics.catalogue import JOB, RUN, check_names
 from testbed.metrics.old_keys import JOB_KEYS
+from topologies.limits import WHOLE_NUMBER
 from topologies.units import TIME_UNITS
 
 Value = float | str
@@ -202,7 +203,7 @@ def _unknown_line(name: str, rest: str, known: Sequence[str], schedulers: Sequen
 
 
 def _schedulers(summary: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(run["scheduler"]) for run in _runs(summary)))
+    return tuple(dict.fromkeys(str(run.get("scheduler")) for run in _runs(summary)))
 
 
 def _runs(summary: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -217,7 +218,9 @@ def _look_up(summary: Mapping[str, object], scheduler: str, name: str) -> Value:
         return _walk(summary, parts, name)
     if parts[0] in _schedulers(summary):
         scheduler, parts = parts[0], parts[1:]
-    values = [_in_run(run, parts, name) for run in _runs(summary) if run["scheduler"] == scheduler]
+    values = [_in_run(run, parts, name) for run in _runs(summary) if str(run.get("scheduler")) == scheduler]
+    if not values:
+        raise CheckError(f"'{name}' is not in the summary")
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) == len(values):
         return sum(numbers) / len(numbers)
@@ -239,7 +242,9 @@ def _walk(document: object, parts: Sequence[str], name: str) -> Value:
         document = document[part]
     if isinstance(document, bool) or not isinstance(document, int | float | str):
         raise CheckError(f"'{name}' is not a single value")
-    return document
+    if isinstance(document, int) and abs(document) > WHOLE_NUMBER:
+        raise CheckError(f"'{name}' is too large, expected at most {WHOLE_NUMBER}")
+    return document if isinstance(document, str) else float(document)
 
 
 def _show(value: Value) -> str:

@@ -55,10 +55,12 @@ def draw_occupancy(record: RunRecord, managed: ManagedRecord, experiment: Experi
     for number, (name, stints) in enumerate(managed.stints_of.items()):
         for job in (job for job in managed.stints if job.name in stints and job.name in spans):
             begin, end = spans[job.name]
-            for gpu in job.gpus:
-                axes.barh(row[gpu], end - begin, 0.9, left=begin, color=colors(number % 20), linewidth=0)
-            axes.text(begin, row[job.gpus[0]], f" {name}", va="center", fontsize=6, clip_on=True)
-    per_host = max(1, len(gpus) // len(experiment.fabric.hosts))
+            held = [row[gpu] for gpu in job.gpus if gpu in row]
+            for place in held:
+                axes.barh(place, end - begin, 0.9, left=begin, color=colors(number % 20), linewidth=0)
+            if held:
+                axes.text(begin, held[0], f" {name}", va="center", fontsize=6, clip_on=True)
+    per_host = max(1, len(gpus) // max(1, len(experiment.fabric.hosts)))
     axes.set_yticks(range(0, len(gpus), per_host), [gpus[place] for place in range(0, len(gpus), per_host)], fontsize=7)
     axes.set_ylim(len(gpus) - 0.5, -0.5)
     axes.set_xlabel("s")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from controller.decision import Decision
+from controller.service.consistency import check_fabric, check_job
 from controller.service.json_codec import decode, encode
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
@@ -17,6 +18,13 @@ from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow,
 _SCHEDULER: Final = {"scheduler": "", "scheduler_options": {}}
 _NOT_SHARED: Final = (*_SCHEDULER, "datapath")
 """Keys of an experiment that differ between the schedulers of a scenario."""
+_EVIDENCE: Final[Mapping[str, tuple[Any, int]]] = {
+    "cpu": (tuple[tuple[float, ...], ...], 5),
+    "run_delay": (tuple[tuple[float, ...], ...], 5),
+    "timers": (tuple[tuple[float, ...], ...], 2),
+    "standstills": (tuple[tuple[str, float, float], ...], 3),
+}
+"""Rows over time in ``environment``, which are drawn: their type, and how many columns they have at least."""
 _OWN_KEYS: Final = ("time_s", "cause", "confirmed_s")
 
 
@@ -26,8 +34,12 @@ def experiment_to(experiment: Experiment) -> dict[str, Any]:
 
 
 def experiment_from(document: Mapping[str, Any]) -> Experiment:
-    """The experiment back; its scheduler is empty, its datapath the default one."""
-    return decode(Experiment, {**document, **_SCHEDULER}, "experiment")
+    """The experiment back; its scheduler is empty, its datapath the default one. Its fabric and jobs fit together."""
+    experiment = decode(Experiment, {**document, **_SCHEDULER}, "experiment")
+    check_fabric(experiment.fabric)
+    for job in experiment.jobs:
+        check_job(job)
+    return experiment
 
 
 def decision_row_to(row: DecisionRow) -> dict[str, Any]:
@@ -67,6 +79,18 @@ def run_from(
         links=tuple(links),
         decisions=tuple(decisions),
         fidelity=decode(Fidelity, document["fidelity"], "fidelity"),
-        environment=decode(dict[str, object], document["environment"], "environment"),
+        environment=_environment(document["environment"]),
         managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
     )
+
+
+def _environment(data: object) -> dict[str, object]:
+    """What a run left beside its rows; of what is not drawn anything goes."""
+    environment = decode(dict[str, object], data, "environment")
+    for name, (kind, columns) in _EVIDENCE.items():
+        rows: tuple[tuple[object, ...], ...] = decode(kind, environment.get(name, []), f"environment.{name}")
+        if any(len(row) < columns for row in rows):
+            raise ValueError(f"environment.{name}: expected {columns} columns")
+    stretches = environment.get("link_stretches", {})
+    decode(dict[str, tuple[tuple[float, float, float], ...]], stretches, "environment.link_stretches")
+    return environment

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from testbed.results.record import IterationRow, LinkRow
@@ -83,11 +84,11 @@ def _cell(value: Any, kind: type) -> str:
 
 def _from_csv(text: str, columns: Mapping[str, type], build: Callable[[dict[str, Any]], _Row]) -> tuple[_Row, ...]:
     reader = csv.reader(io.StringIO(text))
-    header = next(reader, [])
+    header = next(_lines(reader), [])
     if header != list(columns):
-        raise RowError(1, f"the columns are '{','.join(header)}' and not '{','.join(columns)}'")
+        raise RowError(1, f"the columns are '{','.join(header)[:200]}' and not '{','.join(columns)}'")
     rows = []
-    for cells in reader:
+    for cells in _lines(reader):
         if len(cells) != len(columns):
             raise RowError(reader.line_num, f"{len(cells)} cells instead of {len(columns)}")
         try:
@@ -99,5 +100,15 @@ def _from_csv(text: str, columns: Mapping[str, type], build: Callable[[dict[str,
     return tuple(rows)
 
 
+def _lines(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise RowError(getattr(reader, "line_num", 1), f"not a row ({error})") from error
+
+
 def _value(cell: str, kind: type) -> object:
-    return _FLAGS[cell] if kind is bool else kind(cell)
+    value = _FLAGS[cell] if kind is bool else kind(cell)
+    if kind is float and not math.isfinite(value):
+        raise ValueError(f"{cell} is not finite")
+    return value

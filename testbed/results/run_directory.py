@@ -42,6 +42,7 @@ from testbed.results.record_json import (
 )
 from testbed.results.schema import SCHEMA_VERSION, experiment_today, run_today, summary_today
 from testbed.results.summary_check import checked_summary
+from topologies.limits import RUN_FILE_BYTES
 
 UNFINISHED: Final = "UNFINISHED"
 MANIFEST: Final = "manifest.json"
@@ -299,7 +300,7 @@ def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value
 
 
 def _text(path: Path) -> str:
-    with open_regular(path) as file:
+    with open_regular(path, RUN_FILE_BYTES) as file:
         return file.read().decode("utf-8")
 
 

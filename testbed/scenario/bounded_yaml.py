@@ -40,9 +40,10 @@ class BoundedLoader(yaml.SafeLoader):
         super().__init__(text)
         self._nodes, self._merged = Count(), Count()
 
-    def compose_node(self, parent: yaml.Node | None, index: object) -> yaml.Node | None:
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """As the base class does; :class:`TooManyError` for the node that is too many."""
-        self._nodes.take(1, self.peek_event().start_mark.line + 1)
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self._nodes.take(1, event.start_mark.line + 1)
         return super().compose_node(parent, index)
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:

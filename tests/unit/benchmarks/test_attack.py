@@ -113,7 +113,7 @@ FIRST = {"command-line": 0}
 FEW = {"command-line": 2, "flow": 6, "run-directory": 6}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "run-directory"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS])
 def test_a_few_cases_of_each_kind_are_clean(kind: str) -> None:
     told: list[str] = []
     numbers = range(FIRST.get(kind, 100), FIRST.get(kind, 100) + FEW.get(kind, 12))

@@ -38,10 +38,10 @@ class Wire:
             client.sendall(raw)
             client.shutdown(socket.SHUT_WR)
             self._rest._handle(there)
-            head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
+            head, _, rest = client.makefile("rb").read().partition(b"\r\n\r\n")
         version, status, *_ = head.split()
         assert version.startswith(b"HTTP/1.") and b"Content-Type: application/json" in head
-        found = json.loads(body)
+        found = json.loads(rest[: int(head.partition(b"Content-Length: ")[2].split()[0])])
         assert int(status) == 200 or (list(found) == ["error"] and len(found["error"].splitlines()) == 1)
         return int(status), found
 

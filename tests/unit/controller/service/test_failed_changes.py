@@ -90,8 +90,7 @@ def test_a_change_that_fails_at_any_step_leaves_everything_as_it_was(
             assert (error.status, str(error)) == (504, SILENT)
             assert held(service) == before
             tried += 1
-        network.good = None
-        CHANGES[change](service, make_ring, small_fabric)
+            CHANGES[change](service, make_ring, small_fabric)
     assert tried or (change == "commit" and scheduler is not Wandering) or change == "profile"
 
 

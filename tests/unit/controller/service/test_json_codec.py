@@ -14,7 +14,7 @@ from workloads.job import Flow, Job, Phase, Straggler, Transfer
 
 names = st.text("abcxyz019/:", min_size=1, max_size=6)
 sizes = st.floats(0, 1e15)
-flows = st.builds(Flow, names, names, names, names, sizes, st.integers(1, 65535), st.integers(1, 65535))
+ports = st.integers(1, 65535)
 decisions = st.builds(
     Decision,
     paths=st.dictionaries(names, st.lists(names).map(tuple)),
@@ -28,13 +28,16 @@ decisions = st.builds(
 
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
-    own = tuple(draw(st.lists(flows, min_size=1, max_size=3, unique_by=lambda flow: flow.id)))
+    name = draw(names)
+    ends = st.lists(names, min_size=2, max_size=2, unique=True)
+    built = st.builds(lambda flow, ends, *rest: Flow(flow, name, *ends, *rest), names, ends, sizes, ports, ports)
+    own = tuple(draw(st.lists(built, min_size=1, max_size=3, unique_by=lambda flow: flow.id)))
     ids = st.sampled_from([flow.id for flow in own])
     transfers = st.lists(st.builds(Transfer, ids, sizes, st.none() | ids, sizes), max_size=3).map(tuple)
     phases = draw(st.lists(st.builds(Phase, sizes, st.floats(0, 1), names, transfers), max_size=3))
     stragglers = draw(st.lists(st.builds(Straggler, names, st.floats(1, 5)), max_size=2))
-    gpus = tuple(draw(st.lists(names)))
-    return Job(draw(names), "gpt", gpus, tuple(phases), own, draw(sizes), 5, stragglers=tuple(stragglers))
+    gpus = tuple(draw(st.lists(names, unique=True)))
+    return Job(name, "gpt", gpus, tuple(phases), own, draw(sizes), 5, stragglers=tuple(stragglers))
 
 
 @given(jobs())

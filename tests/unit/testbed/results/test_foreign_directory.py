@@ -123,6 +123,17 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(
     assert capsys.readouterr().err == expected
 
 
+def test_a_file_beyond_the_limit_is_refused_without_being_read(
+    write_run: WriteRun, records: tuple[RunRecord, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = write_run(*records).path
+    os.truncate(directory / "crux" / "links.csv", 2**40)
+    assert main(["report", str(directory)]) == 2
+    changed, refused = capsys.readouterr().err.splitlines()
+    assert changed == f"{directory}: changed since the run ended: crux/links.csv"
+    assert refused == f"{directory}/crux/links.csv: cannot be read: more than 536870912 bytes"
+
+
 def test_a_named_pipe_in_place_of_a_file_is_refused_at_once(
     write_run: WriteRun, records: tuple[RunRecord, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

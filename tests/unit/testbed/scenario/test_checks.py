@@ -179,3 +179,21 @@ def test_any_text_is_parsed_or_refused_in_one_line(text: str) -> None:
 def test_a_check_nested_too_deep_is_refused() -> None:
     with pytest.raises(CheckError, match="too long, expected at most 200"):
         parse_check("(" * 5000 + "1" + ")" * 5000 + " < 2")
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {"runs": [{"gpu_utilization": 0.5}]},
+        {"runs": [{"scheduler": ["crux"], "gpu_utilization": 0.5}]},
+        {"runs": [{"scheduler": "crux", "gpu_utilization": 10**4000}]},
+        {"runs": [{"scheduler": "crux"}]},
+        {"runs": [{"scheduler": "crux", "jobs": 3}, 4]},
+        {"runs": 3, "comparison": []},
+        {},
+    ],
+)
+@pytest.mark.parametrize("text", ["gpu_utilization / 2 > 1", "crux.gpu_utilization > 1", "comparison.crux.x > 1"])
+def test_a_damaged_summary_fails_or_passes_a_check_and_never_raises(summary: dict[str, object], text: str) -> None:
+    result = parse_check(text).evaluate(summary)
+    assert "\n" not in result.detail and not result.passed
