@@ -30,7 +30,7 @@ from testbed.machine.file_lock import FileLock, is_held
 from testbed.results import row_files
 from testbed.results.checksums import KEY, changed_files, checksums, open_regular
 from testbed.results.chrome_trace import trace_events
-from testbed.results.plain_names import plain_parts, scheduler_name
+from testbed.results.plain_names import one_line, plain_parts, scheduler_name
 from testbed.results.record import RunRecord
 from testbed.results.record_json import (
     decision_row_from,
@@ -293,10 +293,10 @@ def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except row_files.RowError as error:
-        raise BadInputError(f"{path}:{error.line}: {error}, expected {expected}") from error
+        raise BadInputError(f"{path}:{error.line}: {one_line(str(error))}, expected {expected}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInputError(f"{path}: damaged ({reason}), expected {expected}") from error
+        raise BadInputError(f"{path}: damaged ({one_line(reason)}), expected {expected}") from error
 
 
 def _text(path: Path) -> str:
