@@ -168,7 +168,7 @@ _PROCESSES: Final[Mapping[str, Fault]] = {
     "host's shell stopped": Fault(sent(STOP, "a host's shell")),
 }
 _NETWORK: Final[Mapping[str, Fault]] = {
-    "forwarding table flushed": Fault(flushed, "lacks"),
+    "forwarding table flushed": Fault(flushed, "invalid"),
     "link between switches down": Fault(fabric_link_down, "was down"),
     "link to a host down": Fault(access_link_down, "was down"),
     "NIC of a host down": Fault(nic_down, "was down"),

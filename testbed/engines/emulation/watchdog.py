@@ -90,6 +90,8 @@ class Watchdog:
         with contextlib.suppress(subprocess.TimeoutExpired):
             # unshare does not always hand on by which signal its child was ended.
             if self._child.wait(SILENCE_S) != 0:
+                if not self._log.parent.is_dir():
+                    raise RunFailedError(f"{self._log.parent}: this directory was removed meanwhile")
                 why = "somebody ended it, memory ran out, or it failed"
                 raise RunFailedError(
                     f"the run's first process ended before its record was there: {why}, see {self._log}"
