@@ -79,7 +79,7 @@ def test_a_link_that_is_removed_ends_the_run_and_names_itself() -> None:
     watch = LinkWatch([(events, {})])
     watch.refuse_removed()
     watch._states.note(1.0, [("tor0->agg1", "was removed")])
-    with pytest.raises(RunFailedError, match="^link tor0->agg1: was removed while the run needed it"):
+    with pytest.raises(RunFailedError, match=r"^link tor0->agg1: was removed while the run needed it"):
         watch.refuse_removed()
     watch.close()
 
