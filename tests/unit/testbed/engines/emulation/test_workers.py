@@ -103,7 +103,7 @@ def test_a_worker_that_has_ended_is_named_before_the_flows_that_broke_with_it() 
         ended.stdout.feed_eof()
         await pool._fail("flow f of job a: was closed by its sender")
         await pool._read("the worker of host h1", ended)  # type: ignore[arg-type]
-        with pytest.raises(RunFailedError, match="^the worker of host h1 ended with status 1"):
+        with pytest.raises(RunFailedError, match=r"^the worker of host h1 ended with status 1"):
             pool.check()
 
     heard({"h0": []}, wait)
