@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, Protocol
 
 from testbed.errors import RunFailedError
 
@@ -28,10 +28,32 @@ GONE_S: Final = 10
 _STATES: Final = {"T": "is stopped", "t": "is held by a debugger", "D": "waits for a device", "Z": "has ended"}
 
 
+class Child(Protocol):
+    """What is watched of a process; a ``subprocess.Popen`` is one."""
+
+    @property
+    def stdout(self) -> IO[str] | None:
+        """What it tells."""
+        ...
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        ...
+
+    def kill(self) -> None:
+        """End it, and everything it has started."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its status, once it has ended; ``subprocess.TimeoutExpired`` after ``timeout`` seconds."""
+        ...
+
+
 class Watchdog:
     """Watches ``child``, the process that made the namespaces and waits for the first one in them."""
 
-    def __init__(self, child: subprocess.Popen[str], log: Path) -> None:
+    def __init__(self, child: Child, log: Path) -> None:
         self._child = child
         self._log = log
         self._first = 0
@@ -104,7 +126,7 @@ class Watchdog:
         self._child.wait()
         if self._handle < 0:
             return
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             signal.pidfd_send_signal(self._handle, signal.SIGKILL)
         # It ends after all others in its namespace have.
         poller = select.poll()
