@@ -56,11 +56,8 @@ class EmulationEngine:
                     else:
                         progress(message)
                 watchdog.wait()
-            except BaseException:
+            finally:
                 watchdog.end()
-                request.unlink(missing_ok=True)
-                raise
-            watchdog.end()
         if not directory.is_dir():
             raise RunFailedError(f"{directory}: this directory was removed meanwhile")
         return read_answer(answer, log)
