@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -136,6 +137,22 @@ def exchange(flow: Flow) -> dict[str, Any] | None:
     return {"eth_dst": arrived.dst, "dscp": arrived[IP].tos >> 2, "source_port": arrived[TCP].sport}
 
 
+def is_refused(switch: str) -> bool:
+    """Connect as ``switch``, which is there already, and say whether the controller closes the connection."""
+    identity = datapath_id(FABRIC, switch)
+    features = struct.pack("!QIBB2xII", identity, 0, 254, 0, 0, 0)
+    answers = {5: (6, features), 18: (19, struct.pack("!HH4x", 13, 0))}  # features and ports; nothing else
+    with socket.create_connection(("127.0.0.1", 6653), timeout=10) as connection:
+        connection.sendall(struct.pack("!BBHI", 4, 0, 8, 1))
+        while head := connection.recv(8, socket.MSG_WAITALL):
+            _, kind, length, number = struct.unpack("!BBHI", head)
+            connection.recv(length - 8, socket.MSG_WAITALL)
+            if kind in answers:
+                reply, body = answers[kind]
+                connection.sendall(struct.pack("!BBHI", 4, reply, 8 + len(body), number) + body)
+    return True
+
+
 def wait_for(client: Client, path: str) -> dict[str, Any]:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
@@ -171,6 +188,8 @@ def main(directory: Path, scheduler: str) -> dict[str, Any]:
     )
     client = Client(path)
     result: dict[str, Any] = {"state": wait_for(client, path)}
+    result["impostor_refused"] = is_refused("tor0")
+    result["state_after"] = client("GET", "/state")
     jobs = [job("a", (0, 2), 20000, 1e12), job("b", (0, 2), 21000, 1e15)]
     result["posted"] = [
         client("POST", "/jobs", {"job": encode(one), "apply": apply})

@@ -75,7 +75,9 @@ def test_crux_is_carried_out_on_real_switches(tmp_path: Path, library: str) -> N
     assert result["after_delete"] is None
     assert result["status"] == 0
     assert result["output"].startswith("controller ready: OpenFlow 127.0.0.1:6653, REST http://127.0.0.1:")
-    assert result["errors"] == ""
+    assert result["impostor_refused"] and result["state_after"] == result["state"]
+    refused = "refused a second switch with datapath id 0000000100000001, which is connected"
+    assert result["errors"] == f"controller: {refused}\n"
 
 
 def test_the_way_that_real_select_groups_chose_is_read_back(tmp_path: Path) -> None:
