@@ -24,7 +24,8 @@ def _go_on_in_environment():  # type: () -> None
         command = [sys.executable, "-P"] + sys.orig_argv[1:]  # noqa: RUF005
     given = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([CHECKOUT] + given))  # noqa: RUF005
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
     os.execve(command[0], command, environment)
 
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from controller.ecmp_hash import five_tuple_of
 from controller.schedulers.crux.intensity import Profile, compute_before_communication, profile_from_times
 from controller.schedulers.crux.source_ports import HashTree, hash_tree, hashed_index
-from topologies.fabric import Fabric, Path
-from topologies.switch_paths import SwitchPaths
+from topologies.fabric import Fabric, Path, SwitchPaths
 from workloads.analysis import bottleneck_time
 from workloads.job import Job, Transfer
 

@@ -18,8 +18,7 @@ from controller.schedulers.crux.scheduler import Crux
 from controller.service.json_codec import to_json
 from topologies.clos import clos, clos3
 from topologies.double_sided import double_sided
-from topologies.fabric import Fabric, Path
-from topologies.switch_paths import SwitchPaths
+from topologies.fabric import Fabric, Path, SwitchPaths
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
 

@@ -95,7 +95,7 @@ def test_no_message_shrinks_to_nothing() -> None:
 
 
 def test_the_first_packet_waits_out_what_the_token_bucket_would_send_ahead_of_its_rate() -> None:
-    experiment = prepare("hello").experiments[0]
+    experiment = prepare("hello", overrides=["scale={bandwidth: 8000, time: 1}"]).experiments[0]
     plan = job_plans(experiment.jobs[0], experiment, Decision())["h0"]
     assert plan.departure == pytest.approx(8 * segment_size(9000) / 12.5e6 + BURST_S)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 from dataclasses import replace
@@ -95,13 +94,21 @@ def test_a_file_that_others_put_into_the_run_directory_is_not_read(
     class Sandbox:
         """Ends without an answer; while it runs, somebody writes into the run directory."""
 
-        stdout = io.StringIO('{"phase": "set up"}\n{"phase": "answer", "te')
+        pid = os.getpid()
+
+        def __init__(self) -> None:
+            said, write = os.pipe()
+            os.write(write, b'{"phase": "set up"}\n{"phase": "answer", "te')
+            os.close(write)
+            self.stdout = os.fdopen(said)
 
         def kill(self) -> None:
             """Nothing to end."""
 
-        def wait(self) -> None:
+        def wait(self, timeout: float | None = None) -> int:
             (tmp_path / ".handover").write_bytes(pickle.dumps(_Planted(marker)))
+            self.stdout.close()
+            return 0
 
     monkeypatch.setattr(engine_module, "spawn", lambda module, request, log: Sandbox())
     engine = EmulationEngine()
