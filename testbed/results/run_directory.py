@@ -42,7 +42,7 @@ from testbed.results.record_json import (
 )
 from testbed.results.schema import SCHEMA_VERSION, experiment_today, run_today, summary_today
 from testbed.results.summary_check import checked_summary
-from topologies.limits import RUN_FILE_BYTES
+from topologies.limits import RUN_FILE_BYTES, one_line
 
 UNFINISHED: Final = "UNFINISHED"
 MANIFEST: Final = "manifest.json"
@@ -293,10 +293,10 @@ def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except row_files.RowError as error:
-        raise BadInputError(f"{path}:{error.line}: {error}, expected {expected}") from error
+        raise BadInputError(one_line(f"{path}:{error.line}: {error}, expected {expected}")) from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInputError(f"{path}: damaged ({reason}), expected {expected}") from error
+        raise BadInputError(one_line(f"{path}: damaged ({reason}), expected {expected}")) from error
 
 
 def _text(path: Path) -> str:
