@@ -151,9 +151,9 @@ KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 _PROCESSES: Final[Mapping[str, Fault]] = {
     "command killed": Fault(sent(KILL, "the command"), silent=True),
     "command stopped 3 s": Fault(paused(STOP, "the command")),
-    "unshare killed": Fault(sent(KILL, "unshare"), "ended by a signal"),
+    "unshare killed": Fault(sent(KILL, "unshare"), "first process ended"),
     "unshare stopped": Fault(sent(STOP, "unshare")),
-    "first process killed": Fault(sent(KILL, "the first process"), "ended by a signal"),
+    "first process killed": Fault(sent(KILL, "the first process"), "first process ended"),
     "first process stopped": Fault(sent(STOP, "the first process"), "is stopped"),
     "first process SIGTERM": Fault(sent(signal.SIGTERM, "the first process")),
     "ovsdb-server killed": Fault(sent(KILL, "ovsdb-server"), "ovsdb-server ended"),
@@ -168,7 +168,7 @@ _PROCESSES: Final[Mapping[str, Fault]] = {
     "host's shell stopped": Fault(sent(STOP, "a host's shell")),
 }
 _NETWORK: Final[Mapping[str, Fault]] = {
-    "forwarding table flushed": Fault(flushed, "lacks"),
+    "forwarding table flushed": Fault(flushed, "invalid"),
     "link between switches down": Fault(fabric_link_down, "was down"),
     "link to a host down": Fault(access_link_down, "was down"),
     "NIC of a host down": Fault(nic_down, "was down"),

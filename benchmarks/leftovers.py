@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from testbed.machine.file_lock import is_held
 from testbed.machine.ownership import mark_of
 
 PATIENCE_S: Final = 5.0
 """The kernel takes namespaces down a moment after their last process."""
 _PROC: Final = Path("/proc")
+_LOCK: Final = Path("/run/testbed.lock")
 _NAMES: Final = {
     "the first process": "testbed.engines.emulation.sandbox_main",
     "ovsdb-server": "ovsdb-server ",
@@ -49,7 +51,7 @@ def traces() -> Traces:
         interfaces=frozenset(name for _, name in socket.if_nameindex()),
         mounts=frozenset(line.split()[1] for line in (_PROC / "self/mounts").read_text().splitlines()),
         files=frozenset(path.name for path in Path(tempfile.gettempdir()).glob("testbed-*")),
-        locked="@testbed-emulation" in (_PROC / "net/unix").read_text(),
+        locked="@testbed-emulation" in (_PROC / "net/unix").read_text() or is_held(_LOCK),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from controller.dataplane.network import RuleBatch
 from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
@@ -45,14 +46,10 @@ _InForce = tuple[Path | None, int | None]
 
 @dataclass(frozen=True)
 class StateBefore:
-    """The state before a change, to go back to. ``installed``: flow -> its rules by key."""
+    """The state before a change, to go back to: the view, and every attribute by name."""
 
     view: ClusterView
-    target: Mapping[str, FlowPlan]
-    wanted: Mapping[str, _InForce]
-    in_force: Mapping[str, _InForce]
-    installed: Mapping[str, Mapping[object, FlowRule]]
-    groups: Mapping[GroupRule, None]
+    attributes: Mapping[str, Any]
 
 
 class ControllerState:
@@ -157,24 +154,18 @@ class ControllerState:
         )
 
     def before(self) -> StateBefore:
-        """Return what :meth:`go_back` needs to undo the next change. Plans and rules are shared, not copied."""
-        return StateBefore(
-            self._decider.view,
-            dict(self._target),
-            dict(self._wanted),
-            dict(self._in_force),
-            dict(self._installed),
-            dict(self._groups),
-        )
+        """Return what :meth:`go_back` needs to undo the next change.
+
+        What the dictionaries hold is shared, not copied: a change replaces it and never alters it.
+        """
+        return StateBefore(self._decider.view, {name: _copy(value) for name, value in vars(self).items()})
 
     def go_back(self, before: StateBefore, sent: Sequence[RuleBatch]) -> tuple[RuleBatch, ...]:
         """Restore the state ``before`` a change, and return the batches that undo those of it that were ``sent``."""
         self._decider.go_back(before.view)
-        self._target, self._wanted, self._in_force = dict(before.target), dict(before.wanted), dict(before.in_force)
-        self._installed, self._groups = dict(before.installed), dict(before.groups)
-        held: dict[object, FlowRule] = {
-            rule.key: rule for rules in before.installed.values() for rule in rules.values()
-        }
+        for name, value in before.attributes.items():
+            setattr(self, name, _copy(value))
+        held: dict[object, FlowRule] = {rule.key: rule for rules in self._installed.values() for rule in rules.values()}
         return _batches(*(_undone(batch, held) for batch in reversed(sent)))
 
     def rules_on(self, switch: str) -> RuleBatch:
@@ -286,6 +277,10 @@ class ControllerState:
 
 def _unique(groups: Iterable[GroupRule]) -> tuple[GroupRule, ...]:
     return tuple(dict.fromkeys(groups))
+
+
+def _copy(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else value
 
 
 def _undone(batch: RuleBatch, held: Mapping[object, FlowRule]) -> RuleBatch:

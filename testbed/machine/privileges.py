@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from testbed.machine.child_python import PACKAGES
@@ -46,9 +47,15 @@ def sudo_user(environment: Mapping[str, str] = os.environ) -> User | None:
 
 def plain_user() -> User | None:
     """Whose the processes are that need no root: see above; None is root without capabilities, or who is not root."""
-    if os.geteuid() != 0:
+    return _plain_user(os.geteuid(), os.environ.get("PYTHONPATH", ""))
+
+
+@cache
+def _plain_user(uid: int, path: str) -> User | None:
+    # Found out once, at the start: meanwhile threads of this process act as somebody else, and so would their children.
+    if uid != 0:
         return None
-    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    entries = [entry for entry in path.split(os.pathsep) if entry]
     needed: list[str | os.PathLike[str]] = [PACKAGES / "testbed" / "__init__.py", sys.executable, *entries]
     candidates = [user for user in (sudo_user(), User(_NOBODY, _NOBODY)) if user is not None]
     return next((user for user in candidates if may_read(user, needed)), None)

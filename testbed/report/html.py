@@ -18,6 +18,7 @@ from testbed.report.plots import run_plots, write_plots
 from testbed.report.tables import doubts, finding_table, left_out, marked, tables
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
+from topologies.limits import one_line
 
 
 def build(directory: RunDirectory) -> Path:
@@ -27,7 +28,12 @@ def build(directory: RunDirectory) -> Path:
     """
     summary = directory.read_summary()
     records = directory.read_records()
-    plots = run_plots(summary, records, directory.read_experiment())
+    experiment = directory.read_experiment()
+    try:
+        plots = run_plots(summary, records, experiment)
+    except (ValueError, ArithmeticError) as error:  # numbers of any size are numbers, but none of a run
+        what = f"{directory.path}: cannot be drawn ({one_line(str(error))}), expected times and sizes of a run"
+        raise BadInputError(what) from error
     write_plots(directory, plots)
     manifest = _manifest(directory)
     return directory.write_text("report.html", page(summary, records, plots, manifest, _changed(directory)))

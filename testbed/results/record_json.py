@@ -50,8 +50,12 @@ def decision_row_to(row: DecisionRow) -> dict[str, Any]:
 def decision_row_from(document: Mapping[str, Any]) -> DecisionRow:
     """The decision back."""
     columns = {key: value for key, value in document.items() if key not in _OWN_KEYS}
-    own = {key: document[key] for key in _OWN_KEYS}
-    return DecisionRow(**own, decision=decode(Decision, columns, "decision"))
+    return DecisionRow(
+        time_s=decode(float, document["time_s"], "time_s"),
+        cause=decode(str, document["cause"], "cause"),
+        confirmed_s=decode(float, document["confirmed_s"], "confirmed_s"),
+        decision=decode(Decision, columns, "decision"),
+    )
 
 
 def run_to(record: RunRecord) -> dict[str, Any]:

@@ -293,10 +293,10 @@ def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except row_files.RowError as error:
-        raise BadInputError(one_line(f"{path}:{error.line}: {error}, expected {expected}")) from error
+        raise BadInputError(f"{path}:{error.line}: {one_line(str(error))}, expected {expected}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInputError(one_line(f"{path}: damaged ({reason}), expected {expected}")) from error
+        raise BadInputError(f"{path}: damaged ({one_line(reason)}), expected {expected}") from error
 
 
 def _text(path: Path) -> str:

@@ -12,10 +12,17 @@ from typing import Any
 
 import pytest
 
+from benchmarks.common import available_datapaths
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCK_WAIT_S = 300
 NOT_BELIEVABLE = 4
 ATTEMPTS = 3
+
+
+def default_and_userspace() -> list[str]:
+    """The datapath that runs take here, and ``userspace``, for the few modules that test both."""
+    return list(dict.fromkeys([available_datapaths()[0], "userspace"]))
 
 
 class Repeats:
@@ -91,11 +98,11 @@ def run_to_end(scenario: str | Path, out: Path, *arguments: str) -> Finished:
         time.sleep(2)
 
 
-def run_text(scenario: str, folder: Path) -> Finished:
+def run_text(scenario: str, folder: Path, *arguments: str) -> Finished:
     """Run a scenario given as text, in ``folder``, as :func:`run_until_believable` does; it has to come to its end."""
     path = folder / "scenario.yaml"
     path.write_text(scenario)
-    done = run_until_believable(path, folder / "runs")
+    done = run_until_believable(path, folder / "runs", *arguments)
     assert done.status in (0, NOT_BELIEVABLE), done.error
     return done
 

@@ -153,6 +153,7 @@ class Session:
             self._tell(phase, **values)
             await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
+            sampler.cables.refuse_removed()
             gone = () if self._goal.managed else cluster.jobs.take_finished()
             changes += [asyncio.create_task(cluster.depart(live)) for live in gone]
             due = cluster.profiles_due(lambda: self._replaced(sampler))

@@ -87,14 +87,16 @@ class Watchdog:
         return self._handle >= 0
 
     def wait(self) -> None:
-        """Return when the run has ended by itself; ``RunFailedError`` if it was ended by a signal."""
+        """Return when the run has ended by itself; ``RunFailedError`` if its first process was ended, or failed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = self._child.wait(SILENCE_S)
-            number = -status if status < 0 else status - 128
-            if number > 0:
-                how = signal.strsignal(number) or f"signal {number}"
-                why = "somebody ended it, or memory ran out"
-                raise RunFailedError(f"the run's first process ended by a signal ({how}): {why}, see {self._log}")
+            # unshare does not always hand on by which signal its child was ended.
+            if self._child.wait(SILENCE_S) != 0:
+                if not self._log.parent.is_dir():
+                    raise RunFailedError(f"{self._log.parent}: this directory was removed meanwhile")
+                why = "somebody ended it, memory ran out, or it failed"
+                raise RunFailedError(
+                    f"the run's first process ended before its record was there: {why}, see {self._log}"
+                )
 
     def end(self) -> None:
         """End the run, however it stands; return when none of its processes is left."""

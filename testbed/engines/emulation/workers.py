@@ -175,11 +175,12 @@ class WorkerPool:
             else:
                 self._on_event(host, event)
         if not self._stopping:
-            await self._fail(f"{name} ended with status {await process.wait()}")
+            # Others may have told first that it no longer sends: that follows from this.
+            await self._fail(f"{name} ended with status {await process.wait()}", first=True)
 
-    async def _fail(self, why: str) -> None:
+    async def _fail(self, why: str, *, first: bool = False) -> None:
         async with self._changed:
-            self._failure = self._failure or why
+            self._failure = why if first else self._failure or why
             self._changed.notify_all()
 
     def check(self) -> None:

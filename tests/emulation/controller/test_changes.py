@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from emulation_runs import Finished, run_text
+from emulation_runs import Finished, default_and_userspace, run_text
 
 from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
@@ -31,9 +31,9 @@ scale: {bandwidth: 8000, time: 1}
 """
 
 
-@pytest.fixture(scope="module")
-def changing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return run_text(SCENARIO, tmp_path_factory.mktemp("changing"))
+@pytest.fixture(scope="module", params=default_and_userspace())
+def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return run_text(SCENARIO, tmp_path_factory.mktemp("changing"), "--datapath", request.param)
 
 
 def test_every_arrival_and_departure_has_its_decision(changing: Finished) -> None:

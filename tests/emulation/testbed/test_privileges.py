@@ -29,6 +29,7 @@ KINDS = {
     "-m workloads.worker": "worker",
     "-m workloads.opener": "opener",
     "-m controller": "controller",
+    "guests.guest_main": "plug-in",
     "-m testbed run": "command",
 }
 
@@ -81,8 +82,21 @@ def home() -> Iterator[Path]:
             (folder / f"{module}.py").write_text(MARKER.format(path=str(folder / "planted"), name=module))
         (folder / "planted").touch()
         (folder / "planted").chmod(0o666)
+        _install_scheduler(folder / "packages")
         shutil.chown(folder, USER, USER)
         yield folder
+
+
+def _install_scheduler(packages: Path) -> None:
+    """Another package's scheduler, which decides again at every communication step."""
+    metadata = packages / "foreign-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    code = (
+        "from controller.schedulers.sincronia import Sincronia\n\n\nclass Foreign(Sincronia):\n    name = 'foreign'\n"
+    )
+    (packages / "foreign.py").write_text(code)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[testbed.schedulers]\nforeign = foreign:Foreign\n")
 
 
 @dataclass
@@ -107,9 +121,9 @@ def sudo_run(home: Path) -> SudoRun:
     while is_held(LOCK) and time.monotonic() < deadline:
         time.sleep(0.5)
     run = subprocess.Popen(
-        [sys.executable, "-P", "-m", "testbed", "run", "hello.yaml", "--scheduler", "crux", "--allow-degraded"],
+        [sys.executable, "-P", "-m", "testbed", "run", "hello.yaml", "--scheduler", "foreign", "--allow-degraded"],
         cwd=home,
-        env={**os.environ, **sudo, "PYTHONPATH": str(ROOT), "HOME": str(home)},
+        env={**os.environ, **sudo, "PYTHONPATH": f"{ROOT}:{home}/packages", "HOME": str(home)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -134,9 +148,9 @@ def test_it_runs_to_its_end(sudo_run: SudoRun) -> None:
     assert not (sudo_run.directory / "UNFINISHED").exists()
 
 
-@pytest.mark.parametrize("kind", ["command", "controller", "worker"])
+@pytest.mark.parametrize("kind", ["command", "controller", "plug-in", "worker"])
 def test_what_needs_no_root_has_no_right_of_it(sudo_run: SudoRun, kind: str) -> None:
-    """The command itself writes the report; schedulers of other packages are called in it and in the controller."""
+    """The command itself writes the report; schedulers of other packages are called in three of these."""
     for process in sudo_run.processes[kind]:
         assert (process.user, process.effective, process.no_new_privileges) == (USER, 0, True)
         assert process.possible == 0

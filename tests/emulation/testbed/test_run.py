@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
-from emulation_runs import Finished, run_to_end, run_until_believable
+from emulation_runs import Finished, default_and_userspace, run_to_end, run_until_believable
 
 pytestmark = pytest.mark.emulation
 
 
-@pytest.fixture(scope="module")
-def hello(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return run_until_believable("hello.yaml", tmp_path_factory.mktemp("hello"), "--json")
+@pytest.fixture(scope="module", params=default_and_userspace())
+def hello(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return run_until_believable("hello.yaml", tmp_path_factory.mktemp("hello"), "--json", "--datapath", request.param)
 
 
 def test_hello_ends_well_and_believable_or_says_that_the_machine_disturbed_it(hello: Finished) -> None:

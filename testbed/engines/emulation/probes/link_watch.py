@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
+from testbed.errors import RunFailedError
 from testbed.fidelity.observations import Change
 
 State = Literal["carries", "was down", "had no carrier", "was removed"]
@@ -127,6 +128,12 @@ class LinkWatch:
             events, links = self._places[descriptor]
             told += [(links[index], state) for index, state in events.read() if index in links]
         self._states.note(now, told)
+
+    def refuse_removed(self) -> None:
+        """Raise ``RunFailedError`` if an interface is gone: it does not come back, and cannot be read back."""
+        for change in self._states.changes:
+            if change.what == "was removed":
+                raise RunFailedError(f"{change.text} while the run needed it")
 
     @property
     def changes(self) -> list[Change]:

@@ -210,3 +210,68 @@ def test_a_damaged_summary_is_one_line_that_names_the_place(
     assert main([verb, str(directory)]) == 2
     *_, said = capsys.readouterr().err.splitlines()
     assert said.startswith(f"{directory}/summary.json: damaged ({place}")
+
+
+ROWS = [
+    ("links.csv", "nan", "links.csv:2: not a row (nan is not finite), expected link rows"),
+    ("links.csv", "inf", "links.csv:2: not a row (inf is not finite), expected link rows"),
+    ("links.csv", "\x00", "links.csv:2: not a row ("),
+    ("iterations.csv", "9" * 140_000, "iterations.csv:2: not a row (field larger than field limit (131072))"),
+    ("iterations.csv", "a\x1b[2Jb", "iterations.csv:2: not a row (could not convert string to float: "),
+]
+
+
+@pytest.mark.parametrize(("name", "cell", "complaint"), ROWS, ids=range(len(ROWS)))
+def test_a_damaged_cell_is_one_line_that_can_be_printed(
+    write_run: WriteRun, records: tuple[RunRecord, ...], name: str, cell: str, complaint: str
+) -> None:
+    directory = write_run(*records)
+    file = directory.path / "crux" / name
+    head, first, *rest = file.read_text().splitlines()
+    cells = first.split(",")
+    cells[3] = cell
+    file.write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
+    with pytest.raises(BadInputError) as refusal:
+        directory.read_record("crux")
+    said = str(refusal.value)
+    assert said.startswith(f"{file.parent}/{complaint}") and said.isprintable() and len(said) < 1000
+
+
+VALUES: list[tuple[str, Callable[[Any], None], str]] = [
+    (
+        "crux/decisions.json",
+        lambda rows: rows[0].update(confirmed_s={}),
+        "confirmed_s: expected a number, not an object",
+    ),
+    ("crux/decisions.json", lambda rows: rows[0].update(cause=["x"]), "cause: expected a string, not an array"),
+    ("crux/run.json", lambda run: run["environment"].update(cpu=[[1, 2]]), "environment.cpu: expected 5 columns"),
+    ("crux/run.json", lambda run: run["environment"].update(timers="x"), "environment.timers: expected an array"),
+    ("experiment.json", lambda found: found["fabric"]["links"].pop("tor0->agg0"), "reverse 'tor0->agg0' is no link"),
+    ("experiment.json", lambda found: found["jobs"][0].update(name="a\nb"), "job.name: 'a\\nb' is no name, expected"),
+    ("summary.json", lambda found: found.update(runs=[[[]]]), "runs.0: Input should be"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "complaint"), VALUES, ids=range(len(VALUES)))
+def test_a_wrong_value_is_one_line(
+    write_run: WriteRun,
+    records: tuple[RunRecord, ...],
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    change: Callable[[Any], None],
+    complaint: str,
+) -> None:
+    directory = write_run(*records).path
+    edit(directory / name, change)
+    assert main(["report", str(directory)]) == 2
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"{directory}/{name}: damaged (") and complaint in said
+
+
+def test_numbers_that_no_run_has_are_not_drawn(
+    write_run: WriteRun, records: tuple[RunRecord, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = write_run(*records).path
+    edit(directory / "crux" / "run.json", lambda run: run["windows"]["big"].update(end_s=1e308, start_s=-1e308))
+    assert main(["report", str(directory)]) in (0, 2)
+    assert "please report" not in capsys.readouterr().err

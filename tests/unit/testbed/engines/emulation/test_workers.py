@@ -97,6 +97,18 @@ def test_a_flow_that_breaks_ends_every_wait_in_its_own_words() -> None:
         heard({"h0": [Failed("a", "f", "Connection refused")]}, lambda pool: pool.expect(Connected, "a", ["h0"]))
 
 
+def test_a_worker_that_has_ended_is_named_before_the_flows_that_broke_with_it() -> None:
+    async def wait(pool: WorkerPool) -> None:
+        ended = Process([])
+        ended.stdout.feed_eof()
+        await pool._fail("flow f of job a: was closed by its sender")
+        await pool._read("the worker of host h1", ended)  # type: ignore[arg-type]
+        with pytest.raises(RunFailedError, match=r"^the worker of host h1 ended with status 1"):
+            pool.check()
+
+    heard({"h0": []}, wait)
+
+
 def test_an_event_that_nobody_knows_ends_the_run_by_its_name() -> None:
     with pytest.raises(RunFailedError, match="host h0 said is not understood: unknown event 'dance', expected one of"):
         heard({"h0": [b'{"event":"dance"}\n']}, lambda pool: pool.expect(Connected, "a", ["h0"]))

@@ -6,7 +6,10 @@ import select
 import socket
 import struct
 
+import pytest
+
 from testbed.engines.emulation.probes.link_watch import LinkEvents, LinkStates, LinkWatch, State, states_in
+from testbed.errors import RunFailedError
 from testbed.fidelity.observations import Change
 from testbed.fidelity.verdict import Evidence, judge
 
@@ -69,6 +72,16 @@ def test_what_changes_between_two_faults_is_two_findings() -> None:
         ("was down", 0.0, 3.0),
         ("was removed", 2.0, 3.0),
     ]
+
+
+def test_a_link_that_is_removed_ends_the_run_and_names_itself() -> None:
+    events = LinkEvents()
+    watch = LinkWatch([(events, {})])
+    watch.refuse_removed()
+    watch._states.note(1.0, [("tor0->agg1", "was removed")])
+    with pytest.raises(RunFailedError, match=r"^link tor0->agg1: was removed while the run needed it"):
+        watch.refuse_removed()
+    watch.close()
 
 
 def test_a_link_that_was_down_makes_a_run_invalid_and_names_itself() -> None:
