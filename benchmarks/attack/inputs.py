@@ -188,7 +188,11 @@ def command_line(number: int, random: Random, folder: Path) -> Verdict:
     full = random.random() < 0.2
     with open("/dev/full" if full else os.devnull, "w") as out:
         done = subprocess.run(
-            [sys.executable, "-m", "testbed", *verb, str(path)], stdout=out, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-m", "testbed", *verb, str(path)],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            check=False,
+            env={**os.environ, "TMPDIR": str(folder)},
         )
     names = (str(path), "output cannot be written") if full else (str(path),)
     return of_command(done.returncode, done.stderr.decode("utf-8", "replace"), *names)

@@ -16,9 +16,9 @@ from testbed.errors import BadInputError
 from testbed.report.plain_text import PlainTable
 from testbed.report.plots import run_plots, write_plots
 from testbed.report.tables import doubts, finding_table, left_out, marked, tables
-from testbed.results.plain_names import one_line
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
+from topologies.limits import one_line
 
 
 def build(directory: RunDirectory) -> Path:

@@ -10,15 +10,8 @@ from typing import Final
 
 LONGEST_NAME: Final = 200
 """Bytes of a file's name; a file system takes 255, and drafts need some of them."""
-LONGEST_QUOTE: Final = 300
 LONGEST_SCHEDULER: Final = 120
 """Bytes of a scheduler's name, which is part of longer ones."""
-
-
-def one_line(text: str) -> str:
-    """Return ``text``, which may quote a file, as one line that can be printed and read."""
-    line = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
-    return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]} ..."
 
 
 def plain_name(name: object, what: str, longest: int = LONGEST_NAME) -> str:

@@ -30,7 +30,7 @@ from testbed.machine.file_lock import FileLock, is_held
 from testbed.results import row_files
 from testbed.results.checksums import KEY, changed_files, checksums, open_regular
 from testbed.results.chrome_trace import trace_events
-from testbed.results.plain_names import one_line, plain_parts, scheduler_name
+from testbed.results.plain_names import plain_parts, scheduler_name
 from testbed.results.record import RunRecord
 from testbed.results.record_json import (
     decision_row_from,
@@ -42,7 +42,7 @@ from testbed.results.record_json import (
 )
 from testbed.results.schema import SCHEMA_VERSION, experiment_today, run_today, summary_today
 from testbed.results.summary_check import checked_summary
-from topologies.limits import RUN_FILE_BYTES
+from topologies.limits import RUN_FILE_BYTES, one_line
 
 UNFINISHED: Final = "UNFINISHED"
 MANIFEST: Final = "manifest.json"

@@ -134,6 +134,18 @@ def test_a_file_beyond_the_limit_is_refused_without_being_read(
     assert refused == f"{directory}/crux/links.csv: cannot be read: more than 536870912 bytes"
 
 
+@pytest.mark.parametrize("text", ['"time_s\nlink', '{"\u202e": [', "x" * 100_000])
+@pytest.mark.parametrize("name", ["links.csv", "decisions.json"])
+def test_what_is_quoted_of_a_damaged_file_stays_on_one_line(
+    write_run: WriteRun, records: tuple[RunRecord, ...], name: str, text: str
+) -> None:
+    directory = write_run(*records)
+    (directory.path / "crux" / name).write_text(text, "utf-8")
+    with pytest.raises(BadInputError, match=name) as error:
+        directory.read_record("crux")
+    assert str(error.value).isprintable() and len(str(error.value)) < 1100
+
+
 def test_a_named_pipe_in_place_of_a_file_is_refused_at_once(
     write_run: WriteRun, records: tuple[RunRecord, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
