@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from testbed.engines.emulation.sandbox import PACKAGES
 from testbed.engines.emulation.liveness import ended_how
+from testbed.engines.emulation.sandbox import PACKAGES
 from testbed.errors import RunFailedError
 from workloads.iteration.protocol import (
     Answer,
