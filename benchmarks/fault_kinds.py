@@ -162,7 +162,7 @@ _PROCESSES: Final[Mapping[str, Fault]] = {
     "ovs-vswitchd stopped": Fault(sent(STOP, "ovs-vswitchd"), "ovs-vswitchd has been stopped"),
     "controller killed": Fault(sent(KILL, "the controller"), "the controller was ended"),
     "controller stopped": Fault(sent(STOP, "the controller"), "the controller has been stopped"),
-    "worker killed": Fault(sent(KILL, "a worker"), "the worker of host"),
+    "worker killed": Fault(sent(KILL, "a worker"), "was ended by a signal"),
     "worker stopped": Fault(sent(STOP, "a worker"), "the worker of host"),
     "host's shell killed": Fault(sent(KILL, "a host's shell"), "namespace of host"),
     "host's shell stopped": Fault(sent(STOP, "a host's shell")),

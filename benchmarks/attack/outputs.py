@@ -124,8 +124,7 @@ def _parts() -> tuple[Any, list[Any]]:
 
 
 def prepare_requests(folder: Path) -> None:
-    """Build what requests are made of; the controller's log of refused ones is not shown."""
-    logging.disable(logging.CRITICAL)
+    """Build what requests are made of."""
     _parts()
 
 
@@ -168,6 +167,7 @@ def _server() -> RestServer:
 
 def request(number: int, random: Random, folder: Path) -> Verdict:
     """A mutated request to a controller that has a job: through its function, or as bytes on a socket."""
+    logging.disable(logging.CRITICAL)  # in a process of its own: the log of refused requests is not shown
     rest = _server()
     method, target, body = random.choice(REQUESTS)
     if random.random() < 0.15:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
 from testbed.machine.child_python import module_path, python_module
 from testbed.machine.privileges import User, plain_user, unprivileged
@@ -69,6 +70,7 @@ class WorkerPool:
         self._arrived: dict[tuple[type[Answer], str], set[str]] = defaultdict(set)
         self._changed = asyncio.Condition()
         self._failure: str | None = None
+        self._rank = 0
         self._stopping = False
 
     @property
@@ -175,12 +177,17 @@ class WorkerPool:
             else:
                 self._on_event(host, event)
         if not self._stopping:
-            # Others may have told first that it no longer sends: that follows from this.
-            await self._fail(f"{name} ended with status {await process.wait()}", first=True)
+            status = await process.wait()
+            await self._fail(f"{name} {ended_how(status)}", 3 if status < 0 else 2)
 
-    async def _fail(self, why: str, *, first: bool = False) -> None:
+    async def _fail(self, why: str, rank: int = 1) -> None:
+        """A worker that was ended weighs more than one that ended by itself, and that more than a flow that broke.
+
+        Each follows from the one before, and may be told first.
+        """
         async with self._changed:
-            self._failure = why if first else self._failure or why
+            if rank > self._rank:
+                self._failure, self._rank = why, rank
             self._changed.notify_all()
 
     def check(self) -> None:

@@ -28,13 +28,15 @@ from workloads.iteration.protocol import (
 class Process:
     """What a pool sees of a worker process that tells ``events`` on hosts; bytes are fed as they are."""
 
+    status = 1
+
     def __init__(self, events: Iterable[tuple[str, Event | bytes]]) -> None:
         self.stdout = asyncio.StreamReader()
         for host, event in events:
             self.stdout.feed_data(event if isinstance(event, bytes) else encode_event(host, event))
 
     async def wait(self) -> int:
-        return 1
+        return self.status
 
 
 def heard(
@@ -97,13 +99,15 @@ def test_a_flow_that_breaks_ends_every_wait_in_its_own_words() -> None:
         heard({"h0": [Failed("a", "f", "Connection refused")]}, lambda pool: pool.expect(Connected, "a", ["h0"]))
 
 
-def test_a_worker_that_has_ended_is_named_before_the_flows_that_broke_with_it() -> None:
+def test_a_worker_that_was_killed_is_named_before_what_broke_with_it() -> None:
     async def wait(pool: WorkerPool) -> None:
-        ended = Process([])
-        ended.stdout.feed_eof()
         await pool._fail("flow f of job a: was closed by its sender")
-        await pool._read("the worker of host h1", ended)  # type: ignore[arg-type]
-        with pytest.raises(RunFailedError, match=r"^the worker of host h1 ended with status 1"):
+        for name, status in (("h1", 1), ("h0", -9), ("h2", 1)):
+            ended = Process([])
+            ended.stdout.feed_eof()
+            ended.status = status
+            await pool._read(f"the worker of host {name}", ended)  # type: ignore[arg-type]
+        with pytest.raises(RunFailedError, match=r"^the worker of host h0 was ended by a signal \(Killed\)"):
             pool.check()
 
     heard({"h0": []}, wait)
