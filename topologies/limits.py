@@ -47,7 +47,7 @@ GRADIENTS_EVERY: Final = 1000
 """Iterations that one exchange of gradients belongs to: each of them becomes a part of the job's iteration."""
 EXPERTS: Final = 4096
 """Experts of a job."""
-MESSAGES: Final = 500_000
+MESSAGES: Final = 250_000
 """Messages in an iteration of all jobs of a scenario: an all-to-all has one for each pair of hosts and rail."""
 FACTOR: Final = 1e9
 """Of a multiplier or divisor; the smallest is one over it."""
@@ -55,7 +55,7 @@ FACTOR: Final = 1e9
 HOSTS: Final = 65536
 PORTS_PER_HOST: Final = 254
 SWITCHES: Final = 65536
-LINKS: Final = 1_000_000
+LINKS: Final = 600_000
 """Directed links of a fabric, those inside of hosts included."""
 
 QUANTITIES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(

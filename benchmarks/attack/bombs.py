@@ -125,19 +125,19 @@ BOMBS: Final[tuple[Bomb, ...]] = (
     _changed("a: {weight: 2.0, least: 1}", "a: 3", samples.MANAGED),
     _changed(
         "hosts: 4, gpus_per_host: 2",
-        "hosts: 13104, gpus_per_host: 16",
+        "hosts: 8000, gpus_per_host: 16",
         samples.SMALL.replace("gpus: 4,", "gpus: 65536, collective: alltoall,"),
     ),
     _changed(
         "hosts: 4, gpus_per_host: 2",
-        "hosts: 13104, gpus_per_host: 16",
+        "hosts: 8000, gpus_per_host: 16",
         samples.SMALL.replace("name: one, model: bert, gpus: 4", "name: one, model: bert, gpus: 16, count: 1999"),
     ),
     _changed(
         "hosts: 4, gpus_per_host: 2",
-        "hosts: 13104, gpus_per_host: 16",
+        "hosts: 8000, gpus_per_host: 16",
         "placement_policy: spread\n"
-        + samples.SMALL.replace("name: one, model: bert, gpus: 4", "name: one, model: bert, gpus: 7, count: 1999"),
+        + samples.SMALL.replace("name: one, model: bert, gpus: 4", "name: one, model: bert, gpus: 7, count: 380"),
     ),
 )
 """Each puts itself at a path that does not exist yet."""

@@ -108,7 +108,7 @@ def test_a_message_stays_one_line_whatever_is_quoted_in_it(tmp_path: Path) -> No
     ("old", "new", "message"),
     [
         ("aggregations: 2", "aggregations: 2, parallel_links: 1000000", "impossible fabric: links of the fabric must"),
-        ("hosts: 4", "hosts: 65536, ports_per_nic: 200", "impossible fabric: hosts must have at most 1000000 links"),
+        ("hosts: 4", "hosts: 65536, ports_per_nic: 200", "impossible fabric: hosts must have at most 600000 links"),
         ("gpus: 4", f"gpus: 1, count: {JOBS}", f"the jobs ask for {JOBS} GPUs on 8"),
         (
             "[{name: one,",
@@ -124,7 +124,7 @@ def test_a_billion_of_something_is_refused_before_it_is_made(old: str, new: str,
 
 def test_more_messages_than_an_iteration_may_have_are_refused(tmp_path: Path) -> None:
     large = SMALL.replace("hosts: 4", "hosts: 1000").replace("gpus: 4", "gpus: 2000, collective: alltoall")
-    assert "too many messages, expected at most 500000 in an iteration of all jobs" in refusal(large, tmp_path)
+    assert "too many messages, expected at most 250000 in an iteration of all jobs" in refusal(large, tmp_path)
 
 
 def test_more_jobs_than_can_be_placed_on_so_many_gpus_are_refused(tmp_path: Path) -> None:
