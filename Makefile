@@ -30,7 +30,7 @@ lint: setup
 	.venv/bin/lint-imports
 
 unit: setup
-	$(PYTHON) -m pytest tests/unit
+	$(PYTHON) -m pytest --numprocesses auto tests/unit
 
 emulation: setup
 	$(PYTHON) -m pytest tests/emulation

@@ -84,7 +84,12 @@ def _asked_lock() -> Iterator[None]:
             raise _busy()
         if said != b"1":
             raise CannotRunError(f"{LOCK} cannot be locked: an emulation locks this file to be alone")
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                life.shutdown(socket.SHUT_WR)
+                life.recv(1)  # the launcher closes its end when it has released the lock
 
 
 def _busy() -> CannotRunError:
