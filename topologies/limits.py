@@ -35,7 +35,7 @@ LINE: Final = 1000
 
 JOBS: Final = 2000
 """Of a scenario, those that ``count`` makes included."""
-PLACEMENTS: Final = 50_000_000
+PLACEMENTS: Final = 5_000_000
 """Jobs of a scenario times GPUs of its fabric: each job is placed with a look at all of them."""
 CHECKS: Final = 200
 LINK_FAILURES: Final = 200

@@ -137,7 +137,7 @@ BOMBS: Final[tuple[Bomb, ...]] = (
         "hosts: 4, gpus_per_host: 2",
         "hosts: 8000, gpus_per_host: 16",
         "placement_policy: spread\n"
-        + samples.SMALL.replace("name: one, model: bert, gpus: 4", "name: one, model: bert, gpus: 7, count: 380"),
+        + samples.SMALL.replace("name: one, model: bert, gpus: 4", "name: one, model: bert, gpus: 7, count: 38"),
     ),
 )
 """Each puts itself at a path that does not exist yet."""
