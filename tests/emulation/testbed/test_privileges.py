@@ -103,6 +103,7 @@ def _install_scheduler(packages: Path) -> None:
 class SudoRun:
     """A run that has ended: its status, what it said, and its processes as they were while it measured."""
 
+    run: int
     status: int
     error: str
     processes: dict[str, list[Seen]]
@@ -113,13 +114,18 @@ class SudoRun:
         return max((self.home / "runs").iterdir())
 
 
+def wait_for_the_machine() -> None:
+    """Wait until no other run has it."""
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while is_held(LOCK) and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
 @pytest.fixture(scope="module")
 def sudo_run(home: Path) -> SudoRun:
     """``sudo testbed run hello.yaml`` of that user in that directory, as sudo starts it."""
     sudo = {"SUDO_UID": str(USER), "SUDO_GID": str(USER), "SUDO_USER": "somebody"}
-    deadline = time.monotonic() + LOCK_WAIT_S
-    while is_held(LOCK) and time.monotonic() < deadline:
-        time.sleep(0.5)
+    wait_for_the_machine()
     run = subprocess.Popen(
         [sys.executable, "-P", "-m", "testbed", "run", "hello.yaml", "--scheduler", "foreign", "--allow-degraded"],
         cwd=home,
@@ -140,7 +146,7 @@ def sudo_run(home: Path) -> SudoRun:
     finally:
         run.kill()
         run.wait()
-    return SudoRun(run.returncode, error, processes, home)
+    return SudoRun(run.pid, run.returncode, error, processes, home)
 
 
 def test_it_runs_to_its_end(sudo_run: SudoRun) -> None:
@@ -198,20 +204,41 @@ def test_the_user_goes_on_without_sudo(sudo_run: SudoRun, verb: list[str]) -> No
 
 
 def test_nothing_is_left(sudo_run: SudoRun) -> None:
-    deadline = time.monotonic() + 10
-    while (left := launchers()) and time.monotonic() < deadline:
+    assert left_of(sudo_run.run) == []
+
+
+@pytest.mark.parametrize("moment_s", [0.5, 1.5, 2.5, 4.0, 6.0])
+def test_a_kill_leaves_nothing(home: Path, moment_s: float) -> None:
+    """The command is not root, so the kernel does not end the launcher with it: that sees its socket closed."""
+    wait_for_the_machine()
+    run = subprocess.Popen(
+        [sys.executable, "-P", "-m", "testbed", "run", "hello.yaml", "--out", "killed"],
+        cwd=home,
+        env={**os.environ, "SUDO_UID": str(USER), "SUDO_GID": str(USER), "PYTHONPATH": str(ROOT), "HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(moment_s)
+    run.kill()
+    run.wait()
+    assert left_of(run.pid) == []
+
+
+def left_of(run: int, seconds: float = 10.0) -> list[str]:
+    """What is left of the run that was process ``run`` after ``seconds``, its launcher included."""
+    deadline = time.monotonic() + seconds
+    while (left := processes_left(run)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert left == []
-    assert not is_held(LOCK)
+    return left
 
 
-def launchers() -> list[str]:
-    """Processes that are root beside a command that is not."""
+def processes_left(run: int) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if b"testbed.engines.emulation.privileged.launcher" in (entry / "cmdline").read_bytes():
-                found.append(entry.name)
+            words = (entry / "cmdline").read_bytes()
+            if b"privileged.launcher" in words or f"TESTBED_RUN={run}-".encode() in (entry / "environ").read_bytes():
+                found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
         except OSError:
             continue
     return found
