@@ -14,6 +14,7 @@ from hypothesis import settings
 os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
 os.environ.pop("SUDO_UID", None)  # tests under sudo are root's: their commands write to folders of root
 _DATAPATHS = os.environ.get("TESTBED_DATAPATHS")
+os.environ["DATAPATHS_OF_EMULATION_TESTS"] = _DATAPATHS or ""  # also while tests are collected
 os.environ["TESTBED_DATAPATHS"] = "userspace"  # so are choices of a datapath, and no unit test looks at the kernel
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.common import available_datapaths
+from topologies.datapath import Datapath
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK_WAIT_S = 300
@@ -20,9 +22,16 @@ NOT_BELIEVABLE = 4
 ATTEMPTS = 3
 
 
-def default_and_userspace() -> list[str]:
-    """The datapath that runs take here, and ``userspace``, for the few modules that test both."""
-    return list(dict.fromkeys([available_datapaths()[0], "userspace"]))
+def default_datapath() -> Datapath:
+    """The datapath that emulation tests take here; while tests are collected, the environment allows ``userspace``."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TESTBED_DATAPATHS", os.environ["DATAPATHS_OF_EMULATION_TESTS"])
+        return available_datapaths()[0]
+
+
+def default_and_userspace() -> list[Datapath]:
+    """The datapath that emulation tests take here, and ``userspace``, for the few modules that test both."""
+    return list(dict.fromkeys([default_datapath(), "userspace"]))
 
 
 class Repeats:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from emulation_runs import default_datapath
 
-from benchmarks.common import available_datapaths
 from benchmarks.sabotage import small, trial
 from benchmarks.sabotage_kinds import KINDS, NotPossibleError
 from topologies.datapath import Datapath
 
 pytestmark = pytest.mark.emulation
 
-BEST, *_ = available_datapaths()
+BEST = default_datapath()
 ALSO_IN_USERSPACE = ("quota", "detour", "short-detour")
 """Kinds that disturb forwarding itself."""
 CASES = [(name, BEST) for name, kind in KINDS.items() if BEST in kind.datapaths]
