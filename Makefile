@@ -6,13 +6,15 @@ SCENARIO ?= clos96.yaml
 .DEFAULT_GOAL := help
 
 .NOTPARALLEL:
-.PHONY: help setup run test lint unit emulation clean
+.PHONY: help setup run test lint docs unit browser emulation package lock clean
 
 help:
 	@echo "make run    set up and run the testbed on $(SCENARIO) (SCENARIO=... for another one)"
 	@echo "make test   set up and run all checks and tests (emulation tests only as root)"
 	@echo "make setup  install what is needed, or nothing if it is there"
-	@echo "make lint, make unit, make emulation: the parts of make test"
+	@echo "make lint, make docs, make unit, make browser, make emulation: the parts of make test; make docs leaves a site in build/site"
+	@echo "make package  build the source distribution and the wheel in dist/, and check them"
+	@echo "make lock   renew constraints/ci.txt, the versions of all Python packages that are installed here"
 	@echo "make clean  undo what a killed run left, and remove caches"
 
 setup:
@@ -21,7 +23,7 @@ setup:
 run: setup
 	$(SUDO) $(PYTHON) -m testbed run $(SCENARIO)
 
-test: lint unit emulation
+test: lint docs unit browser emulation
 
 lint: setup
 	$(PYTHON) -m ruff format --check .
@@ -29,11 +31,29 @@ lint: setup
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
 
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
+
 unit: setup
 	$(PYTHON) -m pytest --numprocesses auto tests/unit
 
+# Chromium is for these tests only; where it cannot be installed they are skipped.
+browser: setup
+	@tools/setup.sh browser
+	$(PYTHON) -m pytest tests/browser
+
 emulation: setup
 	$(PYTHON) -m pytest tests/emulation
+
+# Build isolation needs the package index.
+package: setup
+	$(PYTHON) -m pip install --quiet 'gpu-communication-testbed[release]'
+	rm -rf dist
+	$(PYTHON) -m build
+	$(PYTHON) -m twine check --strict dist/*
+
+lock:
+	@tools/lock.sh
 
 clean: setup
 	$(SUDO) $(PYTHON) -m testbed clean

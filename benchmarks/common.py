@@ -223,14 +223,26 @@ def show(title: str, lines: Sequence[Line], *, as_json: bool) -> None:
     Console(width=None if sys.stdout.isatty() else 150).print(table)
 
 
+def report(title: str, lines: Sequence[Line], *, as_json: bool) -> int:
+    """Print ``lines`` as :func:`show` does, and return the exit status."""
+    show(title, lines, as_json=as_json)
+    return status_of(lines)
+
+
 def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def parser_of(title: str, **settings: Any) -> argparse.ArgumentParser:
+    """Return the command line that all benchmarks have; ``settings`` are those of ``argparse``."""
+    parser = argparse.ArgumentParser(description=title, **settings)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
+
+
 def main(title: str, measure: Callable[[bool], Sequence[Line]]) -> int:
     """Parse the command line, measure, show, and return the exit status."""
-    parser = argparse.ArgumentParser(description=title)
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser = parser_of(title)
     parser.add_argument("--quick", action="store_true", help="fewer cases and iterations, to see that it works")
     given = parser.parse_args()
     try:
@@ -238,8 +250,7 @@ def main(title: str, measure: Callable[[bool], Sequence[Line]]) -> int:
     except TestbedError as error:
         say(str(error))
         return error.exit_status
-    show(title, lines, as_json=given.json)
-    return status_of(lines)
+    return report(title, lines, as_json=given.json)
 
 
 def append_row(path: Path, row: Mapping[str, object]) -> None:

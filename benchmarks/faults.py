@@ -9,7 +9,6 @@ minute; they are kept as lines of JSON as they come, and a second call makes tho
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import math
@@ -35,10 +34,10 @@ from benchmarks.common import (
     append_row,
     bundled,
     default_datapath,
+    parser_of,
+    report,
     rows_of,
     say,
-    show,
-    status_of,
 )
 from benchmarks.fault_kinds import CAPACITY, FAULTS, GROUPS, Fault, Scene
 from benchmarks.leftovers import left_by, processes_of, state_of_record, traces
@@ -54,7 +53,7 @@ LIMIT_S: Final = 9.0
 GIVE_UP_S: Final = 90.0
 LAST_MOMENT_S: Final = 9.0
 ROWS: Final = Path("runs/faults.jsonl")
-_PROGRESS: Final = re.compile(r"( \.\.\.|: done in .*|elapsed.*|^files: .*|^connecting .*)$")
+_PROGRESS: Final = re.compile(r"( \.\.\.|: done in .*|elapsed.*|^(files|report): .*|^connecting .*)$")
 
 
 @dataclass(frozen=True)
@@ -269,7 +268,7 @@ def _kill(pid: int) -> None:
 
 def main() -> int:
     """Parse the command line, make the trials, show the table."""
-    parser = argparse.ArgumentParser(description=TITLE)
+    parser = parser_of(TITLE)
     names = [*GROUPS, *FAULTS]
     parser.add_argument("--only", action="append", metavar="NAME", choices=names, help="a group, or a fault")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill N times at random moments instead")
@@ -277,7 +276,6 @@ def main() -> int:
     parser.add_argument("--rows", type=Path, default=ROWS, metavar="FILE", help=f"where trials are kept ({ROWS})")
     parser.add_argument("--seconds", type=float, default=math.inf, metavar="S", help="begin no trial after S seconds")
     parser.add_argument("--fresh", action="store_true", help="make every trial again")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args()
     if given.fresh:
         given.rows.unlink(missing_ok=True)
@@ -287,8 +285,7 @@ def main() -> int:
         wanted = [fault for name in given.only or GROUPS for fault in GROUPS.get(name, (name,))]
         say(f"{len(wanted)} faults on {default_datapath()}")
         lines = measure(wanted, given.rows, given.seconds)
-    show(KILLS if given.kills else TITLE, lines, as_json=given.json)
-    return status_of(lines)
+    return report(KILLS if given.kills else TITLE, lines, as_json=given.json)
 
 
 if __name__ == "__main__":

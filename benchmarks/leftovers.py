@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from testbed.engines.emulation.sandbox import LOCK
 from testbed.machine.file_lock import is_held
 from testbed.machine.ownership import mark_of
 
 PATIENCE_S: Final = 5.0
 """The kernel takes namespaces down a moment after their last process."""
 _PROC: Final = Path("/proc")
-_LOCK: Final = Path("/run/testbed.lock")
 _NAMES: Final = {
-    "the first process": "testbed.engines.emulation.sandbox_main",
+    "the first process": "-m testbed.engines.emulation.sandbox_main",
     "ovsdb-server": "ovsdb-server ",
     "ovs-vswitchd": "ovs-vswitchd ",
     "the controller": "-m controller ",
     "a worker": "-m workloads.worker ",
+    "the opener": "-m workloads.opener ",
     "a host's shell": "mininet:h",
 }
 
@@ -51,7 +52,7 @@ def traces() -> Traces:
         interfaces=frozenset(name for _, name in socket.if_nameindex()),
         mounts=frozenset(line.split()[1] for line in (_PROC / "self/mounts").read_text().splitlines()),
         files=frozenset(path.name for path in Path(tempfile.gettempdir()).glob("testbed-*")),
-        locked="@testbed-emulation" in (_PROC / "net/unix").read_text() or is_held(_LOCK),
+        locked=is_held(LOCK),
     )
 
 
@@ -66,15 +67,20 @@ def named_processes(run: int) -> Mapping[str, tuple[int, ...]]:
     """What they are -> process ids, in order: ``unshare``, ``the first process``, ``a worker`` ..."""
     found: dict[str, list[int]] = {}
     for pid in sorted(processes_of(run)):
-        try:
-            words = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        name = next((name for name, part in _NAMES.items() if part in words), "")
-        name = "unshare" if words.startswith("unshare ") else name
-        if name:
+        if name := _role_of(pid):
             found.setdefault(name, []).append(pid)
     return {name: tuple(pids) for name, pids in found.items()}
+
+
+def _role_of(pid: int) -> str:
+    """What a process is by its command line; empty if it is nothing that a run starts, or has ended."""
+    try:
+        words = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
+    if words.startswith("unshare "):
+        return "unshare"
+    return next((name for name, part in _NAMES.items() if part in words), "")
 
 
 def left_by(run: int, before: Traces, out: Path | None = None) -> list[str]:

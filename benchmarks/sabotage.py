@@ -10,7 +10,6 @@ itself.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -23,12 +22,12 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks.common import Line, append_row, available_datapaths, bundled, rows_of, say, show, status_of
+from benchmarks.common import Line, append_row, available_datapaths, bundled, parser_of, report, rows_of, say
+from benchmarks.leftovers import named_processes
 from benchmarks.sabotage_kinds import KINDS, Kind, NotPossibleError, Target
 from testbed.api import prepare
 from testbed.experiment.experiment import Experiment
 from testbed.machine.manifest import git_commit
-from testbed.machine.ownership import mark_of
 from topologies.datapath import DATAPATHS, Datapath
 
 TITLE: Final = "sabotage: is what was done to a run named in its verdict?"
@@ -116,18 +115,11 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
 
 def target_of(run: int, experiment: Experiment) -> Target:
     """The processes of the run that is process ``run``; those of other runs carry another mark."""
-    names: dict[str, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (mark_of(int(entry.name)) or "").startswith(f"{run}-"):
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            for name in ("-m testbed.engines.emulation.sandbox_main", "ovs-vswitchd unix:", "-m workloads.worker"):
-                if name in words and not words.startswith("unshare"):
-                    names.setdefault(name, []).append(int(entry.name))
-    inside, openvswitch = names["-m testbed.engines.emulation.sandbox_main"][0], names["ovs-vswitchd unix:"][0]
+    processes = named_processes(run)
     return Target(
-        inside,
-        openvswitch,
-        tuple(names["-m workloads.worker"]),
+        processes["the first process"][0],
+        processes["ovs-vswitchd"][0],
+        processes["a worker"],
         experiment.fabric,
         experiment.scale,
         experiment.datapath,
@@ -190,7 +182,7 @@ def _counted(name: str, datapath: Datapath, done: Sequence[Trial]) -> Line:
 
 def main() -> int:
     """Parse the command line, make the trials, show the table."""
-    parser = argparse.ArgumentParser(description=TITLE)
+    parser = parser_of(TITLE)
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="trials of each kind (default: 20)")
     parser.add_argument("--kind", action="append", choices=[*KINDS, *UNDISTURBED], help="only this one (repeatable)")
     parser.add_argument(
@@ -198,15 +190,13 @@ def main() -> int:
     )
     parser.add_argument("--rows", type=Path, default=ROWS, metavar="FILE", help=f"where trials are kept ({ROWS})")
     parser.add_argument("--fresh", action="store_true", help="make every trial again")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args()
     if given.fresh:
         given.rows.unlink(missing_ok=True)
     lines = measure(
         given.kind or [*KINDS, "undisturbed"], given.trials, given.rows, given.datapath or available_datapaths()
     )
-    show(TITLE, lines, as_json=given.json)
-    return status_of(lines)
+    return report(TITLE, lines, as_json=given.json)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ compared. Jobs are those of ``clos1024`` and, made by the same recipe, of smalle
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -20,11 +19,11 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.common import ATTEMPTS, Line, Outcome, Scenario, bundled, main, patiently, say
+from benchmarks.leftovers import named_processes
 from testbed.api import prepare
 from testbed.errors import EXIT_CANNOT, EXIT_NOT_BELIEVABLE, EXIT_OK, CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import available_memory
-from testbed.machine.ownership import mark_of
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 from topologies.shaping import TCP_IP_HEADER
@@ -39,12 +38,12 @@ SETTLE_S: Final = 20.0
 LOOK_S: Final = 20.0
 RUN_LIMIT_S: Final = 900.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_GROUPS: Final[Mapping[str, str]] = {
-    "-m workloads.worker": "workers",
-    "-m workloads.opener": "workers",
-    "-m testbed.engines.emulation.sandbox_main": "watching",
-    "-m controller": "controller",
-    "ovs-vswitchd unix:": "open vswitch",
+_GROUPS: Final[Mapping[str, str]] = {  # name of a process -> the column that its CPU time is part of
+    "a worker": "workers",
+    "the opener": "workers",
+    "the first process": "watching",
+    "the controller": "controller",
+    "ovs-vswitchd": "open vswitch",
 }
 
 
@@ -108,7 +107,7 @@ def _row_once(document: Scenario) -> Line:
         path.write_text(yaml.safe_dump({**document, "measure": measure_, "schedulers": ["crux"]}), "utf-8")
         experiment = prepare(str(path)).experiments[0]
         usage, wall_s = _watched_run(path, folder)
-        directory = RunDirectory.open(next((folder / "runs").iterdir()))
+        directory = RunDirectory.open(next(path for path in (folder / "runs").iterdir() if path.is_dir()))
         record = directory.read_record("crux")
     environment: Any = record.environment
     up_s = float(environment["timings_s"]["set up"])
@@ -203,17 +202,20 @@ def _is_up(folder: Path) -> bool:
 def _ticks(run: int) -> dict[str, int]:
     """CPU ticks so far: of the groups of processes of the run with process id ``run``, and of the machine."""
     found = dict.fromkeys(_GROUPS.values(), 0)
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or not (mark_of(int(entry.name)) or "").startswith(f"{run}-"):
-            continue
-        with contextlib.suppress(OSError):  # a command of the run that has just ended
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            group = next((group for text, group in _GROUPS.items() if text in words), None)
-            if group is not None and not words.startswith("unshare"):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                found[group] += int(fields[11]) + int(fields[12])
+    for name, pids in named_processes(run).items():
+        if name in _GROUPS:
+            found[_GROUPS[name]] += sum(map(_ticks_of, pids))
     total = [int(value) for value in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
     return {**found, "softirq": total[6], "not idle": sum(total) - total[3] - total[4] - total[7]}
+
+
+def _ticks_of(pid: int) -> int:
+    """CPU ticks of a process; none once it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 if __name__ == "__main__":

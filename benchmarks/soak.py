@@ -6,7 +6,6 @@ fifth, by when everything is loaded. Needs root; 50 runs take a quarter of an ho
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import gc
 import os
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.common import Line, patiently, say, show, status_of
+from benchmarks.common import Line, parser_of, patiently, report, say
 from benchmarks.leftovers import descriptors, left_by, traces
 from testbed.api import RunResult, run_scenario
 from testbed.errors import RunFailedError
@@ -130,14 +129,12 @@ def lines_of(turns: Sequence[Turn]) -> list[Line]:
 
 def main() -> int:
     """Parse the command line, run, show the table."""
-    parser = argparse.ArgumentParser(description=TITLE)
+    parser = parser_of(TITLE)
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how many runs (default: {RUNS})")
     parser.add_argument("--scenario", default="hello", help="which one (default: hello)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args()
     lines = measure(given.scenario, max(1, given.runs))
-    show(TITLE, lines, as_json=given.json)
-    return status_of(lines)
+    return report(TITLE, lines, as_json=given.json)
 
 
 if __name__ == "__main__":

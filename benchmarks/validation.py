@@ -31,6 +31,7 @@ from benchmarks.common import (
     doubts_of,
     judged,
     mean,
+    parser_of,
     percent,
     rows_of,
     run,
@@ -204,8 +205,7 @@ def _show_summary(lines: Sequence[Line]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=TITLE)
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser = parser_of(TITLE)
     parser.add_argument("--quick", action="store_true", help="a case of each kind, with fewer iterations")
     parser.add_argument("--only", default="", metavar="PART", help="only cases whose name contains PART")
     parser.add_argument("--rows", type=Path, default=ROWS, metavar="FILE", help=f"where rows are kept ({ROWS})")

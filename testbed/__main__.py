@@ -46,9 +46,9 @@ def start():  # type: () -> int
 
         give_up_root(sys.argv[1:])
     if "TESTBED_LAUNCHER" in os.environ:
-        from testbed.machine import launcher
+        from testbed.machine import launcher_requests
 
-        launcher.present()
+        launcher_requests.present()
     from testbed.cli.main import main
 
     return main()

@@ -1,6 +1,6 @@
 """The testbed from Python: run a scenario, say what a run would do, read finished runs back, compare them.
 
-The four functions are ``testbed.run`` (:func:`run_scenario`), ``testbed.plan``, ``testbed.load`` and
+The four functions are ``testbed.run`` (``run_scenario``), ``testbed.plan``, ``testbed.load`` and
 ``testbed.compare``; the command line and the pytest plugin call the same ones. A session::
 
     import testbed
@@ -11,7 +11,7 @@ The four functions are ``testbed.run`` (:func:`run_scenario`), ``testbed.plan``,
     print(run.summary["comparison"], len(run.records["crux"].iterations))
     print(testbed.compare(done.directory)["runs"])
 
-What is wrong raises an exception of :mod:`testbed.errors`, with the lines that the command line would print.
+What is wrong raises an exception of ``testbed.errors``, with the lines that the command line would print.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controller.schedulers import registry as schedulers_by_name
 from testbed import dry_run
@@ -34,6 +34,7 @@ from testbed.errors import (
     CannotRunError,
     RunFailedError,
 )
+from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
@@ -46,14 +47,19 @@ from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
 from testbed.progress import Progress
-from testbed.report import html
+from testbed.report import html, runs_index
 from testbed.results.finished_run import FinishedRun, read_run, summaries_of
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
+from testbed.watch.messages import LIVE
 from topologies.fabric import Fabric
 from workloads.job import Job
+from workloads.plugin_errors import PluginError
+
+if TYPE_CHECKING:
+    from testbed.watch.watcher import Watcher
 
 RUNS: Final = Path("runs")
 
@@ -73,8 +79,8 @@ class Prepared:
     """A scenario resolved to values: one experiment per scheduler, the first is the baseline.
 
     ``jobs`` of a scenario with a manager are each on GPUs that lie together, not where the manager will have them.
-    ``datapaths``: scheduler -> what forwards the packets of its run, none in the flow engine; ``budget`` is that of
-    the weakest of them, so that all schedulers run at one scale.
+    ``datapaths``: scheduler's label -> what forwards the packets of its run, none in the flow engine; ``budget`` is
+    that of the weakest of them, so that all schedulers run at one scale.
     """
 
     scenario: Scenario
@@ -96,12 +102,16 @@ def prepare(
 ) -> Prepared:
     """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
 
+    ``RunFailedError`` with one line if a fabric or a part of a manager of another package fails,
     ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing. A datapath that
-    is asked for and missing here is only noted: see :func:`require_datapaths`.
+    is asked for and missing here is only noted: see ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
-    fabric = build_fabric(loaded)
-    placed, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
+    try:
+        fabric = build_fabric(loaded)
+        placed, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
+    except PluginError as error:
+        raise RunFailedError(str(error)) from error
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
     datapaths = {} if engine == "flow" else _datapaths(loaded)
@@ -118,17 +128,16 @@ def prepare(
             name=loaded.name,
             fabric=fabric,
             jobs=placed,
-            scheduler=entry.name,
-            scheduler_options=dict(entry.options),
+            scheduler=choice,
             measure=measure,
             scale=scale,
             levels=loaded.levels,
             seed=loaded.seed,
             link_failures=tuple(failure.value() for failure in loaded.link_failures),
             managed=managed,
-            datapath=datapaths[entry.name].datapath if datapaths else ALWAYS,
+            datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
-        for entry in loaded.schedulers
+        for choice in loaded.choices
     )
     return Prepared(loaded, fabric, jobs, experiments, budget, datapaths)
 
@@ -142,15 +151,15 @@ def _changes(
 
 
 def _datapaths(scenario: Scenario) -> dict[str, DatapathChoice]:
-    """Scheduler -> its datapath; ``BadInputError`` where the one that is asked for cannot carry a scheduler."""
+    """Scheduler's label -> its datapath; ``BadInputError`` where the one that is asked for cannot carry a scheduler."""
     missing = datapaths_here()
     found = {}
-    for entry in scenario.schedulers:
-        hashing = schedulers_by_name.create(entry.name, entry.options, scenario.seed).switches_hash
+    for choice in scenario.choices:
+        hashing = schedulers_by_name.create(choice.name, choice.options, scenario.seed).switches_hash
         try:
-            found[entry.name] = choose(scenario.datapath, missing, hashing)
+            found[choice.label] = choose(scenario.datapath, missing, hashing)
         except ValueError as error:
-            raise BadInputError(scenario.line_of(("datapath",), f"{entry.name}: {error}")) from None
+            raise BadInputError(scenario.line_of(("datapath",), f"{choice.label}: {error}")) from None
     return found
 
 
@@ -164,6 +173,7 @@ def require_datapaths(prepared: Prepared) -> None:
 def plan(
     scenario: str | Path,
     *,
+    engine: str = "emulation",
     schedulers: Sequence[str] = (),
     overrides: Sequence[str] = (),
     seed: int | None = None,
@@ -171,10 +181,13 @@ def plan(
 ) -> dict[str, Any]:
     """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
 
-    Raises ``BadInputError`` or ``CannotRunError`` as :func:`prepare` does, ``RunFailedError`` where a scheduler fails.
+    In the flow engine there is no scale and no estimate: ``None``. Raises ``BadInputError`` or ``CannotRunError`` as
+    ``prepare`` does, ``RunFailedError`` where a scheduler fails.
     """
-    prepared = prepare(scenario, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath)
-    return dry_run.plan(prepared.experiments, prepared.budget, prepared.datapaths)
+    prepared = prepare(
+        scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath
+    )
+    return dry_run.plan(prepared.experiments, prepared.budget, prepared.datapaths, engine)
 
 
 def load(directory: str | Path) -> FinishedRun:
@@ -207,10 +220,14 @@ def run_scenario(
     quiet: bool = True,
     allow_degraded: bool = False,
     discard_disturbed: bool = False,
+    watcher: Watcher | None = None,
+    index: bool = True,
 ) -> RunResult:
     """Run every scheduler of ``scenario``, one after the other, and write the run's directory under ``out``.
 
     ``discard_disturbed``: iterations that a fault limited in time touched are left out, listed and replaced.
+    ``watcher`` shows how an emulation goes while it does.
+    ``index``: also list the run in ``index.html`` of that folder.
 
     Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
     stays behind, marked unfinished.
@@ -220,24 +237,31 @@ def run_scenario(
     )
     if discard_disturbed:
         prepared = _discarding(prepared)
-    chosen = create_engine(engine)
+    chosen = create_engine(engine) if watcher is None else create_engine(engine, watched=True)
     chosen.check()
     require_datapaths(prepared)
     records = []
     parent = RUNS if out is None else Path(out)
-    with chosen.alone(), Progress(quiet) as progress, _create(prepared, parent) as directory:
+    if watcher is not None:
+        watcher.begin(prepared.experiments)
+    with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent) as directory:
+        progress.remark(nothing_to_schedule(prepared.experiments[0].jobs, prepared.fabric))
         for experiment in prepared.experiments:
-            record = _run(chosen, experiment, directory.folder(experiment.scheduler), progress)
+            record = _run(chosen, experiment, directory.folder(experiment.scheduler.label), progress, watcher)
             record = _with_reason(record, prepared.datapaths)
-            directory.write_record(record)
+            directory.write_record(record, experiment)
             records.append(record)
         progress.phase("report")
         document = summarise(prepared.experiments[0], records)
         checks = tuple(parse_check(text).evaluate(document) for text in prepared.scenario.checks)
         document["checks"] = [{"check": check.text, "passed": check.passed, "detail": check.detail} for check in checks]
         directory.write_summary(document)
-        html.build(directory)
+        html.build(directory, plots=True)
         directory.finish()
+    if watcher is not None:
+        watcher.ended(directory.path)
+    if index:
+        runs_index.update_or_say(parent)
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
 
 
@@ -247,12 +271,15 @@ def _discarding(prepared: Prepared) -> Prepared:
     return replace(prepared, experiments=experiments)
 
 
-def _run(engine: Engine, experiment: Experiment, folder: Path, progress: Progress) -> RunRecord:
+def _run(
+    engine: Engine, experiment: Experiment, folder: Path, progress: Progress, watcher: Watcher | None
+) -> RunRecord:
     if not isolates_jobs(experiment):
-        return engine.run(experiment, folder, _Shower(progress, experiment.scheduler))
+        return engine.run(experiment, folder, _Shower(progress, experiment.scheduler.label, watcher))
     parts = each_alone(experiment)
+    labels = [f"{part.scheduler.label}, {part.jobs[0].name}" for part in parts]
     return side_by_side(
-        [engine.run(part, folder, _Shower(progress, f"{part.scheduler}, {part.jobs[0].name}")) for part in parts]
+        [engine.run(part, folder, _Shower(progress, label, watcher)) for part, label in zip(parts, labels, strict=True)]
     )
 
 
@@ -289,17 +316,24 @@ def _documents(datapaths: Mapping[str, DatapathChoice]) -> dict[str, dict[str, s
 
 
 class _Shower:
-    """Turns an engine's messages into phases of the progress display."""
+    """Turns an engine's messages into phases of the progress display, and samples into what is watched."""
 
-    def __init__(self, progress: Progress, label: str) -> None:
+    def __init__(self, progress: Progress, label: str, watcher: Watcher | None) -> None:
         self._progress = progress
         self._label = label
+        self._watcher = watcher
         self._phase = ""
 
     def __call__(self, message: Mapping[str, Any]) -> None:
         phase = str(message["phase"])
+        if phase == LIVE:
+            if self._watcher is not None:
+                self._watcher.show(message)
+            return
         if phase != self._phase:
             self._phase = phase
+            if self._watcher is not None:
+                self._watcher.phase(self._label, phase)
             self._progress.phase(f"{self._label}: {phase}", message.get("total"))
         self._progress.advance_to(float(message.get("value", 0.0)), str(message.get("note", "")))
 

@@ -17,12 +17,13 @@ from controller.decision import Decision
 from controller.schedulers import registry
 from controller.schedulers.crux.intensity import profile
 from testbed.errors import RunFailedError
+from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.managed_footprint import stand_ins
 from testbed.experiment.scale import grain, peak_load
 from testbed.machine.budget import DEFAULT, Budget
 from testbed.machine.datapaths import DatapathChoice
-from testbed.metrics.job_metrics import level_of
+from testbed.metrics.job_metrics import MeaningfulLevels
 from topologies.fabric import Fabric, Path
 from workloads.analysis import Isolated, isolated
 from workloads.job import Job
@@ -52,10 +53,12 @@ def plan(
     experiments: Sequence[Experiment],
     budget: Budget = DEFAULT,
     datapaths: Mapping[str, DatapathChoice] = MappingProxyType({}),
+    engine: str = "emulation",
 ) -> dict[str, Any]:
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
-    ``budget`` is the forwarding capacity of the machine; ``datapaths``: scheduler -> what would forward its packets.
+    ``budget`` is the forwarding capacity of the machine; ``datapaths``: scheduler's label -> what would forward
+    its packets. The flow engine sends no packets: its plan has no scale, and no estimate of the wall-clock time.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
@@ -64,18 +67,23 @@ def plan(
     else:
         first = replace(first, jobs=stand_ins(managed, first.fabric))
         schedulers = [_undecided(replace(experiment, jobs=first.jobs)) for experiment in experiments]
+    emulated = engine == "emulation"
+    if not emulated:
+        schedulers = [{**entry, "estimated_s": None} for entry in schedulers]
     parts = {} if managed is None else {"manager": {point: getattr(managed, point) for point in GROUPS}}
     return {
         "schema_version": SCHEMA_VERSION,
         "scenario": first.name,
+        "engine": engine,
         "seed": first.seed,
         "levels": first.levels,
         "fabric": _fabric(first.fabric),
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
-        "scale": _scale(first, budget),
+        "scale": _scale(first, budget) if emulated else None,
+        "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
         "schedulers": schedulers,
-        "estimated_s": sum(entry["estimated_s"] for entry in schedulers),
+        "estimated_s": sum(entry["estimated_s"] for entry in schedulers) if emulated else None,
         **parts,
     }
 
@@ -83,7 +91,7 @@ def plan(
 def final_decision(experiment: Experiment) -> Decision:
     """The decision in force once every job has arrived and none has left."""
     try:
-        scheduler = registry.create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        scheduler = registry.create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
         state = ControllerState(experiment.fabric, scheduler, experiment.levels, experiment.seed)
         for job in sorted(experiment.jobs, key=lambda job: max(0.0, job.start_s)):
             state.arrive(job)
@@ -111,11 +119,16 @@ def collisions(fabric: Fabric, jobs: Iterable[Job], paths: Mapping[str, Path]) -
 
 
 def estimate(experiment: Experiment, alone: Mapping[str, Isolated]) -> float:
-    """Seconds of wall clock until the last job has completed its iterations, each job as if alone on its paths."""
-    measure, dilation = experiment.measure, experiment.scale.time
+    """Seconds of wall clock of an emulation, each job as if alone on its paths."""
+    return simulated(experiment, alone) * experiment.scale.time + SET_UP_S
+
+
+def simulated(experiment: Experiment, alone: Mapping[str, Isolated]) -> float:
+    """Seconds, undilated, until the last job has completed its iterations, each job as if alone on its paths."""
+    measure = experiment.measure
     wanted = measure.warmup + measure.iterations
     ends = [job.start_s + min(wanted, job.iterations) * alone[job.name].iteration_s for job in experiment.jobs]
-    return min(max(ends, default=0.0), measure.time_limit_s) * dilation + SET_UP_S
+    return min(max(ends, default=0.0), measure.time_limit_s)
 
 
 def _fabric(fabric: Fabric) -> dict[str, Any]:
@@ -172,14 +185,16 @@ def _scale(experiment: Experiment, budget: Budget) -> dict[str, Any]:
 def _scheduler(experiment: Experiment) -> dict[str, Any]:
     decision = final_decision(experiment)
     alone = {job.name: _alone(job, experiment.fabric, decision) for job in experiment.jobs}
+    levels = MeaningfulLevels(experiment.jobs, experiment.levels)
     met = collisions(experiment.fabric, experiment.jobs, decision.paths)
     return {
-        "scheduler": experiment.scheduler,
-        "options": dict(experiment.scheduler_options),
+        "scheduler": experiment.scheduler.label,
+        "scheduler_name": experiment.scheduler.name,
+        "options": dict(experiment.scheduler.options),
         "jobs": [
             {
                 "name": job.name,
-                "level": level_of(job, decision, experiment.levels),
+                "level": levels.of(job, decision),
                 "iteration_s": alone[job.name].iteration_s,
                 "gpu_utilization": alone[job.name].utilization,
             }
@@ -188,6 +203,7 @@ def _scheduler(experiment: Experiment) -> dict[str, Any]:
         "hashed_flows": len(decision.hashed),
         "links_by_flows": {str(count): links for count, links in met.links_by_flows.items()},
         "worst_link": met.worst and {"link": met.worst, "flows": met.worst_flows, "jobs": list(met.worst_jobs)},
+        "simulated_s": simulated(experiment, alone),
         "estimated_s": estimate(experiment, alone),
     }
 
@@ -196,17 +212,18 @@ def _undecided(experiment: Experiment) -> dict[str, Any]:
     """Under a manager nothing is decided before jobs arrive: only the time is estimated, with GPUs never idle."""
     alone = {job.name: isolated(job, experiment.fabric) for job in experiment.jobs}
     held = sum(len(job.gpus) * job.iterations * alone[job.name].iteration_s for job in experiment.jobs)
-    packed_s = (
-        min(held / len(experiment.fabric.gpus), experiment.measure.time_limit_s) * experiment.scale.time + SET_UP_S
-    )
+    packed_s = min(held / len(experiment.fabric.gpus), experiment.measure.time_limit_s)
+    simulated_s = max(simulated(experiment, alone), packed_s)
     return {
-        "scheduler": experiment.scheduler,
-        "options": dict(experiment.scheduler_options),
+        "scheduler": experiment.scheduler.label,
+        "scheduler_name": experiment.scheduler.name,
+        "options": dict(experiment.scheduler.options),
         "jobs": [],
         "hashed_flows": 0,
         "links_by_flows": {},
         "worst_link": None,
-        "estimated_s": max(estimate(experiment, alone), packed_s),
+        "simulated_s": simulated_s,
+        "estimated_s": simulated_s * experiment.scale.time + SET_UP_S,
     }
 
 

@@ -53,7 +53,7 @@ from controller.ecmp_hash import ecmp_path, with_default_paths
 from topologies.fabric import Fabric, Host, Link, Nic, Path, Port, Switch
 from topologies.hosts import FabricBuilder, HostShape, require_choice, require_counts, require_multiple, require_rates
 from topologies.parameters import Choice, Count, Flag, Rate
-from workloads.job import Flow, Job, Phase, Transfer
+from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.managers.actions import (
     Action,
     Loan,
@@ -139,6 +139,7 @@ __all__ = [
     "Step",
     "StepEnded",
     "StepStarted",
+    "Straggler",
     "Structure",
     "Submitted",
     "Switch",

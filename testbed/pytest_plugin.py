@@ -63,7 +63,7 @@ class SchedulerRun(SummaryEntry):
 
 
 class ScenarioRun:
-    """A finished run: ``run.crux`` or ``run["crux"]`` is a scheduler's, ``run.summary`` the whole document."""
+    """A finished run: ``run.crux`` or ``run["no-priorities"]`` is a scheduler's, ``run.summary`` the whole document."""
 
     def __init__(self, summary: Mapping[str, Any], directory: Path, status: int) -> None:
         self.summary = summary

@@ -16,6 +16,7 @@ os.environ.pop("SUDO_UID", None)  # tests under sudo are root's: their commands 
 _DATAPATHS = os.environ.get("TESTBED_DATAPATHS")
 os.environ["DATAPATHS_OF_EMULATION_TESTS"] = _DATAPATHS or ""  # also while tests are collected
 os.environ["TESTBED_DATAPATHS"] = "userspace"  # so are choices of a datapath, and no unit test looks at the kernel
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it: tables are as wide as on a pipe, however tests are run
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

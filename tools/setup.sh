@@ -4,13 +4,16 @@
 set -u
 
 packages="mininet openvswitch-switch iproute2 ethtool iputils-ping python3-venv python3-pip nftables python3-nftables"
+local_bin=/usr/local/bin
 interpreter=/usr/bin/python3 # by name: another python3 first in PATH would not see Debian's Mininet
 python=.venv/bin/python
 stamp=.venv/testbed-setup
 log=.testbed-setup.log
+extras=docs,emulation,fast,plots,ryu,test
+users_path=$PATH
 
 cd "$(dirname "$0")/.." || exit 1
-PATH=$PATH:/usr/sbin:/sbin:/usr/local/bin
+PATH=$PATH:/usr/sbin:/sbin:$local_bin
 export PATH
 
 say() { echo "setup: $*"; }
@@ -92,12 +95,32 @@ install_packages() {
     apt_install $missing || fail "cannot install ${missing% }: $(reason) (all of it: $log)"
 }
 
+# Where 'sudo python' looks: sudo's secure_path, which is not the PATH of the user who calls it.
+roots_path() {
+    path=$(PATH=$users_path sudo -n sh -c 'printf %s "$PATH"' 2>/dev/null)
+    printf %s "${path:-/usr/local/sbin:$local_bin:/usr/sbin:/usr/bin:/sbin:/bin}"
+}
+
+roots_python() { env -i PATH="$(roots_path)" sh -c 'command -v python' 2>/dev/null; }
+
+# Any Python will do, however old: it goes on in .venv. A pyenv shim without a version behind it does not run.
+root_has_python() { env -i PATH="$(roots_path)" HOME="${HOME:-/}" python -c '' >/dev/null 2>&1; }
+
 provide_python() {
-    command -v python >/dev/null 2>&1 && return
-    if as_root ln -s $interpreter /usr/local/bin/python 2>>"$log"; then
-        say "there was no 'python': made /usr/local/bin/python -> $interpreter"
+    root_has_python && return
+    found=$(roots_python)
+    if [ -n "$found" ]; then
+        say "root's 'python', $found, does not run: use 'sudo $python -m testbed' in place of 'sudo python -m testbed'"
+        return
+    fi
+    case :$(roots_path): in
+        *:$local_bin:*) as_root ln -s $interpreter $local_bin/python 2>>"$log" && made=$local_bin/python ;;
+        *) apt_install python-is-python3 && made=$(roots_python) ;;
+    esac
+    if [ -n "${made:-}" ] && root_has_python; then
+        say "root had no 'python': made $made -> $interpreter"
     else
-        say "there is no 'python' here and making one needs root: use '$python -m testbed' instead"
+        say "root has no 'python': use 'sudo $python -m testbed' in place of 'sudo python -m testbed'"
     fi
 }
 
@@ -119,21 +142,34 @@ install_python_packages() {
     # The system's pip does not know --build-constraint, which pip has since 25.3.
     say "installing Python packages into .venv"
     export PIP_ROOT_USER_ACTION=ignore
-    pip_install --upgrade 'pip>=25.3'
-    pip_install --build-constraint constraints/build.txt --editable '.[ryu,test]'
+    # Until version 0.2 this checkout was installed under the name of another project.
+    $python -m pip uninstall --quiet --yes testbed >>"$log" 2>&1
+    pip_install --upgrade --constraint constraints/ci.txt 'pip>=25.3'
+    pip_install --build-constraint constraints/build.txt --constraint constraints/ci.txt --editable ".[$extras]"
 }
 
 wanted() {
     pwd
     $interpreter -V 2>&1
-    cat setup.cfg pyproject.toml constraints/build.txt tools/setup.sh | sha256sum
+    cat setup.cfg pyproject.toml constraints/*.txt tools/setup.sh | sha256sum
 }
 
 up_to_date() { [ -x $python ] && [ "$(cat $stamp 2>/dev/null)" = "$(wanted)" ] && [ -z "$(missing_packages)" ]; }
 
+# For the tests of the report's page in a browser; without it they are skipped, so this never fails.
+install_browser() {
+    for name in chromium chromium-browser google-chrome; do
+        command -v $name >/dev/null 2>&1 && return
+    done
+    true 2>/dev/null >"$log" || return 0
+    as_root true 2>/dev/null || return 0
+    say "installing chromium for the tests in a browser"
+    apt_install chromium || say "cannot install chromium: $(reason); tests in a browser will be skipped"
+}
+
 main() {
     if [ -x $interpreter ]; then
-        up_to_date && command -v python >/dev/null 2>&1 && exit 0
+        up_to_date && root_has_python && exit 0
         $interpreter -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
             fail "$($interpreter -V) at $interpreter is too old: Python 3.11 or newer is needed (Debian 12, Ubuntu 24.04)"
     else
@@ -152,4 +188,4 @@ main() {
     say "done"
 }
 
-main
+if [ "${1:-}" = browser ]; then install_browser; else main; fi

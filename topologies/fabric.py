@@ -37,14 +37,20 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One direction of a cable: ``capacity`` bit/s of payload from node ``source`` to node ``target``."""
+    """One direction of a cable."""
 
     name: str
+    """``tor0->agg1``; parallel cables are numbered: ``tor0->agg1.0``."""
     source: str
+    """The node at which it begins: a port, a switch, or a node inside a host."""
     target: str
+    """The node at which it ends."""
     kind: LinkKind
+    """What it joins: ``host-tor``, ``tor-agg`` and ``agg-core`` carry packets."""
     capacity: float
+    """bit/s of payload."""
     reverse: str
+    """Name of the other direction of the cable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,40 +58,57 @@ class Port:
     """An interface of a NIC, cabled to the ToR ``switch``."""
 
     name: str
+    """``h3n1p0``: an interface with an address of its own."""
     host: str
+    """Name of its host."""
     nic: str
+    """Name of its NIC."""
     switch: str
+    """Name of the ToR that it is cabled to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A NIC: its ports, the PCIe switch it is attached to, and the GPUs (node names) nearest to it."""
+    """A NIC of a host."""
 
     name: str
+    """``h3n1``."""
     host: str
+    """Name of its host."""
     index: int
+    """Its number within the host, from 0."""
     pcie_switch: str
+    """The PCIe switch it is attached to: ``h3s1``."""
     ports: tuple[str, ...]
+    """Names of its ports."""
     gpus: tuple[str, ...]
+    """Names of the GPUs nearest to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A server: its GPUs and NICs by node name."""
+    """A server."""
 
     name: str
+    """``h3``."""
     index: int
+    """Its number in the fabric, from 0."""
     gpus: tuple[str, ...]
+    """Names of its GPUs: ``h3g0`` ..."""
     nics: tuple[str, ...]
+    """Names of its NICs: ``h3n0`` ..."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A network switch; ``index`` counts within its tier."""
+    """A network switch."""
 
     name: str
+    """``tor2``, ``agg7`` or ``core0``."""
     tier: Tier
+    """``tor``, ``agg`` or ``core``."""
     index: int
+    """Its number within the tier, from 0."""
 
 
 class SwitchPaths:
@@ -154,17 +177,29 @@ class SwitchPaths:
 
 @dataclass(frozen=True)
 class Fabric:
-    """An immutable graph; built by the generators of :mod:`topologies.clos` and :mod:`topologies.double_sided`."""
+    """An immutable graph of GPUs, PCIe switches, NICs, ports and switches, and the links between them.
+
+    All mappings are read-only and in a fixed order.
+    """
 
     name: str
+    """The kind, or a name of its own."""
     hosts: Mapping[str, Host]
+    """Name -> host."""
     nics: Mapping[str, Nic]
+    """Name -> NIC."""
     ports: Mapping[str, Port]
+    """Name -> NIC port."""
     switches: Mapping[str, Switch]
+    """Name -> switch."""
     links: Mapping[str, Link]
+    """Name -> link, each direction of a cable by itself."""
     description: str = ""
+    """The fabric in one line."""
     intra_host: IntraHost = "instant"
+    """What carries traffic between GPUs of a host; ``instant`` takes no time."""
     pcie_queues: PcieQueues = "ideal"
+    """Whether PCIe between a GPU and its NIC delays network traffic."""
     _paths: dict[tuple[str, str], tuple[Path, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False, hash=False
     )

@@ -24,20 +24,29 @@ NVLINK_RATE: Final = 2400e9
 
 @dataclass(frozen=True, slots=True)
 class HostShape:
-    """``hosts`` equal hosts of ``gpus`` GPUs and ``nics`` NICs; rates in bit/s per direction.
+    """The hosts of a fabric.
 
     Raises ``ValueError`` naming the parameter if no such host can be built.
     """
 
     hosts: int
+    """How many there are, all equal."""
     gpus: int
+    """GPUs of a host."""
     nics: int
+    """NICs of a host; its GPUs divide evenly over them."""
     ports_per_nic: int
+    """Ports of a NIC, each cabled to a ToR."""
     port_rate: float
+    """bit/s of a port, each direction."""
     pcie_rate: float = PCIE_RATE
+    """bit/s of PCIe between GPU, PCIe switch and NIC, each direction."""
     nvlink_rate: float = NVLINK_RATE
+    """bit/s of a GPU's NVLinks, each direction."""
     intra_host: IntraHost = "instant"
+    """What carries traffic between GPUs of a host."""
     pcie_queues: PcieQueues = "ideal"
+    """Whether PCIe between GPUs and NICs delays network traffic."""
 
     def __post_init__(self) -> None:
         require_counts(
@@ -97,7 +106,7 @@ def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 class FabricBuilder:
-    """Collects nodes and links; :meth:`build` freezes them. A node exists before a link names it."""
+    """Collects nodes and links; ``build`` freezes them. A node exists before a link names it."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, Host] = {}

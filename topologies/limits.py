@@ -11,9 +11,10 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Final
+from typing import Final
 
 YAML_BYTES: Final = 2**20
 """Of a scenario or a sweep file."""
@@ -54,6 +55,7 @@ FACTOR: Final = 1e9
 
 HOSTS: Final = 65536
 PORTS_PER_HOST: Final = 254
+"""With the number of hosts it is what addresses hold (:mod:`topologies.addressing`)."""
 SWITCHES: Final = 65536
 LINKS: Final = 600_000
 """Directed links of a fabric, those inside of hosts included."""
@@ -82,7 +84,7 @@ class LimitError(ValueError):
     """What is to be read is too large, or is no regular file; the message says which, and the limit."""
 
 
-def open_regular(path: Path, most_bytes: int) -> BinaryIO:
+def open_regular(path: Path, most_bytes: float) -> BufferedReader:
     """Open a regular file of at most ``most_bytes`` to be read.
 
     Raises ``OSError`` if it cannot be opened and :class:`LimitError` for another kind of file or a larger one.
@@ -112,7 +114,7 @@ def read_text(path: Path, most_bytes: int) -> str:
     return read_bytes(path, most_bytes).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _require(found: os.stat_result, most_bytes: int) -> None:
+def _require(found: os.stat_result, most_bytes: float) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):

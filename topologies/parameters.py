@@ -23,6 +23,7 @@ class Marker:
     """What a parameter is, in one line; its class says how it is written."""
 
     description: str
+    """What the parameter means, in one line."""
 
 
 class Count(Marker):
@@ -45,7 +46,7 @@ class Choice(Marker):
 class Parameter:
     """A parameter of a generator: ``kind`` is its type without None, ``optional`` whether None may be given.
 
-    ``default`` is :data:`inspect.Parameter.empty` where a value must be given.
+    ``default`` is ``inspect.Parameter.empty`` where a value must be given.
     """
 
     name: str
@@ -106,5 +107,5 @@ def fabric_kind(kind: str) -> Callable[[Generator], Generator]:
 
 
 def kind_of(value: object) -> str:
-    """Return the kind that :func:`fabric_kind` gave ``value``, or an empty string."""
+    """Return the kind that ``fabric_kind`` gave ``value``, or an empty string."""
     return str(getattr(value, "fabric_kind", "")) if inspect.isfunction(value) else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
@@ -37,15 +37,23 @@ BUILT_IN: Final[Mapping[str, Generator]] = MappingProxyType(dict(sorted(_marked_
 """Kind -> generator; a fabric is registered by the mark on its own generator and nowhere else."""
 
 
-def generators() -> Mapping[str, Generator]:
-    """Return kind -> generator, the built-in ones first; warn of one of another package that cannot be used."""
+def explained(point: EntryPoint, error: Exception) -> str:
+    """Return in one line why the fabric of ``point`` cannot be used."""
+    return f"fabric '{point.name}' cannot be loaded: {type(error).__name__}: {error}"
+
+
+def generators(explain: Callable[[EntryPoint, Exception], str] = explained) -> Mapping[str, Generator]:
+    """Return kind -> generator, the built-in ones first; warn of one of another package that cannot be used.
+
+    ``explain`` returns the words of the warning.
+    """
     found = dict(BUILT_IN)
     for point in entry_points(group=GROUP):
         try:
             generator = point.load()
             parameters_of(generator)
         except Exception as error:  # a foreign package may fail in any way; the other fabrics still work
-            warnings.warn(f"fabric '{point.name}' cannot be loaded: {type(error).__name__}: {error}", stacklevel=2)
+            warnings.warn(explain(point, error), stacklevel=2)
         else:
             found.setdefault(point.name, generator)
     return MappingProxyType(found)

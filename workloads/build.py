@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topologies.fabric import Fabric
+from topologies.input.spelling import expectation
 from topologies.limits import MESSAGES
 from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
 from workloads.communication.experts import Experts, forward_pass
@@ -144,8 +144,7 @@ def _positive(value: float | None) -> bool:
 def _suggestion(model: str) -> str:
     if model in CATALOGUE:
         return ""
-    close = difflib.get_close_matches(model, CATALOGUE, n=1)
-    return f", did you mean '{close[0]}'?" if close else f", expected one of: {', '.join(CATALOGUE)}"
+    return f", {expectation(model, CATALOGUE)}"
 
 
 def _gpus_of(spec: JobSpec, placed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -8,23 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+JOB_NAME: Final = r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*$"
+"""Of the name of a job that comes from a file or a request."""
+JOB_NAME_FORM: Final = "a letter (A to Z, a to z), then letters, digits, '_' and single '-'"
+"""The same in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One TCP connection between two NIC ports, open for the life of its job.
-
-    ``bytes`` is its payload per iteration, all collectives of the iteration added up.
-    ``source_port`` and ``target_port`` are TCP port numbers, fixed by the seed.
-    """
+    """One TCP connection between two NIC ports, open for the life of its job."""
 
     id: str
+    """Unique in the run: ``big:ring:h0n0p0>h1n0p0``."""
     job: str
+    """Name of its job."""
     source: str
+    """Name of the NIC port that sends."""
     target: str
+    """Name of the NIC port that receives."""
     bytes: float
+    """Payload per iteration, all collectives of the iteration added up."""
     source_port: int
+    """TCP source port, fixed by the seed."""
     target_port: int
+    """TCP target port, fixed by the seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +47,13 @@ class Transfer:
     """
 
     flow: str
+    """Id of the flow that carries it."""
     bytes: float
+    """Size of the message."""
     after: str | None = None
+    """Id of the flow whose message of this phase it waits for; None for none."""
     lead: float = 0.0
+    """Bytes that are the sender's own: byte p waits for byte p - lead of the message on ``after``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +68,17 @@ class Phase:
     """
 
     compute_s: float
+    """Seconds of compute on each GPU."""
     overlap: float
+    """0 to 1: communication may start when 1 - overlap of the compute is done."""
     collective: str
+    """Its name, such as ``ring`` or ``all-to-all``."""
     transfers: tuple[Transfer, ...] = ()
+    """The messages of the collective."""
     inside: tuple[tuple[str, float], ...] = ()
+    """(link, bytes) of what moves over links inside hosts, where the fabric counts those."""
     background: bool = False
+    """Whether its communication goes on beside later phases."""
 
     @property
     def communicates(self) -> bool:
@@ -72,28 +91,37 @@ class Straggler:
     """One GPU (node name) whose compute takes ``factor`` times as long."""
 
     gpu: str
+    """Node name, such as ``h0g3``."""
     factor: float
+    """How many times as long its compute takes."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A training job placed on GPUs, its iteration expanded into flows and transfers.
-
-    ``flops`` is W_j of Crux section 3.2: the FLOPs of one iteration summed over all GPUs.
-    ``jitter`` is the standard deviation of a GPU's compute time relative to its mean.
-    """
+    """A training job placed on GPUs, its iteration expanded into flows and transfers."""
 
     name: str
+    """As in the scenario; ``name@2`` is its second stretch under a manager."""
     model: str
+    """Name of its model."""
     gpus: tuple[str, ...]
+    """Node names of its GPUs, in ring order."""
     phases: tuple[Phase, ...]
+    """What an iteration computes and sends, in order."""
     flows: tuple[Flow, ...]
+    """Its connections."""
     flops: float
+    """W_j of Crux section 3.2: FLOPs of an iteration, all GPUs together."""
     iterations: int
+    """How many it has."""
     start_s: float = 0.0
+    """When it arrives, in seconds since the start of the run."""
     jitter: float = 0.0
+    """Standard deviation of a GPU's compute time, relative to its mean."""
     stragglers: tuple[Straggler, ...] = ()
+    """GPUs that compute more slowly."""
     flow_by_id: Mapping[str, Flow] = field(init=False, repr=False, compare=False, hash=False)
+    """Flow id -> flow."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flow_by_id", {flow.id: flow for flow in self.flows})

@@ -5,10 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+
+from topologies.input.spelling import expectation, nearest
+from workloads.plugin_errors import PluginCode, definition_of, place_of, said_by
 
 Factory = Callable[..., object]
 Options = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class PartDescription:
+    """A part in words. ``package`` is its distribution, "" if built in; ``problem`` why it cannot be used, or ""."""
+
+    kind: str
+    name: str
+    summary: str = ""
+    package: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +51,36 @@ class Plugins:
         known, takes_any = _options(factory)
         unknown = sorted(given.keys() - known)
         if unknown and not takes_any:
-            expected = ", ".join(sorted(known)) or "none"
-            raise ValueError(f"unknown option '{unknown[0]}' of {self.kind} {name}, expected: {expected}")
+            near = nearest(unknown[0], known)
+            expected = f"did you mean '{near}'?" if near else f"expected: {', '.join(sorted(known)) or 'none'}"
+            raise ValueError(f"unknown option '{unknown[0]}' of {self.kind} {name}, {expected}")
         if seed is not None and "seed" in known:
             given.setdefault("seed", seed)
-        try:
-            made = factory(**given)
-        except ValueError:
-            raise
-        except Exception as error:  # an option that must be given, or one of the wrong type: a part may fail in any way
-            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"{self.kind} {name}: {' '.join(reason.split())}") from error
+        missing_options = [option for option in _required(factory) if option not in given]
+        if missing_options:
+            raise ValueError(f"option '{missing_options[0]}' of {self.kind} {name} is missing, it has no default")
+        made = self._made(name, factory, given)
         missing = [attribute for attribute in self.attributes if not hasattr(made, attribute)]
         if missing:
             expected = f"{', '.join(self.attributes[:-1])} and {self.attributes[-1]}()"
-            raise ValueError(f"{self.kind} '{name}' has no {missing[0]}, expected {expected}")
+            where = definition_of(factory) if self.code_of(name) else ""
+            raise ValueError(f"{where}{self.kind} '{name}' has no {missing[0]}, expected {expected}")
         return made
+
+    def code_of(self, name: str) -> PluginCode | None:
+        """Return where the code of ``name`` is; None if it is built in or there is none."""
+        if name in self.built_in:
+            return None
+        points = entry_points(group=self.group, name=name)
+        return next((PluginCode(self.kind, name, point.module.partition(".")[0]) for point in points), None)
 
     def find(self, name: str) -> Factory:
         """Return the factory of ``name``; ``ValueError`` if there is none, or it cannot be loaded."""
         if name in self.built_in:
             return self.built_in[name]
         for point in entry_points(group=self.group, name=name):
-            return self._loaded(name, point.load)
-        raise ValueError(f"unknown {self.kind} '{name}', expected one of: {', '.join(self.names())}")
+            return self._loaded(name, point)
+        raise ValueError(f"unknown {self.kind} '{name}', {expectation(name, self.names())}")
 
     def package_of(self, name: str) -> str:
         """Return the distribution whose entry point ``name`` is; "" for what is built in."""
@@ -69,14 +89,43 @@ class Plugins:
         found = (point.dist for point in entry_points(group=self.group, name=name))
         return next((dist.name for dist in found if dist is not None), "")
 
-    def _loaded(self, name: str, load: Callable[[], object]) -> Factory:
+    def describe(self, name: str) -> PartDescription:
+        """Return ``name`` in words; nothing is created, and what cannot be loaded gives the reason."""
+        package = self.package_of(name)
         try:
-            factory = load()
-        except Exception as error:  # a foreign package may fail in any way; the user needs its name and reason
-            raise ValueError(f"{self.kind} '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+            summary = str(getattr(self.find(name), "summary", ""))
+        except ValueError as error:
+            return PartDescription(self.kind, name, package=package, problem=" ".join(str(error).split()))
+        return PartDescription(self.kind, name, " ".join(summary.split()), package)
+
+    def _made(self, name: str, factory: Factory, given: Options) -> object:
+        code = self.code_of(name)
+        try:
+            return factory(**given)
+        except ValueError as error:  # its own words on an option's value: they need the name, if they lack it
+            text = str(error)
+            raise ValueError(text if code is None or name in text else f"{self.kind} {name}: {text}") from error
+        except Exception as error:  # an option that must be given, or one of the wrong type: a part may fail in any way
+            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+            where = "" if code is None else place_of(error, code.package) or definition_of(factory)
+            raise ValueError(f"{where}{self.kind} {name}: {' '.join(reason.split())}") from error
+
+    def _loaded(self, name: str, point: EntryPoint) -> Factory:
+        try:
+            factory: object = point.load()
+        except (Exception, SystemExit) as error:  # a foreign package may fail in any way; the user needs the reason
+            where = place_of(error, point.module.partition(".")[0])
+            raise ValueError(f"{where}{self.kind} '{name}' cannot be loaded: {said_by(error)}") from error
         if not callable(factory):
             raise ValueError(f"{self.kind} '{name}' is not a class or function but {type(factory).__name__}")
         return factory
+
+
+def _required(factory: Factory) -> list[str]:
+    """The names of the options that have no default."""
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(factory).parameters.values()
+    return [each.name for each in parameters if each.kind in named and each.default is each.empty]
 
 
 def _options(factory: Factory) -> tuple[set[str], bool]:

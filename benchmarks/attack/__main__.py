@@ -20,7 +20,7 @@ from typing import Final
 
 from benchmarks.attack import inputs, outputs
 from benchmarks.attack.arena import ENDINGS, CaseResult, Ending, fight
-from benchmarks.common import Line, say, show, status_of
+from benchmarks.common import Line, parser_of, report, say
 
 TITLE: Final = "attacks: refused in one line, or unclean, hanging over 20 s, over 2 GiB"
 SEED: Final = 1
@@ -86,13 +86,11 @@ def main() -> int:
         count = given.cases or KINDS[name].cases
         few = max(10, int(count * QUICK_SHARE)) if given.quick else count
         lines.append(attack(name, range(given.first, given.first + few), given.seed))
-    show(f"{TITLE} (seed {given.seed})", lines, as_json=given.json)
-    return status_of(lines)
+    return report(f"{TITLE} (seed {given.seed})", lines, as_json=given.json)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.attack", description=TITLE)
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser = parser_of(TITLE, prog="python -m benchmarks.attack")
     parser.add_argument("--quick", action="store_true", help="a hundredth of the cases, to see that it works")
     parser.add_argument("--only", choices=tuple(KINDS), help="only this kind")
     parser.add_argument("--cases", type=int, metavar="N", help="how many of each kind")

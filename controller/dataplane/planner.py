@@ -16,6 +16,7 @@ from controller.decider import Decider
 from controller.decision import ClusterView, Decision, LinkDown, LinkUp, Measured, Scheduler
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
+from workloads.plugin_errors import PluginError
 
 
 class SchedulerFailedError(Exception):
@@ -224,7 +225,10 @@ class ControllerState:
         try:
             decision, view = decide(), self._decider.view
             return decision, plans_of(self._builder, view.fabric, view.flows, decision, view.level_count)
-        except Exception as error:  # a user's scheduler may raise anything
+        except PluginError as error:
+            self._decider.go_back(before)
+            raise SchedulerFailedError(str(error)) from error
+        except Exception as error:  # what is built in, too, may raise
             self._decider.go_back(before)
             text = " ".join(str(error).split())
             raise SchedulerFailedError(

@@ -1,8 +1,8 @@
 """Forwarding rules as values: what the switches must hold so that a decision is in force.
 
 Each flow has exact five-tuple rules at every switch of its path, for its data and, along the
-reverse path and at the same level, for its acknowledgements. The first switch sets the DSCP of
-the level, unless levels change with every message: then it trusts the sender. The last one sets
+reverse path and at the highest level, for its acknowledgements. The first switch sets the DSCP of
+the level, unless levels change with every message: then it trusts the hosts. The last one sets
 the MAC address of the target port. Everything else is dropped.
 """
 
@@ -15,7 +15,7 @@ from hashlib import blake2b
 from controller.decision import Decision
 from topologies.addressing import address_of, mac_of, port_numbers
 from topologies.fabric import Fabric, Path
-from topologies.shaping import dscp_of_level
+from topologies.shaping import ACKNOWLEDGEMENT_LEVEL, dscp_of_level
 from workloads.job import Flow
 
 PRIORITY = 100
@@ -116,14 +116,16 @@ class RuleBuilder:
     def plan(self, flow: Flow, paths: Sequence[Path], dscp: int | None) -> FlowPlan:
         """Return the rules that carry ``flow`` over its path, or hash it over ``paths`` where there are several.
 
-        ``dscp`` None leaves the sender's mark as it is.
+        ``dscp``, of the data; None leaves the hosts' marks as they are.
         """
         match, cookie = self.match(flow), cookie_of(flow.id)
         back = [tuple(self._fabric.links[link].reverse for link in reversed(path)) for path in paths]
         rules: list[FlowRule] = []
         groups: list[GroupRule] = []
-        for direction, choices, target in ((match, paths, flow.target), (match.swapped(), back, flow.source)):
-            for rule, group in self._hops(direction, choices, mac_of(self._fabric, target), dscp, cookie):
+        back_dscp = None if dscp is None else dscp_of_level(ACKNOWLEDGEMENT_LEVEL)
+        data = (match, paths, flow.target, dscp)
+        for direction, choices, target, mark in (data, (match.swapped(), back, flow.source, back_dscp)):
+            for rule, group in self._hops(direction, choices, mac_of(self._fabric, target), mark, cookie):
                 rules.append(rule)
                 if group is not None:
                     groups.append(group)

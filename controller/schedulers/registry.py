@@ -11,6 +11,7 @@ from controller.schedulers.cassini.scheduler import Cassini
 from controller.schedulers.crux.scheduler import Crux, CruxPa, CruxPsPa
 from controller.schedulers.ecmp import Ecmp, EcmpSwitch
 from controller.schedulers.fixed import Fixed
+from controller.schedulers.guarded import GuardedScheduler
 from controller.schedulers.hedera import Hedera
 from controller.schedulers.ideal import Ideal
 from controller.schedulers.lina import Lina
@@ -73,9 +74,13 @@ def names() -> tuple[str, ...]:
 def create(name: str, options: Options | None = None, seed: int | None = None) -> Scheduler:
     """Return the scheduler ``name`` with its ``options``; ``seed`` goes to those that take one.
 
+    One of another package raises :class:`workloads.plugin_errors.PluginError`, one line that names its file and line,
+    where its code raises or its decision cannot be carried out.
+
     Raises ``ValueError``, one line, for an unknown name, an unknown option, or an option's bad value.
     """
-    return as_scheduler(_SCHEDULERS.create(name, options, seed))
+    made, code = _SCHEDULERS.create(name, options, seed), _SCHEDULERS.code_of(name)
+    return as_scheduler(made) if code is None else GuardedScheduler(made, code)
 
 
 def descriptions() -> tuple[Description, ...]:

@@ -6,19 +6,20 @@ that exist, numbers that addresses can hold, and cables with two ends; so no req
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Final
 
 from controller.decision import Measured
 from topologies.fabric import NETWORK_KINDS, Fabric, Link
-from workloads.job import Flow, Job
+from topologies.limits import HOSTS, PORTS_PER_HOST
+from workloads.job import JOB_NAME, JOB_NAME_FORM, Flow, Job
 
 LONGEST_NAME: Final = 200
-MOST_HOSTS: Final = 1 << 16
-MOST_PORTS: Final = 254
-"""Of a host. With the number of hosts it is what addresses hold (:mod:`topologies.addressing`)."""
 MOST_SWITCHES: Final = 1 << 31
 MOST_TCP_PORTS: Final = 1 << 16
+_JOB: Final = re.compile(JOB_NAME.removesuffix("$") + "(@[0-9]+)?")
+"""A job's name as in scenario files; a job that a manager has stopped continues as ``name@2``, ``name@3`` ..."""
 
 
 def check_fabric(fabric: Fabric) -> None:
@@ -51,6 +52,12 @@ def check_job(job: Job) -> None:
     _require(all(number >= 0 for number in numbers), "job: expected flops, start_s, jitter and factors >= 0")
     _require(job.iterations > 0, "job.iterations: expected 1 or more")
     _unique("job.gpus", job.gpus)
+
+
+def check_job_name(name: str) -> None:
+    """Raise ``ValueError`` unless a scenario, or a manager that continues one of its jobs, may give this name."""
+    if not _JOB.fullmatch(name):
+        raise ValueError(f"job.name is {name!a}, expected {JOB_NAME_FORM}")
 
 
 def check_measured(measured: Measured) -> None:
@@ -101,10 +108,10 @@ def _check_numbers(fabric: Fabric) -> None:
     _unique("fabric.hosts: gpus", fabric.gpus)
     for host in fabric.hosts.values():
         place = f"fabric.hosts.{host.name}"
-        _require(0 <= host.index < MOST_HOSTS, f"{place}.index: expected 0 to {MOST_HOSTS - 1}")
+        _require(0 <= host.index < HOSTS, f"{place}.index: expected 0 to {HOSTS - 1}")
         ports = [port for nic in host.nics for port in fabric.nics[nic].ports]
         _unique(f"{place}: ports", ports)
-        _require(len(ports) <= MOST_PORTS, f"{place}: {len(ports)} ports, expected {MOST_PORTS} at most")
+        _require(len(ports) <= PORTS_PER_HOST, f"{place}: {len(ports)} ports, expected {PORTS_PER_HOST} at most")
     for switch in fabric.switches.values():
         _require(0 <= switch.index < MOST_SWITCHES, f"fabric.switches.{switch.name}.index: expected 0 or more")
 

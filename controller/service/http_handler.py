@@ -13,11 +13,10 @@ from typing import Any, Final
 from controller.service.json_codec import encode, parse_json
 from controller.service.messages import ErrorAnswer
 from controller.service.service import RequestError
+from topologies.limits import one_line
 
 LARGEST_BODY: Final = 256 * 2**20
 """Bytes; a fabric of thousands of hosts is some 10 MB."""
-LONGEST_LINE: Final = 500
-"""Characters of an error: it may quote the request."""
 IDLE_S: Final = 60.0
 """A connection that says nothing for so long is closed."""
 METHODS: Final = ("GET", "PUT", "POST", "DELETE")
@@ -35,9 +34,8 @@ class Response:
 
 
 def refusal(status: int, text: str) -> Response:
-    """Return the response that refuses a request with one line."""
-    line = " ".join(text.split())
-    return Response(status, encode(ErrorAnswer(line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ...")))
+    """Return the response that refuses a request with one line; it may quote the request."""
+    return Response(status, encode(ErrorAnswer(one_line(" ".join(text.split())))))
 
 
 Answer = Callable[[str, str, Callable[[], object]], Response]

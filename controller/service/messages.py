@@ -1,7 +1,7 @@
 """Requests to the controller and its answers, as values.
 
 :mod:`controller.service.rest` turns a body into a request and an answer into JSON; a Python client decodes the JSON
-into the same answer. The fields are the keys of the JSON (``docs/controller.md``).
+into the same answer. The fields are the keys of the JSON (``docs/reference/controller.md``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Literal
 from controller.dataplane.planner import FlowChange
 from controller.dataplane.rules import Actions, Match, RuleCount
 from controller.decision import Decision, Measured
-from controller.service.consistency import check_measured
+from controller.service.consistency import check_job_name, check_measured
 from controller.service.json_codec import decode, job_from_json
 from topologies.fabric import Path
 from workloads.job import Job
@@ -197,7 +197,9 @@ def job_request_from_json(body: object) -> JobRequest:
     """Return the request of the parsed JSON ``body``. Raises ``ValueError``, as the functions below do."""
     given = _object(body, JobRequest)
     apply = apply_from_text(given.get("apply", "now"))
-    return JobRequest(job_from_json(given.get("job")), apply)
+    job = job_from_json(given.get("job"))
+    check_job_name(job.name)
+    return JobRequest(job, apply)
 
 
 def profile_request_from_json(body: object) -> ProfileRequest:

@@ -92,7 +92,7 @@ class Service:
         )
 
     def post_job(self, request: JobRequest) -> DecisionAnswer:
-        """Add a job; see ``docs/controller.md`` for the answer."""
+        """Add a job; see ``docs/reference/controller.md`` for the answer."""
         return self._change(lambda state: state.arrive(request.job, request.apply == "now"))
 
     def delete_job(self, name: str, apply: Apply = "now") -> DecisionAnswer:

@@ -6,10 +6,11 @@ import os
 import re
 import secrets
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from workloads.whole_file import write_whole
 
 _FORM: Final = re.compile(rb"controller-[A-Za-z0-9_-]{43}\n")
 
@@ -30,7 +31,7 @@ class TokenFile:
         try:
             if os.path.lexists(self._path) and not _is_token_file(self._path):
                 raise OSError("it exists and holds no token, expected a path that is free")
-            self._replace()
+            write_whole(self._path, f"{self._token}\n", 0o600)
         except OSError as error:
             raise OSError(f"token file {self._path} cannot be written: {error.strerror or error}") from error
         return self._token
@@ -40,17 +41,6 @@ class TokenFile:
         with suppress(OSError):
             if _is_token_file(self._path) and self._path.read_text("ascii") == f"{self._token}\n":
                 self._path.unlink()
-
-    def _replace(self) -> None:
-        # Written beside it and renamed: it never has another mode, and a link in its place is replaced, not followed.
-        handle, draft = tempfile.mkstemp(prefix=f".{self._path.name}-", dir=self._path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(f"{self._token}\n")
-            os.replace(draft, self._path)
-        except OSError:
-            os.unlink(draft)
-            raise
 
 
 def _is_token_file(path: Path) -> bool:

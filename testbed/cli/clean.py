@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from testbed.errors import EXIT_OK
-from testbed.machine.ownership import end, strays
-from testbed.results.run_directory import UNFINISHED
 
 NAME: Final = "clean"
 HELP: Final = "undo what a killed run left; touches only what it owns"
@@ -22,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """End processes whose run is gone, list unfinished run directories, and print what was done."""
+    from testbed.machine.ownership import end, strays
+    from testbed.results.run_directory import UNFINISHED
+
     found = list(strays())
     for stray in found:
         what = f"process {stray.pid} ({stray.name}) of run {stray.run}, which is gone"

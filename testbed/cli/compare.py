@@ -1,4 +1,4 @@
-"""``compare DIR...``: tables and plots of runs side by side."""
+"""``compare DIR...``: tables, and a page with plots, of runs side by side."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed.cli.arguments import add_run_directories
 from testbed.errors import EXIT_OK, RunFailedError
-from testbed.metrics.comparison import side_by_side
-from testbed.results.finished_run import summaries_of
-from testbed.results.run_directory import open_all
+from testbed.machine.distribution import has_extra
 
 NAME = "compare"
 HELP = "tables and plots of runs side by side"
@@ -21,27 +20,34 @@ HELP = "tables and plots of runs side by side"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, nargs="+", help="directory of a finished run")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where the plots go (default: beside the first run)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document and draw nothing")
+    add_run_directories(parser, "directory of a finished run, or of a sweep")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="where the page goes (default: beside the first run)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and write nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the comparison; without ``--json`` also write its plots."""
-    summaries = summaries_of(arguments.directory)
-    for directory in open_all(arguments.directory):
-        if doubt := directory.doubt():
+    """Print the comparison; without ``--json`` also write its page and plots."""
+    from testbed.metrics.comparison import side_by_side
+    from testbed.report.comparison.compared_runs import collect
+
+    compared = collect(arguments.directory)
+    for each in compared.runs:
+        if doubt := each.directory.doubt():
             print(doubt, file=sys.stderr)
+    summaries = {each.label: each.summary for each in compared.runs}
     document = side_by_side(summaries)
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
+    from testbed.report.comparison import page
     from testbed.report.tables import comparison_tables, show
 
     show(comparison_tables(document))
     first = arguments.directory[0].resolve()
     out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"
-    print(_draw(summaries, out))
+    print(page.write(compared, out, "comparison"))
+    if has_extra("plots"):
+        print(_draw(summaries, out))
     return EXIT_OK
 
 

@@ -8,11 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Final
 
 from testbed.errors import EXIT_CANNOT, EXIT_OK, RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
@@ -20,11 +16,13 @@ from testbed.machine.budget import Budget
 from testbed.machine.budget_cache import current_budget, store
 from testbed.machine.capabilities import Capability, datapaths_here, findings
 from testbed.machine.datapaths import DatapathChoice, choose
-from testbed.report.plain_text import PlainTable
-from testbed.report.tables import new_table
 from topologies.datapath import Datapath
 from topologies.shaping import TCP_IP_HEADER
 from topologies.units import format_rate
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 NAME: Final = "doctor"
 EXAMPLE_NICS: Final = 48
@@ -51,15 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_document(found, stopper, default, budgets), indent=2))
         return EXIT_CANNOT if stopper else EXIT_OK
-    console = Console(highlight=False, markup=False)
-    console.print(_table(found))
+    from testbed.report.terminal import say, show
+
+    show([_table(found)])
     if kept is not None:
-        for name, budget in budgets.items():
-            console.print(_budget_table(name, budget))
-        console.print(f"Kept in {kept}.", soft_wrap=True)
+        show(_budget_table(name, budget) for name, budget in budgets.items())
+        say([f"Kept in {kept}."])
     can = f"This machine can run emulations. Datapath {default.datapath}: {default.reason}."
     line = f"{can} {budget_line(budgets[default.datapath])}"
-    console.print(stopper.remedy if stopper else line, soft_wrap=True)
+    say([stopper.remedy if stopper else line])
     return EXIT_CANNOT if stopper else EXIT_OK
 
 
@@ -94,6 +92,8 @@ def _show(what: str, done: float) -> None:
 
 def _budget_table(datapath: Datapath, budget: Budget) -> Table:
     """Measured points, and the payload rate per port."""
+    from testbed.report.fitting import new_table
+
     right = ("ports", "MTU", "packets x switches/s", "rate per port", "others' CPU")
     title = f"{datapath}: forwarded with {MIN_IDLE_CPU:.0%} of the CPU idle, {budget.source}"
     table = new_table(title, left=(), right=right)
@@ -130,15 +130,19 @@ def _document(
 
 
 def _table(found: Sequence[Capability]) -> Table:
+    from testbed.report.plain_text import PlainTable
+
     table = PlainTable(box=None, pad_edge=False)
     for heading in ("", "what", "found", "consequence"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading)
     for finding in found:
         table.add_row(_mark(finding), finding.name, finding.detail, finding.consequence)
     return table
 
 
 def _mark(finding: Capability) -> Text:
+    from rich.text import Text
+
     if finding.present is None:
         return Text("unknown")
     if finding.present:

@@ -9,31 +9,41 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
-from typing import Final, NoReturn, Protocol, cast
+from types import MappingProxyType
+from typing import Final, Protocol, cast
 
 from testbed import ending_signals
+from testbed.cli.completers import VARIABLE
+from testbed.cli.parser import Parser
 from testbed.errors import EXIT_BAD_INPUT, EXIT_FAILED, TestbedError
+from testbed.machine.distribution import package_version
 from topologies.limits import one_line
 from topologies.table import TraceError
+from workloads.plugin_errors import PluginError
 
-VERBS: Final = (
-    "run",
-    "validate",
-    "plan",
-    "compare",
-    "report",
-    "sweep",
-    "schedulers",
-    "reproduce",
-    "doctor",
-    "clean",
-    "schema",
+VERBS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "run": "testbed.cli.run",
+        "validate": "testbed.cli.validate",
+        "plan": "testbed.cli.plan",
+        "compare": "testbed.cli.compare",
+        "report": "testbed.cli.report",
+        "open": "testbed.cli.open",
+        "sweep": "testbed.cli.sweep",
+        "list": "testbed.cli.discovery.list",
+        "schedulers": "testbed.cli.discovery.schedulers",
+        "init": "testbed.cli.discovery.init",
+        "reproduce": "testbed.cli.reproduce",
+        "doctor": "testbed.cli.doctor",
+        "clean": "testbed.cli.clean",
+        "schema": "testbed.cli.discovery.schema",
+        "completion": "testbed.cli.discovery.completion",
+    }
 )
-"""In the order of the help text. A verb's module is imported only when it is used."""
+"""Verb -> its module, in the order of the help text. It is imported only when it is used, and imports what computes
+only when it runs: the help text and the completion of a shell must not wait for numpy."""
 
 _UNWRITABLE: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """Errors of writing; where files are written, their names come with them."""
@@ -43,7 +53,7 @@ STATUSES: Final = """exit status: 0 done and believable; 1 failed; 2 bad input o
 
 
 class Verb(Protocol):
-    """What a module under :mod:`testbed.cli` offers."""
+    """What the module of a verb offers."""
 
     NAME: str
     HELP: str
@@ -51,18 +61,21 @@ class Verb(Protocol):
     run: Callable[[argparse.Namespace], int]
 
 
-class _Parser(argparse.ArgumentParser):
-    """A wrong option is reported in one line, like every other error."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"{one_line(f'{self.prog}: {message}')} (see {self.prog} --help)\n")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``arguments`` (default: those of the process) and return the exit status."""
     _open_standard_streams()
+    if VARIABLE in os.environ and arguments is None:
+        _complete()
     with ending_signals.caught():
         return _carry_out(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _complete() -> None:
+    """Tell the shell that started this command how its line can go on, and end."""
+    from argcomplete import autocomplete
+
+    line = os.environ.get("COMP_LINE", "")
+    autocomplete(build_parser(line.split()), always_complete_options=False)
 
 
 def _carry_out(given: list[str]) -> int:
@@ -87,18 +100,16 @@ def build_parser(given: Sequence[str]) -> argparse.ArgumentParser:
 
     Without a verb in ``given`` all are imported: the help text lists their ``HELP``.
     """
-    parser = _Parser(prog="testbed", description=DESCRIPTION, epilog=STATUSES, formatter_class=_Keep)
-    parser.add_argument("--version", action="version", version=f"testbed {_version()}")
+    parser = Parser(prog="testbed", description=DESCRIPTION, epilog=STATUSES, formatter_class=_Keep)
+    parser.add_argument("--version", action="version", version=f"testbed {package_version() or '(not installed)'}")
     parser.set_defaults(debug=False)
     verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
     wanted = next((word for word in given if word in VERBS), None)
-    for name in VERBS:
-        if find_spec(f"testbed.cli.{name}") is None:
-            continue
+    for name, module in VERBS.items():
         if wanted not in (None, name):
             verbs.add_parser(name)
             continue
-        verb = cast(Verb, import_module(f"testbed.cli.{name}"))
+        verb = cast(Verb, import_module(module))
         sub = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
         sub.add_argument("--debug", action="store_true", help="show tracebacks (also: TESTBED_DEBUG=1)")
         verb.add_arguments(sub)
@@ -121,13 +132,6 @@ def _open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _version() -> str:
-    try:
-        return version("testbed")
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
 def explain(error: BaseException) -> int:
     """Print one line per error on standard error; return the exit status."""
     if isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE:
@@ -138,6 +142,9 @@ def explain(error: BaseException) -> int:
     if isinstance(error, TestbedError):
         print("\n".join(one_line(line) for line in str(error).split("\n")), file=sys.stderr)
         return error.exit_status
+    if isinstance(error, PluginError):
+        print(one_line(str(error)), file=sys.stderr)
+        return EXIT_FAILED
     if isinstance(error, TraceError):
         print(error, file=sys.stderr)
         return EXIT_BAD_INPUT

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from testbed.api import plan
-from testbed.cli.arguments import add_changes, add_datapath, add_scenario
+from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_scenario
 from testbed.errors import EXIT_OK
 from testbed.machine.budget import BUILT_IN
-from testbed.report.tables import new_table, percent, seconds, show
+from testbed.metrics.formats import percent, seconds
 from topologies.units import format_rate, format_work
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 NAME = "plan"
 HELP = "show what a run would do: fabric, jobs, decisions, scale, estimated time"
@@ -25,6 +25,7 @@ Document = Mapping[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
     add_scenario(parser)
+    add_engine(parser)
     add_changes(parser)
     add_datapath(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
@@ -32,8 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan; raises :class:`testbed.errors.TestbedError` if there is none."""
+    from testbed.api import plan
+    from testbed.report.terminal import say, show
+
     document = plan(
         arguments.scenario,
+        engine=arguments.engine,
         schedulers=arguments.scheduler,
         overrides=arguments.overrides,
         seed=arguments.seed,
@@ -42,13 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
-    print(_headline(document))
+    say([_headline(document)])
     managed = document.get("manager")
     show([_job_table(document), *([] if managed else [_decision_table(document)])])
     if managed:
         parts = ", ".join(f"{point} {name}" for point, name in managed.items())
-        print(f"jobs are placed as they come ({parts}); above, each on GPUs that lie together")
-    print("\n".join(_closing_lines(document)))
+        say([f"jobs are placed as they come ({parts}); above, each on GPUs that lie together"])
+    say(_closing_lines(document))
     return EXIT_OK
 
 
@@ -64,8 +69,11 @@ def _headline(document: Document) -> str:
 
 
 def _job_table(document: Document) -> Table:
+    from testbed.report.fitting import new_table
+
     right = ("GPUs", "hosts", "flows", "start s", "iteration s", "GPU util %", "t_j s", "intensity")
-    table = new_table("jobs, each alone on the fabric", left=("job", "model"), right=right)
+    optional = ("start s", "t_j s", "hosts", "flows")
+    table = new_table("jobs, each alone on the fabric", left=("job", "model"), right=right, optional=optional)
     for job in document["jobs"]:
         table.add_row(
             job["name"],
@@ -82,6 +90,8 @@ def _job_table(document: Document) -> Table:
 
 def _decision_table(document: Document) -> Table:
     """A row per scheduler and job: its level, and its iteration alone on the decided paths."""
+    from testbed.report.fitting import new_table
+
     right = ("level", "iteration s", "GPU util %")
     table = new_table("decisions (each job alone on its decided paths)", left=("scheduler", "job"), right=right)
     for entry in document["schedulers"]:
@@ -94,14 +104,23 @@ def _decision_table(document: Document) -> Table:
 
 
 def _closing_lines(document: Document) -> list[str]:
+    decided = () if document.get("manager") else document["schedulers"]
+    lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in decided]
+    if document["nothing_to_schedule"]:
+        lines.append(document["nothing_to_schedule"])
+    if document["scale"] is None:
+        times = ", ".join(f"{entry['scheduler']} {entry['simulated_s']:.1f} s" for entry in document["schedulers"])
+        return [*lines, f"the flow engine computes rates and sends no packets; simulated time: {times}"]
+    return lines + _emulation_lines(document)
+
+
+def _emulation_lines(document: Document) -> list[str]:
     scale = document["scale"]
     rates = ", ".join(
         f"{kind} {' and '.join(format_rate(rate) for rate in rates)}" for kind, rates in scale["link_rates_bps"].items()
     )
     share = scale["peak_load_share"]
-    decided = () if document.get("manager") else document["schedulers"]
-    lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in decided]
-    lines += _datapath_lines(document["datapaths"])
+    lines = _datapath_lines(document["datapaths"])
     lines += [
         f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
         f"peak load: {share:.0%} of the forwarding budget, {scale['budget_packet_hops_per_s']:,.0f} "

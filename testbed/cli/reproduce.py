@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
 
-from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
-from testbed.progress import Progress
-from testbed.report.tables import MISSING, new_table, show
-from testbed.reproduce.documents import document, kept, write
-from testbed.reproduce.experiments import find, names
-from testbed.reproduce.paper_experiment import OUT, PaperColumn, PaperExperiment, PaperRow, Settings
+from testbed.cli.completers import complete_with, experiments
+from testbed.reproduce.paper_experiment import OUT
 
 NAME = "reproduce"
 HELP = "an experiment of a paper, beside the paper's own numbers; without NAME: which there are"
-ALL: Final = "all"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiment and its options."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment, or 'all'")
+    name = parser.add_argument("name", metavar="NAME", nargs="?", help="the experiment, or 'all'")
+    complete_with(name, experiments)
     parser.add_argument("--cases", type=int, metavar="N", help="how many cases, instead of the paper's number")
     parser.add_argument(
         "--seed", type=int, metavar="N", default=1, help="which draw of cases; the first hash seed (default: 1)"
@@ -51,155 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rows of one experiment or of all, or the list of experiments."""
-    if arguments.name is None:
-        _list(arguments.json)
-        return EXIT_OK
-    try:
-        status = _all(arguments) if arguments.name == ALL else _one(arguments)
-    except KeyboardInterrupt:
-        again = command(arguments) + ("" if arguments.out == OUT else f" --out {arguments.out}")
-        print(f"testbed: interrupted; what is finished is kept, go on with: {again}", file=sys.stderr)
-        return EXIT_FAILED
-    return EXIT_OK if status == EXIT_NOT_BELIEVABLE and arguments.allow_degraded else status
+    from testbed.reproduce.command import run as reproduce
 
-
-def _one(arguments: argparse.Namespace) -> int:
-    experiment = find(arguments.name)
-    settings = _settings(arguments, experiment)
-    rows = _rows(experiment, settings)
-    if arguments.json:
-        print(json.dumps(document(arguments.name, command(arguments), rows), indent=1))
-    else:
-        _show(arguments.name, experiment, settings, rows)
-    return _status(rows)
-
-
-def _all(arguments: argparse.Namespace) -> int:
-    """Run every experiment in turn; one that fails is reported and does not stop the others."""
-    own = (("--cases", arguments.cases), ("--row", arguments.only), ("--trace", arguments.trace))
-    for option, value in (*own, ("--days", arguments.days)):
-        if value:
-            raise BadInputError(f"{option} belongs to one experiment, not to all")
-    documents: list[dict[str, Any]] = []
-    statuses = [_one_of_all(name, arguments, documents) for name in names()]
-    if arguments.json:
-        print(json.dumps({"experiments": documents}, indent=1))
-    return _worst(statuses)
-
-
-def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> int:
-    """Add the document of experiment ``name``; returns its exit status."""
-    experiment = find(name)
-    own = argparse.Namespace(**{**vars(arguments), "name": name})
-    own.seeds = arguments.seeds if experiment.emulates else None
-    settings = _settings(own, experiment)
-    try:
-        rows = _kept_or_computed(name, command(own), experiment, settings)
-    except TestbedError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return error.exit_status
-    documents.append(write(settings.out, name, command(own), rows))
-    if not arguments.json:
-        _show(name, experiment, settings, rows)
-    return _status(rows)
-
-
-def _kept_or_computed(name: str, same: str, experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
-    """Computed rows are kept as a whole; emulated experiments keep each run."""
-    rows = None if experiment.emulates else kept(settings.out, name, same)
-    if rows is None:
-        return _rows(experiment, settings)
-    print(f"{name}: kept from before", file=sys.stderr)
-    return rows
-
-
-def _rows(experiment: PaperExperiment, settings: Settings) -> Sequence[PaperRow]:
-    with Progress(quiet=False) as progress:
-        rows = experiment.run(settings, progress)
-    return rows
-
-
-def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Settings:
-    for option, value in (("--cases", arguments.cases), ("--jobs", arguments.jobs), ("--seeds", arguments.seeds)):
-        if value is not None and value < 1:
-            raise BadInputError(f"{option} must be at least 1, not {value}")
-    if experiment.emulates and arguments.cases is not None:
-        raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
-    if not experiment.cases and arguments.cases is not None:
-        raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
-    if not experiment.emulates and (arguments.seeds is not None or arguments.only):
-        raise BadInputError(f"{arguments.name} emulates nothing, expected neither --seeds nor --row")
-    if not experiment.replays and (arguments.trace is not None or arguments.days is not None):
-        raise BadInputError(f"{arguments.name} replays no trace, expected neither --trace nor --days")
-    if arguments.days is not None and not arguments.days > 0:
-        raise BadInputError(f"--days must be more than 0, not {arguments.days:g}")
-    return Settings(
-        trace=arguments.trace,
-        days=experiment.days if arguments.days is None else arguments.days,
-        cases=experiment.cases if arguments.cases is None else arguments.cases,
-        seed=arguments.seed,
-        processes=arguments.jobs or len(os.sched_getaffinity(0)),
-        seeds=experiment.seeds if arguments.seeds is None else arguments.seeds,
-        only=tuple(arguments.only),
-        out=arguments.out,
-        redo=arguments.redo,
-    )
-
-
-def command(arguments: argparse.Namespace) -> str:
-    """The command that computes the same rows again."""
-    words = ["python -m testbed reproduce", arguments.name]
-    words += [] if arguments.cases is None else [f"--cases {arguments.cases}"]
-    words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
-    words += [] if arguments.seeds is None else [f"--seeds {arguments.seeds}"]
-    words += [f"--row {name}" for name in arguments.only]
-    words += [] if arguments.trace is None else [f"--trace {arguments.trace}"]
-    words += [] if arguments.days is None else [f"--days {arguments.days:g}"]
-    return " ".join(words)
-
-
-def _status(rows: Sequence[PaperRow]) -> int:
-    return _worst([row.status for row in rows])
-
-
-def _worst(statuses: Sequence[int]) -> int:
-    """A failure outweighs a verdict that is not ok."""
-    return min((status for status in statuses if status), default=EXIT_OK)
-
-
-def _list(as_json: bool) -> None:
-    found = {name: find(name) for name in names()}
-    if as_json:
-        listed = [{"name": name, "summary": one.summary, "source": one.source} for name, one in found.items()]
-        print(json.dumps({"experiments": listed}, indent=1))
-        return
-    table = new_table("experiments", left=("name", "what"), last="source")
-    for name, one in found.items():
-        table.add_row(name, one.summary, one.source)
-    show([table])
-
-
-def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequence[PaperRow]) -> None:
-    print(f"{name}: {experiment.summary} ({experiment.source}); {_size(experiment, settings)}")
-    columns = experiment.columns
-    table = new_table("", left=("",), right=tuple(column.title for column in columns))
-    for row in rows:
-        table.add_row(row.label, *(_cell(column, row) for column in columns))
-    show([table])
-    for row in rows:
-        if row.note:
-            print(f"{row.label}: {row.note}")
-
-
-def _size(experiment: PaperExperiment, settings: Settings) -> str:
-    """The size of the experiment: hash seeds, generated cases, a replayed trace, or a worked example."""
-    if experiment.emulates:
-        return f"{settings.seeds} hash seeds from {settings.seed}"
-    if experiment.replays:
-        return f"seed {settings.seed}"
-    return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "a worked example"
-
-
-def _cell(column: PaperColumn, row: PaperRow) -> str:
-    value: Any = (row.paper if column.paper else row.here).get(column.key)
-    return MISSING if value is None else column.form(value)
+    return reproduce(arguments)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from testbed.api import RunResult, run_scenario
-from testbed.cli.arguments import add_changes, add_datapath, add_scenario, positive
-from testbed.engines.registry import ENGINES
+from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_scenario, positive
 from testbed.errors import EXIT_OK
+
+if TYPE_CHECKING:
+    from testbed.api import RunResult
+    from testbed.watch.watcher import Watcher
 
 NAME = "run"
 HELP = "run a scenario under each of its schedulers and compare them"
@@ -20,12 +24,15 @@ HELP = "run a scenario under each of its schedulers and compare them"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario and what can be changed about it."""
     add_scenario(parser)
-    parser.add_argument("--engine", choices=ENGINES, default="emulation", help="default: emulation")
+    add_engine(parser)
     add_changes(parser)
     add_datapath(parser)
     parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times, with successive seeds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
     parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
+    parser.add_argument(
+        "--watch", action="store_true", help="show jobs and links while the run goes on, here and on a page of its own"
+    )
     parser.add_argument("--allow-degraded", action="store_true", help="status 0 even if the verdict is not ok")
     parser.add_argument(
         "--discard-disturbed",
@@ -36,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run, show, and return the worst status of the repetitions."""
-    results = [_run_once(arguments, offset) for offset in range(arguments.repeat)]
+    with contextlib.ExitStack() as stack:
+        watcher = _watcher(arguments, stack)
+        results = [_run_once(arguments, offset, watcher) for offset in range(arguments.repeat)]
     if arguments.json:
         documents = [result.summary for result in results]
         print(json.dumps(documents[0] if arguments.repeat == 1 else documents, indent=1))
@@ -45,7 +54,21 @@ def run(arguments: argparse.Namespace) -> int:
     return max((result.status for result in results), default=EXIT_OK)
 
 
-def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
+def _watcher(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Watcher | None:
+    """What shows the runs while they go on, until ``stack`` ends; None if nobody watches."""
+    if not arguments.watch:
+        return None
+    if arguments.engine == "flow":
+        print("watch: the flow engine computes its results at once, there is nothing to watch", file=sys.stderr)
+        return None
+    from testbed.watch.watcher import Watcher
+
+    return stack.enter_context(Watcher())
+
+
+def _run_once(arguments: argparse.Namespace, offset: int, watcher: Watcher | None) -> RunResult:
+    from testbed.api import run_scenario
+
     result = run_scenario(
         arguments.scenario,
         engine=arguments.engine,
@@ -57,6 +80,7 @@ def _run_once(arguments: argparse.Namespace, offset: int) -> RunResult:
         quiet=False,
         allow_degraded=arguments.allow_degraded,
         discard_disturbed=arguments.discard_disturbed,
+        watcher=watcher,
     )
     if not arguments.json:
         _show(result)
@@ -82,6 +106,8 @@ def _show(result: RunResult) -> None:
     for check in result.checks:
         print(f"check {'passed' if check.passed else 'FAILED'}: {check.text} ({check.detail})")
     print(f"files: {result.directory}", file=sys.stderr)
+    if (result.directory / "report.html").is_file():
+        print(f"report: {result.directory / 'report.html'} (testbed open shows it)", file=sys.stderr)
 
 
 def _show_repetitions(directories: Sequence[Path]) -> None:

@@ -6,10 +6,9 @@ import argparse
 
 from testbed.cli.arguments import add_overrides, add_scenario
 from testbed.errors import EXIT_OK
-from testbed.scenario import build_fabric, build_jobs, build_managed, load
 
 NAME = "validate"
-HELP = "say whether a scenario file is right, or what is wrong with it line by line"
+HELP = "check a scenario file: valid, or what is wrong with it line by line"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,14 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line if the scenario is right; raises :class:`testbed.errors.BadInputError` if not."""
+    """Print one line if the scenario is valid; raises :class:`testbed.errors.BadInputError` if not."""
+    from testbed.scenario import build_fabric, build_jobs, build_managed, load
+
     scenario = load(arguments.scenario, arguments.overrides)
     fabric = build_fabric(scenario)
     jobs, managed = build_jobs(scenario, fabric), build_managed(scenario, fabric)
     used = len({gpu for job in jobs for gpu in job.gpus})
-    schedulers = ", ".join(entry.name for entry in scenario.schedulers)
+    schedulers = ", ".join(choice.described for choice in scenario.choices)
     count = len(jobs) if managed is None else len(managed.submissions)
     noun = "job" if count == 1 else "jobs"
     where = f"on {used} of" if managed is None else "placed by a manager on"
-    print(f"{scenario.name}: right ({count} {noun} {where} {len(fabric.gpus)} GPUs, schedulers {schedulers})")
+    print(f"{scenario.name}: valid ({count} {noun} {where} {len(fabric.gpus)} GPUs, schedulers {schedulers})")
     return EXIT_OK

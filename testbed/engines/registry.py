@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
+from testbed.engines.names import ENGINES as ENGINES
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import RunRecord
-
-ENGINES: Final = ("emulation", "flow")
 
 
 class Engine(Protocol):
@@ -31,8 +30,11 @@ class Engine(Protocol):
         ...
 
 
-def create_engine(name: str) -> Engine:
-    """The engine called ``name``; ``ValueError`` for one that there is not."""
+def create_engine(name: str, watched: bool = False) -> Engine:
+    """The engine called ``name``; ``ValueError`` for one that there is not.
+
+    ``watched``: an emulation also tells samples of how a run goes (:mod:`testbed.watch.messages`).
+    """
     if name == "flow":
         from testbed.engines.flow.engine import FlowEngine
 
@@ -41,4 +43,4 @@ def create_engine(name: str) -> Engine:
         raise ValueError(f"engine '{name}' is not one of: {', '.join(ENGINES)}")
     from testbed.engines.emulation.engine import EmulationEngine
 
-    return EmulationEngine()
+    return EmulationEngine(watched)

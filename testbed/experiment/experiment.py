@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
 from workloads.build import JobSpec
@@ -122,8 +123,7 @@ class Experiment:
     name: str
     fabric: Fabric
     jobs: tuple[Job, ...]
-    scheduler: str
-    scheduler_options: Mapping[str, object]
+    scheduler: SchedulerChoice
     measure: Measure
     scale: Scale
     levels: int

@@ -331,10 +331,15 @@ def _judge_settings(evidence: Evidence) -> Iterable[_Charge]:
 def _rate_errors(evidence: Evidence) -> dict[str, float]:
     """Link -> error of its rate beyond the grain of packets, for links seen busy long enough."""
     return {
-        link: max(0.0, abs(reached - 1.0) - grain)
+        link: rate_error(reached, grain)
         for link, (busy_s, reached, grain) in evidence.link_rates.items()
         if busy_s >= MIN_BUSY_S
     }
+
+
+def rate_error(reached: float, grain: float) -> float:
+    """How far ``reached`` (share of the set rate) is from 1 beyond the ``grain`` of packets: what is judged."""
+    return max(0.0, abs(reached - 1.0) - grain)
 
 
 def _spans_of(seconds: Sequence[Second]) -> list[list[Second]]:

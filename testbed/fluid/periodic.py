@@ -79,7 +79,7 @@ def simulate(
     busy, sent, iterations = totals.tolist()
     gpus = tuple(float(job.gpus) for job in jobs)
     return PeriodicOutcome(
-        reached, tuple(busy), tuple(sent), tuple(int(count) for count in iterations), gpus, busy_gpus
+        float(reached), tuple(busy), tuple(sent), tuple(int(count) for count in iterations), gpus, float(busy_gpus)
     )
 
 

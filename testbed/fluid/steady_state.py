@@ -68,9 +68,7 @@ def settle(
     times = on.times * bundles[:, None]
     rates = np.zeros(count)
     left = _state(times, bundles, states)
-    reached = run(
-        left,
-        times,
+    arguments = (
         on.starts,
         on.links,
         on.shares,
@@ -83,6 +81,7 @@ def settle(
         doublings,
         rates,
     )
+    reached = float(run(left, times, *arguments))
     lasting = horizon_s is None and reached < limit_s - SLACK_S
     left[:2] /= bundles
     left[2] = np.divide(left[2], times[:, 2], out=np.zeros(count), where=times[:, 2] > 0)

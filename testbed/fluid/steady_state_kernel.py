@@ -353,7 +353,8 @@ def run(
     [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
     """
     jobs = len(levels)
-    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels))
+    # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
+    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels, kind="mergesort"))
     users = users_of(starts, links, shares, count)
     speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
@@ -383,8 +384,8 @@ def run(
             rates[:] = sums[0] / now
         else:
             weighted(sums, half, now, rates)
-        busy = (weights * rates * times[:, 0]).sum()
-        stands_still = abs(busy - before) < TOLERANCE * weights.sum()
+        busy = np.cumsum(weights * rates * times[:, 0])[-1]
+        stands_still = abs(busy - before) < TOLERANCE * np.cumsum(weights)[-1]
         if doublings == 0 or stands_still or end >= limit_s:
             return now
         half[:] = sums

@@ -12,7 +12,6 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Final
 from testbed.machine.budget import BUILT_IN_BUDGETS, Budget, budget_of
 from testbed.machine.manifest import cpu_model
 from topologies.datapath import Datapath
+from workloads.whole_file import write_whole
 
 PLACE: Final = "TESTBED_CACHE"
 """Environment variable: a directory to use instead of all others."""
@@ -49,10 +49,7 @@ def store(budget: Budget, datapath: Datapath) -> Path:
     kept = [entry for entry in _entries(path) if entry.get("machine") != key]
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     document = {"schema_version": SCHEMA_VERSION, "budgets": [*kept, {"machine": key, "budget": budget.document()}]}
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    write_whole(path, json.dumps(document, indent=1), 0o644)
     return path
 
 

@@ -23,11 +23,15 @@ from pathlib import Path
 from typing import Final
 
 from testbed.errors import CannotRunError
-from testbed.machine import launcher
+from testbed.machine import launcher_requests
 from testbed.machine.datapaths import ONLY, choose, only
+from testbed.machine.distribution import EXTRAS, installing, remedy
 from topologies.datapath import Datapath
 
 _APT: Final = "run 'make setup', or: apt-get install "
+_ENVIRONMENT: Final = (
+    "it is installed, but only an environment of /usr/bin/python3 -m venv --system-site-packages sees it"
+)
 _TICK_FIELDS: Final = 8
 _KERNEL_MODULE: Final = Path("/sys/module/openvswitch")
 
@@ -76,7 +80,8 @@ class Capability:
 
 def findings() -> tuple[Capability, ...]:
     """Look at the whole machine; takes about a second, half of it to watch the CPU."""
-    return (*_needed_programs(), *_kernel(), *_resources())
+    optional = (_extra(name) for name in EXTRAS if name != "emulation")
+    return (*_needed_programs(), *_kernel(), *_resources(), *optional)
 
 
 def require_emulation() -> None:
@@ -92,7 +97,8 @@ def _needed_programs() -> Iterable[Capability]:
     yield Capability(
         "Linux", linux, platform.release(), required=True, remedy="emulation needs Linux: namespaces and tc queues"
     )
-    root = os.geteuid() == 0 or launcher.present()
+    yield _extra("emulation")
+    root = os.geteuid() == 0 or launcher_requests.present()
     yield Capability(
         "root",
         root,
@@ -111,6 +117,20 @@ def _needed_programs() -> Iterable[Capability]:
     yield _program("ovsdb-server", "openvswitch-switch")
     yield _mininet()
     yield _program("mnexec", "mininet")
+
+
+def _extra(name: str) -> Capability:
+    """Packages that this Python has or lacks; those of ``emulation`` alone stop an emulation."""
+    extra = EXTRAS[name]
+    lacks = ", ".join(extra.missing())
+    return Capability(
+        f"extra {name}",
+        not lacks,
+        f"no {lacks}" if lacks else "",
+        f"{extra.without}: {installing(name)}" if lacks else "",
+        required=name == "emulation",
+        remedy=remedy(name),
+    )
 
 
 def _program(name: str, package: str, version_option: str | None = None) -> Capability:
@@ -139,13 +159,14 @@ def _mininet() -> Capability:
         detail = version("mininet") if present else "not importable"
     except PackageNotFoundError:
         detail = "version unknown"
+    way = f"{_APT}mininet" if _where("mnexec") is None else _ENVIRONMENT
     return Capability(
         "Mininet",
         present,
         detail,
         "" if present else "no emulation",
         required=True,
-        remedy=f"emulation needs Mininet, which this Python cannot import: {_APT}mininet",
+        remedy=f"emulation needs Mininet, which this Python cannot import: {way}",
     )
 
 
@@ -201,9 +222,9 @@ def _probed(probed: Mapping[str, bool], name: str, consequence: str, required: b
 
 def probe_in_namespace(names: Iterable[str] = tuple(_PROBES)) -> dict[str, bool]:
     """Try those of ``_PROBES`` in a new network namespace; empty where this user may not make one."""
-    if launcher.present():
+    if launcher_requests.present():
         with contextlib.suppress(OSError, ValueError):
-            return {str(name): bool(works) for name, works in launcher.ask("probe", names=list(names)).items()}
+            return {str(name): bool(works) for name, works in launcher_requests.ask("probe", names=list(names)).items()}
     tries = (f"{_PROBES[name]} >&2; echo {name}=$?" for name in names if name in _PROBES)
     script = "\n".join(["exec 2>/dev/null", "echo made=0", _PREPARE, *tries])
     # A user who is not root may still be root of a user namespace of his own.

@@ -16,11 +16,19 @@ PACKAGES: Final = Path(__file__).resolve().parents[2]
 
 
 def python_module(module: str, *arguments: str, site: bool = True) -> list[str]:
-    """Return the command that runs ``python -m module arguments``, to be started with :func:`module_path`.
+    """Return the command that runs ``python -m module arguments``, to be started with :func:`child_environment`.
 
     Without ``site`` only the standard library and the four packages can be imported, and it starts faster.
     """
     return [sys.executable, "-P", *([] if site else ["-S"]), "-m", module, *arguments]
+
+
+def child_environment(given: str | None = None, **more: str) -> dict[str, str]:
+    """Return the environment of a child: this process's, the module search path of ``given``, and ``more``.
+
+    ``given`` is as for :func:`module_path`.
+    """
+    return {**os.environ, "PYTHONPATH": module_path(given), **more}
 
 
 def module_path(given: str | None = None) -> str:

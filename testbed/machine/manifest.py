@@ -13,8 +13,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from testbed.machine.distribution import DISTRIBUTION
+
 PACKAGES: Final = (
-    "testbed",
+    DISTRIBUTION,
     "mininet",
     "ryu",
     "os-ken",
@@ -22,9 +24,9 @@ PACKAGES: Final = (
     "pydantic",
     "pyyaml",
     "numpy",
+    "numba",
     "scapy",
     "matplotlib",
-    "jinja2",
     "rich",
 )
 

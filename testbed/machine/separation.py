@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from testbed.machine import launcher
-from testbed.machine.child_python import PACKAGES, module_path, python_module
+from testbed.machine import launcher_requests
+from testbed.machine.child_python import PACKAGES, child_environment, python_module
 from testbed.machine.privileges import User, may_read, sudo_user, unprivileged
 
 _LAUNCHER: Final = "testbed.engines.emulation.privileged.launcher"
@@ -37,9 +37,9 @@ def give_up_root(arguments: Sequence[str]) -> None:
         return
     if not may_read(user, [PACKAGES / "testbed" / "__init__.py", sys.executable, Path.cwd()]):
         return
-    environment = {**os.environ, "PYTHONPATH": module_path(), **_home(user)}
+    environment = child_environment(**_home(user))
     if verb in _EMULATING:
-        environment[launcher.PLACE] = str(_start_launcher())
+        environment[launcher_requests.PLACE] = str(_start_launcher())
     command = unprivileged(python_module("testbed", *arguments), user)
     sys.stdout.flush()
     os.execvpe(command[0], command, environment)
@@ -57,7 +57,7 @@ def _start_launcher() -> int:
             python_module(_LAUNCHER, str(theirs.fileno())),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": module_path()},
+            env=child_environment(),
             pass_fds=[theirs.fileno()],
             start_new_session=True,
         )

@@ -1,9 +1,9 @@
 """Every metric of a run, its jobs and its comparison, once: key, unit, meaning, value, check, column. Pure.
 
 The order here is the order in ``summary.json``. A metric that is added here appears there, may be named in checks, is a
-column of the tables and of the report where it has one, and is in docs/results.md after
-``python -m testbed.metrics.documentation --write docs/results.md docs/checks.md``. Those of cluster managers are in
-:mod:`testbed.metrics.manager_metrics`.
+column of the tables and of the report where it has one, and is in docs/reference/results.md after
+``python -m testbed.metrics.documentation --write docs/reference/results.md docs/reference/checks.md``. Those of
+cluster managers are in :mod:`testbed.metrics.manager_metrics`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric("name", "", "the job", lambda job: job.name),
     Metric("model", "", "what it trains", lambda job: job.metrics.job.model),
-    Metric("gpus", "", "GPUs it has", lambda job: len(job.metrics.job.gpus), check=True, column=Column("GPUs")),
+    Metric(
+        "gpus", "", "GPUs it has", lambda job: len(job.metrics.job.gpus), check=True, column=Column("GPUs", optional=4)
+    ),
     Metric(
         "level",
         "",
-        "priority level, 0 is served first; the highest of its flows' where they differ",
+        "priority level, 0 is served first; the highest of its flows' where they differ; null if it needs none (below)",
         lambda job: job.level,
         check=True,
         column=Column("level"),
@@ -65,7 +67,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "whole iterations in the window, disturbed ones excluded",
         lambda job: job.metrics.iterations,
         check=True,
-        column=Column("iter", mark=lambda job: f" (+{job['disturbed']})" if job.get("disturbed") else ""),
+        column=Column("iter", mark=lambda job: f" (+{job['disturbed']})" if job.get("disturbed") else "", optional=2),
     ),
     Metric(
         "iteration_s.mean",
@@ -81,7 +83,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "median iteration time",
         lambda job: job.metrics.times and job.metrics.times.p50,
         check=True,
-        column=Column("p50 s", formats.seconds),
+        column=Column("p50 s", formats.seconds, optional=1),
     ),
     Metric(
         "iteration_s.p99",
@@ -89,7 +91,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "99th percentile of the iteration time",
         lambda job: job.metrics.times and job.metrics.times.p99,
         check=True,
-        column=Column("p99 s", formats.seconds),
+        column=Column("p99 s", formats.seconds, optional=3),
     ),
     Metric(
         "gpu_utilization",
@@ -156,7 +158,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
 )
 
 RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
-    Metric("scheduler", "", "the scheduler", lambda run: run.record.scheduler),
+    Metric("scheduler", "", "the scheduler: its label in the scenario", lambda run: run.record.scheduler),
     Metric(
         "gpu_utilization",
         _SHARE,
@@ -171,14 +173,14 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         "FLOPs done in the window",
         lambda run: run.work_flop,
         check=True,
-        column=Column("work", format_work, place=3),
+        column=Column("work", format_work, place=3, optional=1),
     ),
     Metric("duration_s", "s", "length of the run", lambda run: run.record.duration_s, check=True),
     Metric("jobs", "", "an entry per job", lambda run: [entry_of(JOB, job, managed=run.managed) for job in run.jobs]),
     Metric(
         "fidelity.verdict",
         "",
-        "`ok`, `degraded` or `invalid` ([how it is judged](emulation.md))",
+        "`ok`, `degraded` or `invalid` ([how it is judged](../explanation/verdict.md))",
         lambda run: run.record.fidelity.verdict,
         check=True,
     ),
@@ -264,7 +266,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         IDLE_CAUSES["straggler"],
         lambda run: run.idle_s["straggler"],
         check=True,
-        column=Column("straggler %", formats.percent, place=2, share_of="allocated_gpu_s"),
+        column=Column("straggler %", formats.percent, place=2, share_of="allocated_gpu_s", optional=3),
     ),
     Metric(
         "gpu_idle_s.start",
@@ -272,13 +274,17 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         IDLE_CAUSES["start"],
         lambda run: run.idle_s["start"],
         check=True,
-        column=Column("start %", formats.percent, place=2, share_of="allocated_gpu_s"),
+        column=Column("start %", formats.percent, place=2, share_of="allocated_gpu_s", optional=2),
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda run: run.allocated_s),
     Metric(
         "loss", "points", "`own_points` and `others_points` of all jobs, weighted by GPU time", lambda run: run.loss
     ),
     Metric("manager", "", "metrics of the manager, below", lambda run: run.manager, managed=True),
+    Metric(
+        "scheduler_name", "", "its name; the label is the same if it has no other", lambda run: run.record.choice.name
+    ),
+    Metric("options", "", "its options in the scenario", lambda run: run.record.choice.options),
 )
 
 COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (

@@ -10,7 +10,6 @@ The grammar is parsed here and never handed to ``eval``.
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Final
 
 from testbed.metrics.catalogue import JOB, RUN, check_names
 from testbed.metrics.old_keys import JOB_KEYS
+from topologies.input.spelling import nearest
 from topologies.limits import WHOLE_NUMBER
 from topologies.units import TIME_UNITS
 
@@ -193,13 +193,13 @@ def unknown_names(check: Check, schedulers: Sequence[str], jobs: Sequence[str]) 
 def _unknown_line(name: str, rest: str, known: Sequence[str], schedulers: Sequence[str], jobs: Sequence[str]) -> str:
     first = rest.partition(".")[0]
     if known is RUN_METRICS:
-        near = difflib.get_close_matches(first, [*schedulers, *jobs], 1) or difflib.get_close_matches(rest, known, 1)
+        near = nearest(first, [*schedulers, *jobs]) or nearest(rest, known)
         what = f"'{first}' is no scheduler, job or metric of this scenario" if first else "no metric is named"
     else:
-        near = difflib.get_close_matches(rest, known, 1)
+        near = nearest(rest, known)
         what = f"'{rest}' is no metric of a job" if rest else "no metric is named"
-    expected = f"'{near[0]}'" if near else "one of " + ", ".join(known)
-    return f"unknown name '{name}' in check: {what}, expected {expected}"
+    expected = f"did you mean '{near}'?" if near else "expected one of " + ", ".join(known)
+    return f"unknown name '{name}' in check: {what}, {expected}"
 
 
 def _schedulers(summary: Mapping[str, object]) -> tuple[str, ...]:
@@ -240,6 +240,8 @@ def _walk(document: object, parts: Sequence[str], name: str) -> Value:
         if not isinstance(document, Mapping) or part not in document:
             raise CheckError(f"'{name}' is not in the summary")
         document = document[part]
+    if document is None:
+        raise CheckError(f"'{name}' has no value in this run")
     if isinstance(document, bool) or not isinstance(document, int | float | str):
         raise CheckError(f"'{name}' is not a single value")
     if isinstance(document, int) and abs(document) > WHOLE_NUMBER:

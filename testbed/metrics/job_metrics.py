@@ -128,15 +128,49 @@ def _counted_twice_s(windows: Sequence[Window]) -> float:
 def decision_for(record: RunRecord, job: Job) -> Decision:
     """The last decision that says anything about ``job``; the default one if none does."""
     for row in reversed(record.decisions):
-        known = row.decision
-        if job.name in known.levels or any(flow.id in known.paths or flow.id in known.levels for flow in job.flows):
-            return known
+        if _is_about(row.decision, job):
+            return row.decision
     return record.decisions[-1].decision if record.decisions else Decision()
 
 
+def _is_about(decision: Decision, job: Job) -> bool:
+    known = decision.paths, decision.levels
+    return job.name in decision.levels or any(flow.id in keys for flow in job.flows for keys in known)
+
+
 def level_of(job: Job, decision: Decision, levels: int) -> int | None:
-    """The job's level; the highest of its flows' where they differ; None for a job that sends nothing."""
+    """The level at which the job sends; the highest of its flows' where they differ; None if it sends nothing."""
     return min((decision.level_of(flow, levels - 1) for flow in job.flows), default=None)
+
+
+class MeaningfulLevels:
+    """Levels of jobs as far as they mean something, for ``jobs`` on ``levels`` priority levels.
+
+    A job has no level where the scheduler gave none to it or its flows, where its level follows the bytes of each
+    message, and where all the jobs that one decision is about send at one and the same level: then no packet
+    overtakes another.
+    """
+
+    def __init__(self, jobs: Sequence[Job], levels: int) -> None:
+        self._jobs, self._levels = jobs, levels
+        self._ordering: dict[int, tuple[Decision, bool]] = {}
+
+    def of(self, job: Job, decision: Decision) -> int | None:
+        """The level of ``job`` under ``decision``; None if it has none."""
+        given = job.name in decision.levels or any(flow.id in decision.levels for flow in job.flows)
+        by_bytes = any(decision.byte_levels_of(flow) is not None for flow in job.flows)
+        if not given or by_bytes or not self._orders(decision):
+            return None
+        return level_of(job, decision, self._levels)
+
+    def _orders(self, decision: Decision) -> bool:
+        """Whether two flows that ``decision`` is about have different levels, or one a level by bytes."""
+        if id(decision) not in self._ordering:
+            flows = [flow for job in self._jobs if _is_about(decision, job) for flow in job.flows]
+            used = {decision.level_of(flow, self._levels - 1) for flow in flows}
+            # It is kept beside the answer, for another decision may have the identity of one that is gone.
+            self._ordering[id(decision)] = decision, len(used) > 1 or bool(decision.byte_levels)
+        return self._ordering[id(decision)][1]
 
 
 def intensity_of(job: Job, decision: Decision) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from testbed.metrics.job_metrics import (
     CAUSES,
     IterationTimes,
     JobMetrics,
+    MeaningfulLevels,
     decision_for,
     durations_of,
     job_metrics,
@@ -69,7 +70,7 @@ class ManagedRun:
         A job has the GPUs of its last stint. GPU time counts while it holds GPUs, so starting and migrating is idle
         time, and so are GPUs of jobs that wait for more and have not begun.
         """
-        levels = replace(self.experiment, jobs=self.managed.stints).levels
+        levels = MeaningfulLevels(self.managed.stints, self.experiment.levels)
         stints = {job.name: job for job in self.managed.stints}
         started = [each for each in self.managed.outcomes if self.managed.stints_of[each.name]]
         jobs = [
@@ -80,11 +81,12 @@ class ManagedRun:
         return measured_run(self.record, jobs, self.shared_s).with_idle_holders(held_s)
 
 
-def _measured(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], levels: int) -> MeasuredJob:
+def _measured(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], levels: MeaningfulLevels) -> MeasuredJob:
     """The job without an analysis of its paths: it was on other GPUs from time to time."""
     decision = decision_for(record, stints[-1])
     names = tuple(job.name for job in stints)
-    return MeasuredJob(_merged(record, outcome, stints), decision, levels, outcome=outcome, stints=names)
+    level = levels.of(stints[-1], decision)
+    return MeasuredJob(_merged(record, outcome, stints), decision, level, outcome=outcome, stints=names)
 
 
 def _merged(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job]) -> JobMetrics:

@@ -22,7 +22,11 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
         column=Column("mean s", formats.tenths),
     ),
     Metric(
-        "jct_p50_s", "s", "its median", lambda jobs: jobs.jct_s.percentile(50), column=Column("p50", formats.tenths)
+        "jct_p50_s",
+        "s",
+        "its median",
+        lambda jobs: jobs.jct_s.percentile(50),
+        column=Column("p50", formats.tenths, optional=2),
     ),
     Metric(
         "jct_p95_s",
@@ -36,7 +40,7 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
         "s",
         "its 99th percentile",
         lambda jobs: jobs.jct_s.percentile(99),
-        column=Column("p99", formats.tenths),
+        column=Column("p99", formats.tenths, optional=1),
     ),
     Metric(
         "queue_mean_s",
@@ -106,7 +110,7 @@ MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
         "",
         "mean number of hosts per stint",
         lambda run: run.hosts_per_job,
-        column=Column("hosts", formats.tenths, place=1),
+        column=Column("hosts", formats.tenths, place=1, optional=3),
     ),
     Metric("cross_tor_bytes", "bytes", "bytes that ToRs sent up", lambda run: run.cross_tor_bytes),
     Metric(

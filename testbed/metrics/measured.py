@@ -12,7 +12,6 @@ from testbed.metrics.job_metrics import (
     CAUSES,
     JobMetrics,
     intensity_of,
-    level_of,
     profile_of,
 )
 from testbed.metrics.losses import Alone, Loss, loss_of, total_loss
@@ -25,13 +24,14 @@ from workloads.managers.account import JobOutcome
 class MeasuredJob:
     """A job of a run: its ``metrics``, and the ``decision`` that was last about it.
 
-    ``alone``: its analytic times; None under a manager, and where the switches chose its paths. ``outcome`` and
-    ``stints``: its outcome under a manager, and the names of its stints in the files.
+    ``level``: see :class:`testbed.metrics.job_metrics.MeaningfulLevels`. ``alone``: its analytic times; None under a
+    manager, and where the switches chose its paths. ``outcome`` and ``stints``: its outcome under a manager, and the
+    names of its stints in the files.
     """
 
     metrics: JobMetrics
     decision: Decision
-    level_count: int
+    level: int | None
     alone: Alone | None = None
     outcome: JobOutcome | None = None
     stints: tuple[str, ...] = ()
@@ -40,11 +40,6 @@ class MeasuredJob:
     def name(self) -> str:
         """The name that the scenario gave it; a stint's own may have a number."""
         return self.metrics.job.name if self.outcome is None else self.outcome.name
-
-    @property
-    def level(self) -> int | None:
-        """See :func:`testbed.metrics.job_metrics.level_of`."""
-        return level_of(self.metrics.job, self.decision, self.level_count)
 
     @property
     def intensity(self) -> float | None:

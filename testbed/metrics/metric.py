@@ -19,7 +19,8 @@ class Column:
     """A column of a table: its ``title``, and how the metric's value is shown.
 
     ``share_of``: key of the entry to divide the value by. ``mark``: what an entry appends to its cell. Columns with a
-    smaller ``place`` are further left; those of the same place are in the order of the catalogue.
+    smaller ``place`` are further left; those of the same place are in the order of the catalogue. ``optional``: 1 for
+    the column that a narrow terminal leaves out first, 2 for the next; 0 for one that is always shown.
     """
 
     title: str
@@ -27,6 +28,7 @@ class Column:
     place: int = 0
     share_of: str = ""
     mark: Callable[[Entry], str] | None = None
+    optional: int = 0
 
     def cell(self, entry: Entry, key: str) -> str:
         """The cell for ``key`` of ``entry``; a dash where the entry has no value."""

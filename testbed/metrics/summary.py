@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.catalogue import RUN
 from testbed.metrics.comparison import comparison
-from testbed.metrics.job_metrics import decision_for, job_metrics, shared_gpu_s
+from testbed.metrics.job_metrics import MeaningfulLevels, decision_for, job_metrics, shared_gpu_s
 from testbed.metrics.losses import alone_of
 from testbed.metrics.managed_run import ManagedRun
 from testbed.metrics.manager_metrics import MANAGER, outcome_metrics
@@ -33,20 +34,18 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
         "scale": {"bandwidth": experiment.scale.bandwidth, "time": experiment.scale.time},
         "runs": runs,
         "comparison": comparison(runs),
+        "nothing_to_schedule": nothing_to_schedule(experiment.jobs, experiment.fabric),
     }
     return document
 
 
 def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
     """The entry of a run whose jobs stay on the GPUs that the scenario says."""
+    levels = MeaningfulLevels(experiment.jobs, experiment.levels)
+    decided = [(job, decision_for(record, job)) for job in experiment.jobs]
     jobs = [
-        MeasuredJob(
-            job_metrics(record, job),
-            decision_for(record, job),
-            experiment.levels,
-            alone_of(job, record, experiment),
-        )
-        for job in experiment.jobs
+        MeasuredJob(job_metrics(record, job), decision, levels.of(job, decision), alone_of(job, record, experiment))
+        for job, decision in decided
     ]
     return entry_of(RUN, measured_run(record, jobs, shared_gpu_s(experiment.jobs, record.windows)))
 

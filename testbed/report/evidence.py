@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from testbed.fidelity.interference import MAX_RUN_DELAY, MIN_IDLE_CPU
 from testbed.fidelity.verdict import MAX_LINK_RATE_ERROR, MAX_TIMER_LATENESS_S
+from testbed.report.page.evidence_view import rate_errors
 from testbed.report.style import figure
 from testbed.report.tables import marked
 from testbed.results.record import RunRecord
@@ -99,9 +100,12 @@ def _lateness(axes: Axes, evidence: Mapping[str, Any], dilation: float) -> None:
 
 
 def _rates(axes: Axes, evidence: Mapping[str, Any], dilation: float) -> None:
-    for stretches in evidence.get("link_stretches", {}).values():
-        for begin, end, share in stretches:
-            axes.plot([begin / dilation, end / dilation], [100 * (share - 1)] * 2, color=BLUE, alpha=0.4, linewidth=1)
+    """What is judged: the error of a link over all of its busy stretches, the grain of packets taken off."""
+    spans = evidence.get("link_stretches", {})
+    for row in rate_errors(evidence.get("link_rates", {})):
+        if row["judged"] and spans.get(row["link"]):
+            begin, end = spans[row["link"]][0][0] / dilation, spans[row["link"]][-1][1] / dilation
+            axes.plot([begin, end], [row["error"]] * 2, color=BLUE, alpha=0.4, linewidth=1)
     for limit in (-100 * MAX_LINK_RATE_ERROR, 100 * MAX_LINK_RATE_ERROR):
         axes.axhline(limit, **_LIMIT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,25 +20,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ITERATIONS_SHOWN: Final = 5
+ROWS_SHOWN: Final = 256
+"""Of more GPUs every n-th is drawn: drawing thousands takes long, and nobody sees them apart."""
 WORDS: Final = {"compute": "compute", "straggler": "waiting for a peer", "exposed": "exposed communication"}
 
 
 def draw_gpus(record: RunRecord, jobs: Sequence[Job]) -> Figure:
     """Return the figure: rows ordered by job, then by GPU."""
-    gpus = [(job, gpu) for job in jobs for gpu in sorted(job.gpus, key=natural)]
+    every = [(job, gpu) for job in jobs for gpu in sorted(job.gpus, key=natural)]
+    step = -(-len(every) // ROWS_SHOWN) or 1
+    gpus = every[::step]
     place = {(job.name, gpu): row for row, (job, gpu) in enumerate(gpus)}
     start, end = shown(record)
     plot = figure(10.0, 1.3 + max(1.2, 0.065 * len(gpus)))
     axes = plot.add_subplot()
     for cause, bars in _bars(record, place, start, end).items():
         _fill(axes, bars, cause)
-    _job_labels(axes, jobs)
+    _job_labels(axes, gpus)
     axes.set_xlim(start, end)
     axes.set_ylim(len(gpus), 0)
     axes.set_facecolor("#f4f4f4")
     axes.set_xlabel("time, s")
     name = marked(record.scheduler, record.fidelity.verdict)
-    axes.set_title(f"{name}: {len(gpus)} GPUs, a row each", loc="left", fontsize=10)
+    which = f"every {step}th of " if step > 1 else ""
+    axes.set_title(f"{name}: {which}{len(every)} GPUs, a row each", loc="left", fontsize=10)
     axes.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
     return plot
 
@@ -103,10 +109,11 @@ def _fill(axes: Axes, bars: Sequence[tuple[int, float, float]], cause: str) -> N
     axes.add_patch(PathPatch(path, facecolor=CAUSE_COLORS[cause], linewidth=0, label=WORDS[cause]))
 
 
-def _job_labels(axes: Axes, jobs: Sequence[Job]) -> None:
+def _job_labels(axes: Axes, rows: Sequence[tuple[Job, str]]) -> None:
     top, ticks = 0, []
-    for job in jobs:
-        bottom = top + len(job.gpus)
+    for _, group in groupby(rows, key=lambda row: row[0].name):
+        drawn = [job for job, _ in group]
+        job, bottom = drawn[0], top + len(drawn)
         axes.axhline(bottom, color="white", linewidth=2)
         ticks.append(((top + bottom) / 2, f"{job.name} ({len(job.gpus)})"))
         top = bottom

@@ -23,7 +23,12 @@ def printable(text: str) -> str:
 
 
 class PlainTable(Table):
-    """A table that shows strings as they are; a :class:`~rich.text.Text` keeps its style."""
+    """A table that shows strings as they are; a :class:`~rich.text.Text` keeps its style.
+
+    ``optional``: titles of columns that may be left out where there is no room, the least important first.
+    """
+
+    optional: tuple[str, ...] = ()
 
     def __init__(self, *, title: str | None = None, **settings: Any) -> None:
         super().__init__(title=None if title is None else Text(printable(title), style="table.title"), **settings)

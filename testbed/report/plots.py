@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from testbed.experiment.experiment import Experiment
+from testbed.machine.distribution import has_extra
 from testbed.report.evidence import draw_evidence, has_evidence
 from testbed.report.gpu_timeline import draw_gpus, draw_occupancy
 from testbed.report.link_load import draw_links
@@ -86,7 +87,9 @@ def svg(plot: Figure) -> str:
 
 
 def run_plots(summary: Mapping[str, Any], records: Sequence[RunRecord], experiment: Experiment) -> dict[str, str]:
-    """Every plot of a run: file name -> SVG."""
+    """Every plot of a run: file name -> SVG. None without matplotlib."""
+    if not has_extra("plots"):
+        return {}
     drawings: dict[str, Callable[[], Figure]] = {"idle_by_cause": lambda: idle_by_cause({"": summary})}
     for record in records:
         if record.managed is not None:

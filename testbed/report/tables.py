@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.formats import MISSING as MISSING
 from testbed.metrics.formats import change, points
@@ -18,12 +16,13 @@ from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
-from testbed.report.plain_text import PlainTable, printable
+from testbed.report.fitting import new_table as new_table
+from testbed.report.terminal import output, say
+from testbed.report.terminal import render as render
+from testbed.report.terminal import show as show
 
 Summary = Mapping[str, Any]
 Shown = Sequence[tuple[Metric[Any], Column]]
-MIN_WIDTH = 100
-_WIDEST = 1000
 SPANS_SHOWN = 3
 
 
@@ -37,25 +36,12 @@ def idle_shares(entry: Mapping[str, Any]) -> tuple[float, float, float]:
     return exposed, straggler, start
 
 
-def new_table(title: str, *, left: Sequence[str], right: Sequence[str] = (), last: str = "") -> Table:
-    """An empty table: columns of text, of numbers, and a last one of text that may wrap."""
-    table = PlainTable(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True
-    )
-    for name in left:
-        table.add_column(name, no_wrap=True)
-    for name in right:
-        table.add_column(name, justify="right")
-    if last:
-        table.add_column(last)
-    return table
-
-
 def run_table(summary: Summary) -> Table:
     """A row per scheduler: the columns of runs and of their comparison with the baseline, and the verdict."""
     shown = columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)])
     title = f"{summary['scenario']}, {summary['engine']}, seed {summary['seed']}"
-    table = new_table(title, left=("scheduler",), right=_titles(shown), last="verdict")
+    titles = _titles(shown)
+    table = new_table(title, left=("scheduler",), right=titles, last="verdict", optional=least_important(shown))
     for run in summary["runs"]:
         table.add_row(run["scheduler"], *_cells({**run, **_against(summary, run)}, shown), verdict(run))
     return table
@@ -107,6 +93,16 @@ def left_out(summary: Summary) -> list[str]:
     return lines
 
 
+def schedulers_behind(summary: Summary) -> list[str]:
+    """A line for every scheduler that has a label or options: ``no-priorities (crux, priorities: false)``."""
+    choices = [
+        SchedulerChoice(run["scheduler_name"], run["options"], run["scheduler"])
+        for run in summary["runs"]
+        if "scheduler_name" in run
+    ]
+    return [choice.described for choice in choices if choice.described != choice.label]
+
+
 def doubts(summary: Summary) -> list[str]:
     """A line for every reason not to believe a run; none if all are ``ok``."""
     return [
@@ -121,7 +117,12 @@ def job_table(summary: Summary) -> Table:
     """A row per job and scheduler: the columns of jobs and of their comparison with the baseline's."""
     compared = [metric for metric in COMPARISON if metric.by_job]
     shown = columns([*JOB, *compared])
-    table = new_table("jobs (JCT projected; with * measured)", left=("job", "scheduler"), right=_titles(shown))
+    table = new_table(
+        "jobs (JCT projected; with * measured)",
+        left=("job", "scheduler"),
+        right=_titles(shown),
+        optional=least_important(shown),
+    )
     for name in _job_names(summary):
         for place, run in enumerate(summary["runs"]):
             job = next((job for job in run["jobs"] if job["name"] == name), None)
@@ -136,19 +137,21 @@ def job_table(summary: Summary) -> Table:
 
 
 def split_table(summary: Summary) -> Table | None:
-    """A row per job: points of its GPU utilisation lost to its own flows and to other jobs, by scheduler.
+    """A row per job and scheduler: points of its GPU utilisation lost to its own flows and to other jobs.
 
     None if nothing could be taken apart.
     """
     runs = [run for run in summary["runs"] if run.get("loss")]
     if not runs:
         return None
-    right = [f"{marked_run(run)}: {part}" for run in runs for part in ("own", "others")]
-    table = new_table("points of GPU utilisation lost to contention", left=("job",), right=right)
+    title = "points of GPU utilisation lost to contention"
+    table = new_table(title, left=("job", "scheduler"), right=("own flows", "other jobs"))
     for name in _job_names(summary):
-        table.add_row(name, *(cell for run in runs for cell in _loss_cells(_loss(run, name))))
-    table.add_section()
-    table.add_row("all", *(cell for run in runs for cell in _loss_cells(run["loss"])))
+        for place, run in enumerate(runs):
+            table.add_row(name if place == 0 else "", marked_run(run), *_loss_cells(_loss(run, name)))
+        table.add_section()
+    for place, run in enumerate(runs):
+        table.add_row("all" if place == 0 else "", marked_run(run), *_loss_cells(run["loss"]))
     return table
 
 
@@ -159,7 +162,7 @@ def manager_table(summary: Summary) -> Table | None:
         return None
     shown = columns([*OUTCOMES, *MANAGER])
     title = "JCT, time without GPUs (queue), makespan (all), GPUs held, preemptions (stops), migrations, hosts per job"
-    table = new_table(title, left=("scheduler",), right=_titles(shown))
+    table = new_table(title, left=("scheduler",), right=_titles(shown), optional=least_important(shown))
     for run in runs:
         table.add_row(marked_run(run), *_cells(run["manager"], shown))
     return table
@@ -186,35 +189,12 @@ def comparison_tables(document: Mapping[str, Any]) -> list[Table]:
     return [_compared_runs(runs), _compared_jobs(runs), *([_compared_means(means)] if means else [])]
 
 
-def show(tables_to_show: Iterable[Table], console: Console | None = None) -> None:
-    """Print tables; on standard output unless a console is given, and then as wide as they are."""
-    out = console or _console()
-    for table in tables_to_show:
-        if console is None:
-            out.width = max(out.width, Measurement.get(out, out.options.update(width=_WIDEST), table).maximum)
-        out.print(table)
-
-
 def show_summary(summary: Summary, console: Console | None = None) -> None:
     """Print everything there is to say at the end of a run."""
-    out = console or _console()
+    out = console or output()
     show(tables(summary), out)
-    for line in [*doubts(summary), *left_out(summary), *refusals(summary)]:
-        out.print(printable(line), markup=False, highlight=False, style="yellow")
-
-
-def render(tables_to_show: Iterable[Table], width: int = 140) -> str:
-    """The tables as plain text."""
-    stream = io.StringIO()
-    show(tables_to_show, Console(file=stream, width=width, color_system=None))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
-
-
-def _console() -> Console:
-    """Standard output; wide enough for the tables, for a cut number is worse than a wrapped line."""
-    console = Console()
-    console.width = max(console.width, MIN_WIDTH)
-    return console
+    say(schedulers_behind(summary), out)
+    say([*doubts(summary), *left_out(summary), *refusals(summary)], out, style="yellow")
 
 
 def _job_names(summary: Summary) -> list[str]:
@@ -225,6 +205,12 @@ def _against(summary: Summary, run: Entry) -> Entry:
     """What the comparison says about ``run``; nothing about the baseline itself."""
     against = summary["comparison"].get(run["scheduler"])
     return against if isinstance(against, Mapping) else {}
+
+
+def least_important(shown: Shown) -> list[str]:
+    """Titles of the columns that a narrow terminal may leave out, the least important first."""
+    ranked = sorted((column.optional, column.title) for _, column in shown if column.optional)
+    return [title for _, title in ranked]
 
 
 def _titles(shown: Shown) -> list[str]:
@@ -247,7 +233,8 @@ def _loss_cells(loss: Mapping[str, float] | None) -> tuple[str, str]:
 
 def _compared_runs(rows: Sequence[Mapping[str, Any]]) -> Table:
     right = ("seed", "GPU util %", "points")
-    table = new_table("runs", left=("run", "engine", "scheduler"), right=right, last="verdict")
+    left = ("run", "engine", "scheduler")
+    table = new_table("runs", left=left, right=right, last="verdict", optional=("engine", "seed"))
     for row in rows:
         table.add_row(
             row["label"],
@@ -277,7 +264,9 @@ def _compared_jobs(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
     right = ("runs", "GPU util %", "spread", "points")
-    table = new_table("means", left=("scenario", "engine", "scheduler"), right=right, last="JCT +- %")
+    table = new_table(
+        "means", left=("scenario", "engine", "scheduler"), right=right, last="JCT +- %", optional=("engine",)
+    )
     for row in rows:
         jobs = ", ".join(f"{name} {change(value)}" for name, value in row["jct_change"].items())
         believable = "" if row["believable"] == row["runs"] else f" ({row['believable']} ok)"

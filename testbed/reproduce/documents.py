@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from testbed.machine.distribution import package_version
 from testbed.reproduce.paper_experiment import PaperRow
 from testbed.results.run_directory import RunDirectory
 
@@ -35,11 +35,3 @@ def kept(out: Path, name: str, command: str) -> list[PaperRow] | None:
         return [PaperRow(row["label"], row["paper"], row["here"], row["note"]) for row in found["rows"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def package_version() -> str:
-    """The version of this package; empty if it is not installed."""
-    try:
-        return version("testbed")
-    except PackageNotFoundError:
-        return ""

@@ -10,6 +10,7 @@ from testbed.reproduce.crux import crux_figures
 from testbed.reproduce.managers import manager_experiments
 from testbed.reproduce.number_formats import change, percent
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
+from topologies.input.spelling import expectation
 
 TWIN: Final = PaperExperiment(
     name="twin",
@@ -38,5 +39,5 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> PaperExperiment:
     """Return the experiment called ``name``; :class:`~testbed.errors.BadInputError` if there is none."""
     if name not in EXPERIMENTS:
-        raise BadInputError(f"unknown experiment '{name}', expected one of: {', '.join(names())}")
+        raise BadInputError(f"unknown experiment '{name}', {expectation(name, names())}")
     return EXPERIMENTS[name]

@@ -31,8 +31,8 @@ from testbed.engines.replay.inputs import (
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
+from testbed.machine.distribution import package_version
 from testbed.progress import Progress
-from testbed.reproduce.documents import package_version
 from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.process_pool import started
 from topologies.fabric import Fabric
@@ -40,6 +40,7 @@ from workloads.managers.catalogue import named_manager
 from workloads.traces.registry import read_trace
 from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import Trace, window
+from workloads.whole_file import write_whole
 
 DAY_S: Final = 86400.0
 POLL_S: Final = 1.0
@@ -233,6 +234,4 @@ def _kept(out: Path, cell: Cell) -> Result | None:
 def _keep(out: Path, cell: Cell, result: Result) -> None:
     path = _file(out, cell)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(result), "utf-8")
-    partial.replace(path)
+    write_whole(path, json.dumps(result))

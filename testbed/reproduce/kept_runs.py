@@ -20,8 +20,8 @@ from typing import Any, Final
 from testbed.api import prepare, run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.machine.distribution import package_version
 from testbed.progress import Progress
-from testbed.reproduce.documents import package_version
 from testbed.results.plain_names import plain_name
 from testbed.results.record_json import experiment_to
 from testbed.results.run_directory import RunDirectory
@@ -158,6 +158,6 @@ def not_ok(wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> str:
 def fingerprint(experiment: Experiment) -> str:
     """Hash everything that determines a run except the scale."""
     document = {key: value for key, value in experiment_to(experiment).items() if key != "scale"}
-    document |= {"scheduler": experiment.scheduler, "options": dict(experiment.scheduler_options)}
+    document |= {"scheduler": experiment.scheduler.name, "options": dict(experiment.scheduler.options)}
     text = json.dumps([package_version(), document], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from testbed.errors import EXIT_OK
-from testbed.progress import Progress
+
+if TYPE_CHECKING:  # it imports rich, and the command line only wants to know where results go
+    from testbed.progress import Progress
 
 OUT: Final = Path("runs") / "reproduce"
 
@@ -48,7 +50,7 @@ class PaperRow:
     status: int = EXIT_OK
 
 
-Run = Callable[[Settings, Progress], Sequence[PaperRow]]
+Run = Callable[[Settings, "Progress"], Sequence[PaperRow]]
 
 
 @dataclass(frozen=True)

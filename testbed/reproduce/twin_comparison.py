@@ -14,7 +14,7 @@ from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputEr
 from testbed.progress import Progress
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from testbed.scenario.loading import bundled, load
+from testbed.scenario import bundled, load
 
 LEFT_OUT: Final = ("fixed", "ecmp-switch")
 """One takes its decision from the scenario; the other leaves paths to the switches' hash, which only they know."""
@@ -40,18 +40,21 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
     """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER), all if it is empty."""
-    every = [
-        (scenario, Treatment(name, name))
-        for scenario in bundled()
-        for name in names()
-        if name not in LEFT_OUT and not (name == "ideal" and load(scenario).manager)  # ideal isolates each job
-    ]
+    every = [(scenario, Treatment(label, label)) for scenario in bundled() for label in _schedulers_of(scenario)]
     chosen = [pair for pair in every if not only or {pair[0], f"{pair[0]}/{pair[1].name}"} & set(only)]
     known = {word for scenario, treatment in every for word in (scenario, f"{scenario}/{treatment.name}")}
     for word in only:
         if word not in known:
             raise BadInputError(f"--row {word}: no such row, expected a bundled SCENARIO or SCENARIO/SCHEDULER")
     return chosen
+
+
+def _schedulers_of(scenario: str) -> list[str]:
+    """All schedulers by name, and those that the scenario has under a label of its own."""
+    loaded, known = load(scenario), names()
+    labels = [choice.label for choice in loaded.choices if choice.label not in known]
+    isolating = ("ideal",) if loaded.manager else ()
+    return [name for name in (*known, *labels) if name not in (*LEFT_OUT, *isolating)]
 
 
 def compute(task: Task) -> Entry:

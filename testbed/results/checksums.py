@@ -8,29 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-import stat
 from collections.abc import Mapping, Sequence
-from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from topologies.limits import RUN_FILE_BYTES
+from topologies.limits import RUN_FILE_BYTES, LimitError, open_regular
 
 KEY: Final = "files_sha256"
 """Of ``manifest.json``: name of a file -> its checksum."""
 _DERIVED: Final = ("manifest.json", "report.html", "plots")
 """What ``report`` makes again from the other files, and the file that holds the checksums."""
-
-
-def open_regular(path: Path, most_bytes: float = math.inf) -> BufferedReader:
-    """Open a regular file of at most ``most_bytes`` to read it; ``OSError`` otherwise: a named pipe might never end."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes:
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError(f"more than {most_bytes} bytes" if stat.S_ISREG(found.st_mode) else "no regular file")
 
 
 def checksums(directory: Path) -> dict[str, str]:
@@ -52,7 +39,7 @@ def _is_kept(parts: Sequence[str]) -> bool:
 def _now(path: Path) -> str | None:
     try:
         return _sha256(path, RUN_FILE_BYTES)
-    except OSError:
+    except (OSError, LimitError):
         return None
 
 

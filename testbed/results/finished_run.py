@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from testbed.experiment.experiment import Experiment
+from testbed.results import data_frames
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import MANIFEST, RunDirectory, open_all
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,10 @@ class FinishedRun:
 
     ``records``: scheduler -> iterations, link samples and decisions, in the order in which the schedulers ran.
     ``changed``: files that are not as the run left them.
+
+    The same as pandas data frames, whose columns :mod:`testbed.results.data_frames` describes: ``iterations``,
+    ``links``, ``decisions``; and the summary as ``schedulers`` and ``jobs``. They raise ``CannotRunError`` where pandas
+    is missing.
     """
 
     directory: Path
@@ -25,6 +35,36 @@ class FinishedRun:
     manifest: Mapping[str, Any]
     records: Mapping[str, RunRecord]
     changed: tuple[str, ...] = ()
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What the schedulers' runs share: fabric, jobs, scale; ``BadInputError`` if it is missing or damaged."""
+        return RunDirectory.open(self.directory).read_experiment()
+
+    @cached_property
+    def iterations(self) -> DataFrame:
+        """A row per scheduler, GPU and iteration."""
+        return data_frames.iterations_frame(self.records.values())
+
+    @cached_property
+    def links(self) -> DataFrame:
+        """A row per scheduler, sample, link and level; with the link's capacity and load."""
+        return data_frames.links_frame(self.records.values(), self.experiment)
+
+    @cached_property
+    def decisions(self) -> DataFrame:
+        """A row per scheduler, decision and flow."""
+        return data_frames.decisions_frame(self.records.values(), self.experiment)
+
+    @cached_property
+    def jobs(self) -> DataFrame:
+        """A row per scheduler and job: the summary's numbers about jobs."""
+        return data_frames.jobs_frame(self.summary)
+
+    @cached_property
+    def schedulers(self) -> DataFrame:
+        """A row per scheduler: the summary's numbers about all jobs together."""
+        return data_frames.schedulers_frame(self.summary)
 
 
 def read_run(directory: Path) -> FinishedRun:
@@ -40,7 +80,10 @@ def summaries_of(directories: Sequence[Path]) -> Mapping[str, Mapping[str, Any]]
     ``BadInputError`` has a line for each directory that cannot be read.
     """
     opened = open_all(directories)
-    names = [each.path.resolve().name for each in opened]
-    if len(set(names)) < len(names):
-        names = [os.path.normpath(each.path) for each in opened]
-    return {name: each.read_summary() for name, each in zip(names, opened, strict=True)}
+    return {name: each.read_summary() for name, each in zip(labels_of(directories), opened, strict=True)}
+
+
+def labels_of(directories: Sequence[Path]) -> list[str]:
+    """The shortest names that tell the directories apart: their own, or else their paths."""
+    names = [each.resolve().name for each in directories]
+    return names if len(set(names)) == len(names) else [os.path.normpath(each) for each in directories]

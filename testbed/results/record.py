@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from controller.decision import Decision
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from workloads.job import Job
 from workloads.managers.account import JobOutcome
 
@@ -122,7 +123,7 @@ class ManagedRecord:
 class RunRecord:
     """One scheduler's run; ``managed`` where a cluster manager placed its jobs."""
 
-    scheduler: str
+    choice: SchedulerChoice
     engine: str
     duration_s: float
     windows: dict[str, Window]
@@ -132,3 +133,8 @@ class RunRecord:
     fidelity: Fidelity = field(default_factory=Fidelity)
     environment: dict[str, object] = field(default_factory=dict)
     managed: ManagedRecord | None = None
+
+    @property
+    def scheduler(self) -> str:
+        """The label of its scheduler."""
+        return self.choice.label

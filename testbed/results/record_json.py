@@ -13,9 +13,10 @@ from controller.decision import Decision
 from controller.service.consistency import check_fabric, check_job
 from controller.service.json_codec import decode, encode
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
 
-_SCHEDULER: Final = {"scheduler": "", "scheduler_options": {}}
+_SCHEDULER: Final = {"scheduler": {"name": "", "options": {}, "label": ""}}
 _NOT_SHARED: Final = (*_SCHEDULER, "datapath")
 """Keys of an experiment that differ between the schedulers of a scenario."""
 _EVIDENCE: Final[Mapping[str, tuple[Any, int]]] = {
@@ -61,7 +62,8 @@ def decision_row_from(document: Mapping[str, Any]) -> DecisionRow:
 def run_to(record: RunRecord) -> dict[str, Any]:
     """What a record holds beside its rows and decisions."""
     rest = {"windows": record.windows, "fidelity": record.fidelity, "environment": record.environment}
-    head = {"scheduler": record.scheduler, "engine": record.engine, "duration_s": record.duration_s}
+    choice = {"scheduler": record.scheduler, "scheduler_name": record.choice.name, "options": record.choice.options}
+    head = {**encode(choice), "engine": record.engine, "duration_s": record.duration_s}
     managed = {} if record.managed is None else {"managed": encode(record.managed)}
     return {**head, **{key: encode(value) for key, value in rest.items()}, **managed}
 
@@ -75,7 +77,7 @@ def run_from(
 ) -> RunRecord:
     """The record back from its parts."""
     return RunRecord(
-        scheduler=decode(str, document["scheduler"], "scheduler"),
+        choice=_choice(document),
         engine=decode(str, document["engine"], "engine"),
         duration_s=decode(float, document["duration_s"], "duration_s"),
         windows=decode(dict[str, Window], document["windows"], "windows"),
@@ -88,6 +90,13 @@ def run_from(
     )
 
 
+def _choice(document: Mapping[str, Any]) -> SchedulerChoice:
+    """The scheduler of a run; before there were labels, its name was all that was recorded."""
+    label = decode(str, document["scheduler"], "scheduler")
+    name = decode(str, document.get("scheduler_name", label), "scheduler_name")
+    return SchedulerChoice(name, decode(dict[str, object], document.get("options", {}), "options"), label)
+
+
 def _environment(data: object) -> dict[str, object]:
     """What a run left beside its rows; of what is not drawn anything goes."""
     environment = decode(dict[str, object], data, "environment")
@@ -97,4 +106,5 @@ def _environment(data: object) -> dict[str, object]:
             raise ValueError(f"environment.{name}: expected {columns} columns")
     stretches = environment.get("link_stretches", {})
     decode(dict[str, tuple[tuple[float, float, float], ...]], stretches, "environment.link_stretches")
+    decode(dict[str, tuple[float, float, float]], environment.get("link_rates", {}), "environment.link_rates")
     return environment

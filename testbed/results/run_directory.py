@@ -13,7 +13,6 @@ Runs of older versions can be read: see :mod:`testbed.results.schema`.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import re
@@ -28,7 +27,7 @@ from testbed.errors import BadInputError, RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.machine.file_lock import FileLock, is_held
 from testbed.results import row_files
-from testbed.results.checksums import KEY, changed_files, checksums, open_regular
+from testbed.results.checksums import KEY, changed_files, checksums
 from testbed.results.chrome_trace import trace_events
 from testbed.results.plain_names import plain_parts, scheduler_name
 from testbed.results.record import RunRecord
@@ -42,7 +41,8 @@ from testbed.results.record_json import (
 )
 from testbed.results.schema import SCHEMA_VERSION, experiment_today, run_today, summary_today
 from testbed.results.summary_check import checked_summary
-from topologies.limits import RUN_FILE_BYTES, one_line
+from topologies.limits import RUN_FILE_BYTES, LimitError, one_line, read_bytes
+from workloads.whole_file import write_whole
 
 UNFINISHED: Final = "UNFINISHED"
 MANIFEST: Final = "manifest.json"
@@ -175,7 +175,7 @@ class RunDirectory:
             # A run's directory that was removed meanwhile must not come back without its mark.
             if target.parent != self.path:
                 target.parent.mkdir(exist_ok=True)
-            _replace(target, text)
+            write_whole(target, text)
         except OSError as error:
             if not self.path.is_dir():
                 raise RunFailedError(f"{self.path}: this directory was removed meanwhile") from error
@@ -203,14 +203,14 @@ class RunDirectory:
         """Write ``summary.json``."""
         return self.write_json("summary.json", summary)
 
-    def write_record(self, record: RunRecord) -> Path:
+    def write_record(self, record: RunRecord, experiment: Experiment) -> Path:
         """Write one scheduler's rows, decisions and timeline; returns its folder."""
         name = record.scheduler
         self.write_text(f"{name}/iterations.csv", row_files.iterations_to_csv(record.iterations))
         self.write_text(f"{name}/links.csv", row_files.links_to_csv(record.links))
         self.write_json(f"{name}/decisions.json", [decision_row_to(row) for row in record.decisions])
         self.write_json(f"{name}/run.json", {"schema_version": SCHEMA_VERSION, **run_to(record)})
-        self.write_json(f"{name}/timeline.json", trace_events(record), indent=None)
+        self.write_json(f"{name}/timeline.json", trace_events(record, experiment), indent=None)
         self.log_file(name).touch()
         return self.folder(name)
 
@@ -290,8 +290,9 @@ def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value
         return parse(_text(path))
     except FileNotFoundError:
         raise BadInputError(f"{path}: no such file, expected {expected}") from None
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (OSError, LimitError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise BadInputError(f"{path}: cannot be read: {reason}") from error
     except row_files.RowError as error:
         raise BadInputError(f"{path}:{error.line}: {one_line(str(error))}, expected {expected}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
@@ -300,20 +301,7 @@ def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value
 
 
 def _text(path: Path) -> str:
-    with open_regular(path, RUN_FILE_BYTES) as file:
-        return file.read().decode("utf-8")
-
-
-def _replace(target: Path, text: str) -> None:
-    draft = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-    try:
-        with draft.open("x", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-            stream.write(text)
-        draft.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
+    return read_bytes(path, RUN_FILE_BYTES).decode("utf-8")
 
 
 def _names(wanted: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, Validat
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Metric, columns, value_at
-from testbed.results.plain_names import scheduler_name
+from testbed.results import plain_names
 from testbed.results.record import Verdict
 
 
@@ -60,7 +60,9 @@ class _Job(_Part):
 
 
 class _Run(_Part):
-    scheduler: Annotated[str, AfterValidator(scheduler_name)]
+    scheduler: Annotated[str, AfterValidator(plain_names.scheduler_name)]
+    scheduler_name: str = ""
+    options: dict[str, Any] = {}
     gpu_utilization: FiniteFloat
     work_flop: FiniteFloat
     duration_s: FiniteFloat

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from testbed.bundled_scenarios import names as bundled
 from testbed.experiment.experiment import Managed
 from testbed.scenario.fabrics import build_fabric
-from testbed.scenario.loading import Scenario, bundled, load
+from testbed.scenario.loading import Scenario, load
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -28,10 +29,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
 
 
 def json_schema() -> Mapping[str, object]:
-    """Return the JSON schema of a scenario file, for editors; ``name`` may be left out there."""
-    from testbed.scenario.spec import ScenarioSpec
+    """See :func:`testbed.scenario.editor_schema.editor_schema`."""
+    from testbed.scenario.editor_schema import editor_schema
 
-    schema = ScenarioSpec.model_json_schema(mode="validation")
-    schema["title"] = "Scenario of the testbed"
-    schema["required"] = [key for key in schema["required"] if key != "name"]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return editor_schema()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import FabricSection, build_fabric
@@ -22,7 +23,7 @@ class Parts:
 
     fabric: FabricSection | None
     jobs: Mapping[int, JobEntry]
-    schedulers: Mapping[int, str]
+    schedulers: Mapping[int, SchedulerChoice]
     checks: Mapping[int, str]
     link_failures: Mapping[int, LinkFailureSpec]
     complete: bool
@@ -35,7 +36,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
     if total > JOBS or len(parts.checks) > CHECKS or len(parts.link_failures) > LINK_FAILURES:
         # What follows would take long; the other two are refused by the model.
         return [Problem(("jobs",), f"there are {total} jobs, expected at most {JOBS}")] if total > JOBS else []
-    problems = [*_one_job_each(parts.jobs), *_repeated(parts.schedulers, "schedulers"), *_repeated_jobs(parts.jobs)]
+    problems = [*_one_job_each(parts.jobs), *_labels(parts), *_repeated_jobs(parts.jobs)]
     problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
     if parts.complete:
         problems += _checks(parts)
@@ -106,12 +107,18 @@ def _not_managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
                 yield Problem(("jobs", index, key), message)
 
 
-def _repeated(names: Mapping[int, str], key: str) -> Iterator[Problem]:
+def _labels(parts: Parts) -> Iterator[Problem]:
+    """Every scheduler has a label of its own, and none that it was given is a job's name: checks use both."""
+    jobs = {name for job in parts.jobs.values() for name in job_names(job)}
     seen: set[str] = set()
-    for index, name in names.items():
-        if name in seen:
-            yield Problem((key, index), f"'{name}' is in {key} twice, expected each once")
-        seen.add(name)
+    for index, choice in parts.schedulers.items():
+        if choice.label in seen:
+            expected = f"expected each once, or under a label: {{name: {choice.name}, label: NAME}}"
+            yield Problem(("schedulers", index), f"'{choice.label}' is in schedulers twice, {expected}")
+        elif choice.label != choice.name and choice.label in jobs:
+            message = f"label '{choice.label}' is the name of a job, expected a name that is free"
+            yield Problem(("schedulers", index, "label"), message)
+        seen.add(choice.label)
 
 
 def _repeated_jobs(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
@@ -124,7 +131,7 @@ def _repeated_jobs(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
 
 
 def _checks(parts: Parts) -> Iterator[Problem]:
-    schedulers: Sequence[str] = tuple(parts.schedulers.values())
+    schedulers = [choice.label for choice in parts.schedulers.values()]
     jobs = [name for job in parts.jobs.values() for name in job_names(job)]
     for index, text in parts.checks.items():
         try:

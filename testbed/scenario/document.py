@@ -89,8 +89,8 @@ class Document:
     def override(self, text: str, rename: Callable[[Sequence[str]], Sequence[str]] = tuple) -> None:
         """Apply ``KEY=VALUE`` with a dotted key and a YAML value; :class:`DocumentError` if there is no such place.
 
-        List items are named by position (``jobs.0.gpus``) or by their ``name`` (``jobs.gpt.gpus``). ``rename`` turns
-        the parts of the key into those that the document has.
+        List items are named by position (``jobs.0.gpus``), or by their ``label`` or ``name`` (``jobs.gpt.gpus``).
+        ``rename`` turns the parts of the key into those that the document has.
         """
         key, equals, value = text.partition("=")
         parts = rename(key.split("."))
@@ -146,7 +146,7 @@ def _places(value: object, location: Location) -> Iterator[Location]:
 def _index(items: list[object], part: str) -> int | None:
     if part.isdecimal():
         return int(part) if len(part) <= len(str(YAML_NODES)) and int(part) < len(items) else None
-    names = [item.get("name") if isinstance(item, dict) else item for item in items]
+    names = [item.get("label") or item.get("name") if isinstance(item, dict) else item for item in items]
     return names.index(part) if part in names else None
 
 

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from importlib.metadata import EntryPoint
 from operator import or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from controller.service.consistency import check_fabric
 from testbed.scenario import quantities
 from topologies import parameters
 from topologies.fabric import Fabric
 from topologies.parameters import Marker, Parameter, parameters_of
-from topologies.registry import Generator, generators
+from topologies.registry import BUILT_IN, Generator, explained, generators
+from workloads.plugin_errors import PluginCode, place_of
 
 _WRITTEN: Final[Mapping[type[Marker], Any]] = MappingProxyType(
     {parameters.Count: quantities.Count, parameters.Rate: quantities.Rate, parameters.Flag: quantities.Flag}
 )
 """How the values of a marked parameter are written; a choice is written as it is."""
 
-GENERATORS: Final = generators()
+
+def _explained(point: EntryPoint, error: Exception) -> str:
+    """As the registry does, with the line of the package's own code."""
+    return f"{place_of(error, point.module.partition('.')[0])}{explained(point, error)}"
+
+
+GENERATORS: Final = generators(_explained)
 """Kind -> generator, as found when the testbed starts."""
 
 
@@ -69,7 +78,32 @@ def kinds_spelled() -> str:
 
 
 def build_fabric(spec: FabricSection | _HasFabric) -> Fabric:
-    """Return the fabric of a scenario, or of its ``fabric`` section; ``ValueError`` names an impossible parameter."""
+    """Return the fabric of a scenario, or of its ``fabric`` section; ``ValueError`` names an impossible parameter.
+
+    A generator of another package that fails in another way, or returns no fabric, raises ``PluginError``.
+    """
     # Not model_dump: that writes rates as text.
     given = dict(spec if isinstance(spec, FabricSection) else spec.fabric)
-    return GENERATORS[given.pop("kind")](**given)
+    kind = str(given.pop("kind"))
+    return GENERATORS[kind](**given) if kind in BUILT_IN else _of_another_package(kind, given)
+
+
+def _of_another_package(kind: str, given: Mapping[str, Any]) -> Fabric:
+    generator = GENERATORS[kind]
+    code = PluginCode("fabric", kind, generator.__module__.partition(".")[0])
+    impossible: ValueError | None = None
+    fabric: object = None
+    with code.guarded(generator):
+        try:
+            fabric = generator(**given)
+        except ValueError as error:  # its own words on a parameter: the scenario is wrong, not the generator
+            impossible = error
+    if impossible is not None:
+        raise impossible
+    if not isinstance(fabric, Fabric):
+        raise code.returned(f"returned {fabric!r}, expected a Fabric", generator)
+    try:
+        check_fabric(fabric)
+    except ValueError as error:
+        raise code.returned(f"returned a fabric that does not fit together: {error}", generator) from error
+    return fabric

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import yaml
 from pydantic import PrivateAttr, TypeAdapter, ValidationError
 
+from testbed import bundled_scenarios
+from testbed.bundled_scenarios import names as bundled
 from testbed.errors import BadInputError
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.crosscheck import Parts, cross_problems, job_names
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
 from testbed.scenario.fabrics import FabricSection, FabricSpec
 from testbed.scenario.messages import problems_of
-from testbed.scenario.narrowing import leave_out_checks, scheduler_names
+from testbed.scenario.narrowing import leave_out_checks, own_entries, scheduler_labels, take_own_entries
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
 from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
+from topologies.input.spelling import nearest
 from topologies.limits import SCENARIO_NAME, YAML_BYTES, LimitError, one_line, read_text
 
 T = TypeVar("T")
@@ -40,6 +43,11 @@ class Scenario(ScenarioSpec):
     def __eq__(self, other: object) -> bool:
         """Scenarios are equal if what they say is, wherever they were read from."""
         return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+
+    @property
+    def choices(self) -> tuple[SchedulerChoice, ...]:
+        """The schedulers to run, in order; the first is the baseline."""
+        return tuple(entry.choice for entry in self.schedulers)
 
     def line_of_job(self, name: str, message: str) -> str:
         """Return ``file:line: message`` for the job called ``name`` (after ``count`` made names of it)."""
@@ -68,7 +76,7 @@ def load(
         document = parse_yaml(text, path)
         _require_mapping(document)
         _refuse(document, rename_old_keys(document))
-        before = scheduler_names(document.data)
+        before = scheduler_labels(document.data)
         _override(document, overrides)
         leave_out_checks(document, before)
     except DocumentError as error:
@@ -83,15 +91,6 @@ def load(
     return scenario
 
 
-def bundled() -> tuple[str, ...]:
-    """Return the names of the scenarios that ship with the testbed."""
-    return tuple(sorted(item.name for item in _bundle().iterdir() if item.name.endswith(".yaml")))
-
-
-def _bundle() -> Any:
-    return resources.files("testbed") / "scenarios"
-
-
 def text_of(name: str) -> tuple[str, str]:
     """Return the text of a scenario, a file or a bundled one, and what to call it in messages."""
     path, shown = Path(name), name
@@ -100,7 +99,7 @@ def text_of(name: str) -> tuple[str, str]:
             return read_text(path, YAML_BYTES), shown
         shown = name if name.endswith(".yaml") else f"{name}.yaml"
         if shown in bundled():
-            return (_bundle() / shown).read_text(encoding="utf-8"), shown
+            return bundled_scenarios.text(shown), shown
     except UnicodeDecodeError:
         raise BadInputError(one_line(f"{name}:1: not UTF-8 text, expected a YAML file")) from None
     except (OSError, ValueError) as error:
@@ -109,8 +108,9 @@ def text_of(name: str) -> tuple[str, str]:
             f"a scenario file of at most {YAML_BYTES} bytes" if isinstance(error, LimitError) else "a scenario file"
         )
         raise BadInputError(one_line(f"{name}: cannot be read ({reason}), expected {expected}")) from None
-    shown = one_line(name)
-    raise BadInputError(f"{shown}: no such file, expected a path or a bundled scenario: {', '.join(bundled())}")
+    near = nearest(shown, bundled())
+    meant = f"did you mean '{near}'?" if near else f"expected a path or a bundled scenario: {', '.join(bundled())}"
+    raise BadInputError(f"{one_line(name)}: no such file, {meant}")
 
 
 def _refuse(document: Document, problems: Sequence[Problem]) -> None:
@@ -121,8 +121,10 @@ def _refuse(document: Document, problems: Sequence[Problem]) -> None:
 def _override(document: Document, overrides: Sequence[str]) -> None:
     lines: list[str] = []
     for override in overrides:
+        own = own_entries(document.data)
         try:
             document.override(override, today)
+            take_own_entries(document, own)
             tell_override(override)
             lines += document.lines(rename_old_keys(document))
         except DocumentError as error:
@@ -164,7 +166,9 @@ def _try_schedulers(scenario: Scenario, document: Document) -> None:
             problems.append(Problem(("schedulers", index), str(error)))
             continue
         if scenario.manager is not None and scheduler.alone:
-            why = f"{entry.name} runs each job by itself, expected another scheduler where a manager places jobs"
+            why = (
+                f"{entry.choice.label} runs each job by itself, expected another scheduler where a manager places jobs"
+            )
             problems.append(Problem(("schedulers", index), why))
     if problems:
         raise BadInputError("\n".join(document.lines(problems)))
@@ -193,8 +197,8 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
     link_failures = dict(_items(TypeAdapter(LinkFailureSpec), data.get("link_failures"), names))
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
-    deciders = {index: entry.name for index, entry in schedulers.items()}
-    return Parts(fabric, jobs, deciders, checks, link_failures, complete, data.get("manager") is not None)
+    choices = {index: entry.choice for index, entry in schedulers.items()}
+    return Parts(fabric, jobs, choices, checks, link_failures, complete, data.get("manager") is not None)
 
 
 def _length(items: object) -> int:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from testbed.experiment.experiment import JobFailures, Managed, Submission
 from testbed.scenario.quantities import Flag
+from topologies.input.spelling import expectation
 from topologies.limits import OPTION
 from workloads.managers.catalogue import MANAGERS
 from workloads.managers.registry import GROUPS, Point
@@ -99,7 +100,7 @@ ManagerEntry = Annotated[
 def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
     """Return the parts of ``spec`` by name, with the jobs; ``ValueError``, one line, for an unknown manager."""
     if spec.name not in MANAGERS:
-        raise ValueError(f"unknown manager '{spec.name}', expected one of: {', '.join(sorted(MANAGERS))}")
+        raise ValueError(f"unknown manager '{spec.name}', {expectation(spec.name, sorted(MANAGERS))}")
     whole = MANAGERS[spec.name]
     usual: dict[Point, str] = {
         "queue": whole.queue,

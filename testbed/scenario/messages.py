@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,7 +23,9 @@ from testbed.scenario.spec import (
     StragglerSpec,
     one_of,
 )
+from topologies.input.spelling import expectation
 from topologies.limits import one_line
+from workloads.job import JOB_NAME_FORM
 
 _SHOWN: Final = 120
 """Characters of a wrong value in its message."""
@@ -61,7 +62,8 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "string_too_long": "at most {max_length} characters",
 }
 _PATTERNS: Final[Mapping[str, str]] = {
-    "jobs": "a letter (A to Z, a to z), then letters, digits, '_' and single '-'",
+    "jobs": JOB_NAME_FORM,
+    "label": JOB_NAME_FORM,
     "virtual_cluster": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
     "name": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
 }
@@ -157,13 +159,11 @@ def _missing(location: Location, data: object, inner: Location) -> str:
 def _unknown_key(location: Location, data: object, inner: Location) -> str:
     key, model = str(location[-1]), _model_around(location, data, inner)
     known = list(model.model_fields) if model else []
-    near = difflib.get_close_matches(key, known, 1)
-    return f"unknown key '{key}' in {_dotted(location[:-1])}, expected {near[0] if near else one_of(known)}"
+    return f"unknown key '{key}' in {_dotted(location[:-1])}, {expectation(key, known)}"
 
 
 def _fabric_kind(location: Location, kind: str, detail: ErrorDetails) -> Problem:
-    kinds = f"expected {one_of(list(FABRICS))}"
     if kind == "union_tag_not_found":
-        return Problem(location, f"missing key 'kind' in {_dotted(location)}, {kinds}")
+        return Problem(location, f"missing key 'kind' in {_dotted(location)}, expected {one_of(list(FABRICS))}")
     tag = detail.get("ctx", {}).get("tag")
-    return Problem((*location, "kind"), f"unknown kind of fabric '{tag}', {kinds}")
+    return Problem((*location, "kind"), f"unknown kind of fabric '{tag}', {expectation(str(tag), FABRICS)}")

@@ -1,16 +1,35 @@
-"""Fewer schedulers on the command line: the file's checks about the others have nothing to check."""
+"""Other schedulers than the file's, on the command line or in a sweep: which entries they mean, which checks remain."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from testbed.metrics.checks import CheckError, parse_check
 from testbed.scenario.document import Document
 
 
-def scheduler_names(data: object) -> frozenset[str]:
-    """The names under ``schedulers`` of a scenario as parsed; what is no name is left to validation."""
-    entries = data.get("schedulers") if isinstance(data, dict) else None
-    names = (entry.get("name") if isinstance(entry, dict) else entry for entry in _list(entries))
-    return frozenset(name for name in names if isinstance(name, str))
+def own_entries(data: object) -> Mapping[str, object]:
+    """Label -> entry under ``schedulers`` of a scenario as parsed; what has no label is left to validation."""
+    entries = _list(data.get("schedulers")) if isinstance(data, dict) else []
+    labelled = ((_label(entry), entry) for entry in entries)
+    return {label: entry for label, entry in labelled if isinstance(label, str)}
+
+
+def scheduler_labels(data: object) -> frozenset[str]:
+    """The labels under ``schedulers`` of a scenario as parsed."""
+    return frozenset(own_entries(data))
+
+
+def take_own_entries(document: Document, own: Mapping[str, object]) -> None:
+    """Where an override names a scheduler and nothing else, take the entry of this label that was there before it.
+
+    So ``--scheduler no-priorities`` is the scenario's scheduler of that label, with its options.
+    """
+    data = document.data
+    entries = _list(data.get("schedulers")) if isinstance(data, dict) else []
+    for index, entry in enumerate(entries):
+        if isinstance(entry, str) and entry in own and isinstance(document.origin(("schedulers", index)), str):
+            entries[index] = own[entry]
 
 
 def leave_out_checks(document: Document, before: frozenset[str]) -> None:
@@ -19,7 +38,7 @@ def leave_out_checks(document: Document, before: frozenset[str]) -> None:
     Those about the ``comparison`` go too: what it compares has changed.
     """
     data = document.data
-    gone = before - scheduler_names(data)
+    gone = before - scheduler_labels(data)
     if not gone or not isinstance(data, dict):
         return
     checks = _list(data.get("checks"))
@@ -31,6 +50,10 @@ def leave_out_checks(document: Document, before: frozenset[str]) -> None:
         document.origins["checks", place] = lines[index]
     if len(kept) < len(checks):
         data["checks"] = [checks[index] for index in kept]
+
+
+def _label(entry: object) -> object:
+    return entry.get("label") or entry.get("name") if isinstance(entry, dict) else entry
 
 
 def _list(value: object) -> list[object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -18,7 +17,8 @@ from pydantic import (
 )
 
 from testbed.experiment.experiment import LinkFailure, Measure, Scale
-from testbed.metrics.checks import CheckError, parse_check
+from testbed.experiment.scheduler_choice import SchedulerChoice
+from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.fabrics import FabricSpec, kinds_spelled
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.quantities import (
@@ -37,14 +37,19 @@ from testbed.scenario.quantities import (
 )
 from topologies import limits
 from topologies.datapath import Datapath
+from topologies.input.spelling import expectation
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
 from workloads.communication.experts import Experts
 from workloads.communication.gradients import CATALOGUE_BITS, Gradients
+from workloads.job import JOB_NAME
 
-JOB_NAME: Final = r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*$"
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+RESERVED_LABELS: Final = frozenset(
+    {"comparison", "baseline", "plots", *VERDICTS, *(key.split(".")[0] for key in RUN_METRICS)}
+)
+"""Words that checks, ``summary.json`` and run directories use for something else."""
 VIRTUAL_CLUSTER: Final = r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$"
 
 
@@ -113,8 +118,7 @@ class ExpertsSpec(_Spec):
 
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        raise ValueError(f"unknown {what} '{name}', expected {near[0] if near else one_of(known)}")
+        raise ValueError(f"unknown {what} '{name}', {expectation(name, known)}")
     return name
 
 
@@ -133,6 +137,16 @@ def _known_collective(name: str) -> str:
 
 def _known_scheduler(name: str, info: ValidationInfo) -> str:
     return _known("scheduler", name, info.context.schedulers) if isinstance(info.context, Names) else name
+
+
+def _free_label(label: str, info: ValidationInfo) -> str:
+    """A label of which nobody thinks that it means something else."""
+    others = info.context.schedulers if isinstance(info.context, Names) else ()
+    if label in others and label != info.data.get("name"):
+        raise ValueError(f"label '{label}' is the name of another scheduler, expected a name that is free")
+    if label in RESERVED_LABELS:
+        raise ValueError(f"label '{label}' has a meaning of its own in checks or run directories, expected another")
+    return label
 
 
 class JobEntry(_Spec):
@@ -178,6 +192,9 @@ class JobEntry(_Spec):
     opportunistic: Flag = Field(False, description="whether it is content with what is idle; with a manager")
 
 
+Label = Annotated[str, Field(pattern=JOB_NAME, max_length=limits.NAME), AfterValidator(_free_label)]
+
+
 class LinkFailureSpec(_Spec):
     """A cable between two switches that fails for a while, or for good."""
 
@@ -191,9 +208,15 @@ class LinkFailureSpec(_Spec):
 
 
 class SchedulerSpec(WithOptions):
-    """A scheduler by name; every other key is an option of its own."""
+    """A scheduler by name, under a label if it stands there several times; every other key is an option of its own."""
 
     name: Annotated[str, AfterValidator(_known_scheduler)] = Field(description="a scheduler, such as crux")
+    label: Label | None = Field(None, description="what checks, tables and run directories call it (default: its name)")
+
+    @property
+    def choice(self) -> SchedulerChoice:
+        """Return it as engines take it."""
+        return SchedulerChoice(self.name, self.options, self.label or self.name)
 
 
 class MeasureSpec(_Spec):
@@ -221,7 +244,8 @@ class ScaleSpec(_Spec):
 
 
 def _show_scheduler(spec: SchedulerSpec) -> object:
-    return {"name": spec.name, **spec.options} if spec.options else spec.name
+    label = {} if spec.label in (None, spec.name) else {"label": spec.label}
+    return {"name": spec.name, **label, **spec.options} if label or spec.options else spec.name
 
 
 def _auto_is_none(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from testbed.errors import BadInputError
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
 from testbed.scenario.old_keys import rename_dotted, rename_old_keys
 from testbed.sweep.values import Axis, Sweep
+from topologies.input.spelling import expectation
 from topologies.limits import YAML_BYTES, LimitError, one_line, read_text
 
 KEYS: Final = ("scenario", "engine", "schedulers", "seeds", "set")
@@ -82,11 +82,10 @@ def _problems(data: object) -> Iterator[Problem]:
         return
     for key in data:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1)
-            yield Problem((key,), f"unknown key '{key}', expected {near[0] if near else 'one of ' + ', '.join(KEYS)}")
+            yield Problem((key,), f"unknown key '{key}', {expectation(key, KEYS)}")
     yield from _scenario(data)
     if "engine" in data and data["engine"] not in ENGINES:
-        yield Problem(("engine",), f"engine is {_show(data['engine'])}, expected one of {', '.join(ENGINES)}")
+        yield Problem(("engine",), f"engine is {_show(data['engine'])}, {expectation(str(data['engine']), ENGINES)}")
     if "schedulers" in data:
         yield from _list(data["schedulers"], ("schedulers",), "a list of schedulers such as [ecmp, crux]")
     if "seeds" in data:

@@ -22,14 +22,15 @@ from types import TracebackType
 from typing import Any, Final
 
 from testbed.errors import EXIT_CANNOT, EXIT_FAILED, BadInputError, CannotRunError, RunFailedError
+from testbed.machine.distribution import remedy
 from testbed.results.plain_names import plain_name
 from testbed.scenario.loading import text_of
+from testbed.sweep.defaults import LOCAL
 from testbed.sweep.running import Work, attempt
 from testbed.sweep.store import pack, unpack
 from testbed.sweep.values import PointOutcome, Runner, SweepPoint
 
 MACHINE: Final = "testbed-machine"
-LOCAL: Final = "local"
 TICK_S: Final = 1.0
 _ONE_TRY: Final = ("RAY_NUM_REDIS_GET_RETRIES", "1")
 """Read when Ray is imported. By itself it tries 20 times, some 8 minutes, to reach a cluster that is not there."""
@@ -115,7 +116,7 @@ def _import_ray() -> Any:
     try:
         return import_module("ray")
     except ImportError:
-        raise CannotRunError("--on ray needs Ray: install it with pip install 'testbed[ray]'") from None
+        raise CannotRunError(remedy("ray")) from None
 
 
 def _scenario(point: SweepPoint) -> tuple[str, str]:
@@ -131,7 +132,7 @@ def _attempt_there(
     runner: Runner, point: SweepPoint, name: str, text: str, version: str
 ) -> tuple[PointOutcome, dict[str, bytes]]:
     """On a node: run ``point`` on the scenario of this ``text``; returns the outcome and the run's files."""
-    from testbed.reproduce.documents import package_version
+    from testbed.machine.distribution import package_version
 
     here = package_version()
     if here != version:

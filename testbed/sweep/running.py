@@ -94,6 +94,12 @@ def run_point(point: SweepPoint, folder: Path) -> PointOutcome:
     from testbed.api import run_scenario
 
     result = run_scenario(
-        point.scenario, engine=point.engine, overrides=point.overrides, seed=point.seed, out=folder, allow_degraded=True
+        point.scenario,
+        engine=point.engine,
+        overrides=point.overrides,
+        seed=point.seed,
+        out=folder,
+        allow_degraded=True,
+        index=False,
     )
     return outcome_of(result.summary, result.directory.name)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import yaml
 from rich.table import Table
 
+from testbed.report.comparison.settings import short_names
 from testbed.report.tables import MISSING, new_table, percent
 from testbed.sweep.values import PointOutcome, Result, Settings, Sweep, SweepPoint
 
@@ -69,7 +70,7 @@ def table(sweep: Sweep, rows: Sequence[Mapping[str, Any]]) -> Table:
     schedulers = list(dict.fromkeys(row["scheduler"] for row in rows if row["scheduler"]))
     right = [f"{scheduler} util %" for scheduler in schedulers]
     keys = [axis.key for axis in sweep.axes]
-    shown = new_table(f"{sweep.name}: mean over seeds, +- spread", left=_short(keys), right=right, last="verdicts")
+    shown = new_table(f"{sweep.name}: mean over seeds, +- spread", left=short_names(keys), right=right, last="verdicts")
     for own in _by_combination(rows):
         by_name = {row["scheduler"]: row for row in own}
         values = [_text(own[0]["set"][key]) for key in keys]
@@ -147,16 +148,6 @@ def _cells(result: Result) -> dict[str, Any]:
 def _values(settings: Settings) -> dict[str, Any]:
     """The settings as values that JSON has."""
     return {key: json.loads(json.dumps(yaml.safe_load(text), default=str)) for key, text in settings}
-
-
-def _short(keys: Sequence[str]) -> list[str]:
-    """The last words of each key that tell it from the others."""
-    parts = [key.split(".") for key in keys]
-    for length in range(1, max(map(len, parts), default=0)):
-        short = [".".join(words[-length:]) for words in parts]
-        if len(set(short)) == len(short):
-            return short
-    return list(keys)
 
 
 def _by_combination(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:

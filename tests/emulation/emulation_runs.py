@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,12 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "testbed", *arguments]
 
 
-def run_to_end(scenario: str | Path, out: Path, *arguments: str) -> Finished:
-    """Run a scenario to its end; waits while another run has the machine."""
+def run_to_end(scenario: str | Path, out: Path, *arguments: str, start: Sequence[str] = ()) -> Finished:
+    """Run a scenario to its end; waits while another run has the machine. ``start``: another command to start with."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         done = subprocess.run(
-            command("run", str(scenario), "--out", str(out), *arguments),
+            [*(start or command()), "run", str(scenario), "--out", str(out), *arguments],
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -16,8 +16,8 @@ BLOCKED = ("mininet", "ryu", "os_ken", "eventlet", "ovs", "scapy", "fcntl")
 BLOCK = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED}))\n"
 VERBS = """
 import pkgutil, testbed.cli
-for module in pkgutil.iter_modules(testbed.cli.__path__):
-    __import__(f"testbed.cli.{module.name}")
+for module in pkgutil.walk_packages(testbed.cli.__path__, "testbed.cli."):
+    __import__(module.name)
 """
 
 

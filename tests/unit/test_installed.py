@@ -1,4 +1,4 @@
-"""The package as ``pip install .`` leaves it: the command works from anywhere, with everything it reads."""
+"""The wheel, installed without extras into an empty environment: no Mininet, no Open vSwitch, no compiler, no plots."""
 
 from __future__ import annotations
 
@@ -9,101 +9,158 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterable
+from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
-NOT_SOURCES = shutil.ignore_patterns(".*", "runs", "build", "*.egg-info", "__pycache__")
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
+NOT_SOURCES = shutil.ignore_patterns(".*", "runs", "build", "dist", "*.egg-info", "__pycache__")
+ROOMS = ("topologies", "workloads", "controller", "testbed")
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+MOST_BYTES = 150_000_000
+"""Of everything that the bare install puts on the disk, Python itself and pip apart."""
 
 
-NEEDED_TO_EMULATE = ("mininet", "ovs", "ryu", "os_ken", "eventlet", "scapy")
+def pip(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PIP, *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
-def installed(place: Path, packages: Iterable[Path]) -> Path:
-    """Install the package into an environment in ``place`` that sees ``packages`` but not the checkout; its command."""
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
     pytest.importorskip("setuptools")
+    place = tmp_path_factory.mktemp("wheel")
     # Built from a copy: a build leaves files behind, and the checkout is read by others meanwhile.
     source = shutil.copytree(ROOT, place / "source", ignore=NOT_SOURCES)
-    venv.create(place / "venv", symlinks=True)
-    library = next((place / "venv" / "lib").glob("python3*/site-packages"))
-    # Python reads .pth files only in directories that it knows to hold packages, so an editable install stays unseen.
-    (library / "dependencies.pth").write_text("\n".join(map(str, packages)) + "\n", "utf-8")
-    done = subprocess.run(
-        [*PIP, "--no-build-isolation", "--prefix", str(place / "venv"), "--ignore-installed", str(source)],
-        capture_output=True,
-        text=True,
-    )
+    done = pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", place, source)
     assert done.returncode == 0, done.stderr
     shutil.rmtree(source)
-    script = place / "venv" / "bin" / "testbed"
-    lines = script.read_text("utf-8").splitlines()
-    # pip writes its own interpreter; the command has to run in the new environment.
-    script.write_text("\n".join([f"#!{place / 'venv' / 'bin' / 'python'}", *lines[1:]]) + "\n", "utf-8")
-    return script
-
-
-def package_folders() -> list[Path]:
-    return [Path(found) for found in sys.path if Path(found).name in ("site-packages", "dist-packages")]
+    (built,) = place.glob("*.whl")
+    return built
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The installed command, in an environment with everything that the checkout's has."""
-    return installed(tmp_path_factory.mktemp("installed"), package_folders())
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command ``testbed`` in an environment into which nothing but the wheel was installed."""
+    place = tmp_path_factory.mktemp("bare") / "venv"
+    venv.create(place, symlinks=True)
+    python = place / "bin" / "python"
+    install = ["--python", python, "install", "--retries", "1", "--constraint", ROOT / "constraints" / "ci.txt"]
+    done = pip(*install, wheel)
+    if done.returncode and not package_index_answers(place.parent):
+        done = pip(*install, "--no-deps", "--no-index", wheel)
+        link_what_is_required(site_packages(place))
+    assert done.returncode == 0, done.stderr
+    return place / "bin" / "testbed"
 
 
-@pytest.fixture(scope="module")
-def command_without_mininet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The installed command, in an environment that lacks whatever only an emulation needs."""
-    place = tmp_path_factory.mktemp("bare")
-    (place / "packages").mkdir()
-    for entry in (entry for folder in package_folders() for entry in folder.iterdir()):
-        link = place / "packages" / entry.name
-        if not entry.name.startswith(NEEDED_TO_EMULATE) and not link.exists():
-            link.symlink_to(entry)
-    return installed(place, [place / "packages"])
+def package_index_answers(place: Path) -> bool:
+    return pip("download", "--retries", "1", "--no-deps", "--dest", place / "trial", "pyyaml").returncode == 0
+
+
+def link_what_is_required(library: Path) -> None:
+    """Without a package index: link what the wheel requires, and what that requires, from this environment."""
+    (metadata,) = library.glob("gpu_communication_testbed-*.dist-info")
+    for found in required_by(PathDistribution(metadata), {}).values():
+        for entry in {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            (library / entry).symlink_to(Path(str(found.locate_file(entry))))
+
+
+def required_by(package: Distribution, known: dict[str, Distribution]) -> dict[str, Distribution]:
+    for text in package.requires or ():
+        requirement = Requirement(text)
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name.lower() not in known:
+            known[requirement.name.lower()] = distribution(requirement.name)
+            required_by(known[requirement.name.lower()], known)
+    return known
+
+
+def site_packages(place: Path) -> Path:
+    return next((place / "lib").glob("python3*/site-packages"))
+
+
+def files_under(folders: Iterable[Path]) -> list[Path]:
+    names = (os.walk(folder, followlinks=True) for folder in folders)
+    return [Path(folder, name) for walk in names for folder, _, files in walk for name in files]
 
 
 def call(command: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return subprocess.run([str(command), *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
+    return subprocess.run([str(command), *arguments], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True)
 
 
-def test_the_command_validates_a_bundled_scenario_from_any_directory(command: Path, tmp_path: Path) -> None:
-    done = call(command, "validate", "hello.yaml", cwd=tmp_path)
+def test_the_flow_engine_runs_and_writes_its_report(bare: Path, tmp_path: Path) -> None:
+    done = call(bare, "run", "hello", "--engine", "flow", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "crux" in done.stdout and "Traceback" not in done.stderr
+    (run,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    assert "crux" in (run / "report.html").read_text("utf-8")
+    assert json.loads((run / "summary.json").read_text("utf-8"))["engine"] == "flow"
+
+
+def test_reports_and_comparisons_need_no_extra(bare: Path, tmp_path: Path) -> None:
+    assert call(bare, "run", "hello", "--engine", "flow", "--out", "runs", cwd=tmp_path).returncode == 0
+    (run,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    for verb in ("report", "compare"):
+        done = call(bare, verb, str(run), cwd=tmp_path)
+        assert done.returncode == 0 and done.stdout and "Traceback" not in done.stderr
+
+
+def test_it_takes_at_most_150_megabytes(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = sum(path.stat().st_size for path in files_under([site_packages(bare.parents[1])]))
+    with capsys.disabled():
+        print(f"\nbare install: {size / 1e6:.0f} MB")
+    assert size <= MOST_BYTES
+
+
+def test_an_emulation_says_what_is_missing_and_the_command_that_installs_it(bare: Path, tmp_path: Path) -> None:
+    done = call(bare, "run", "hello", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    install = "pip install 'gpu-communication-testbed[emulation]'"
+    assert done.stderr == f"emulation needs eventlet, os-ken and scapy: {install}\n"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_sweep_on_ray_says_what_is_missing_and_the_command_that_installs_it(bare: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("scenario: hello\nengine: flow\n")
+    done = call(bare, "sweep", "one.yaml", "--on", "ray", cwd=tmp_path)
+    assert done.returncode == 3
+    last = done.stderr.splitlines()[-1]
+    assert last == "sweep --on ray needs ray: pip install 'gpu-communication-testbed[ray]'"
+
+
+def test_the_doctor_names_every_extra_that_is_missing(bare: Path, tmp_path: Path) -> None:
+    done = call(bare, "doctor", "--json", cwd=tmp_path)
+    assert done.returncode == 3
+    rows = {row["name"]: row for row in json.loads(done.stdout)["findings"] if row["name"].startswith("extra ")}
+    assert {"extra emulation", "extra fast", "extra plots", "extra ray"} <= set(rows)
+    for name, row in rows.items():
+        assert not row["present"]
+        assert f"pip install 'gpu-communication-testbed[{name.removeprefix('extra ')}]'" in row["consequence"]
+
+
+def test_the_command_validates_a_bundled_scenario_from_any_directory(bare: Path, tmp_path: Path) -> None:
+    done = call(bare, "validate", "hello.yaml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "hello: right (2 jobs on 8 of 8 GPUs, schedulers ecmp, crux)\n"
+    assert done.stdout == "hello: valid (2 jobs on 8 of 8 GPUs, schedulers ecmp, crux)\n"
 
 
-def test_the_command_plans_with_the_installed_schedulers(command: Path, tmp_path: Path) -> None:
-    done = call(command, "plan", "clos96.yaml", "--json", cwd=tmp_path)
+def test_the_command_plans_with_the_installed_schedulers(bare: Path, tmp_path: Path) -> None:
+    done = call(bare, "plan", "clos96.yaml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [entry["scheduler"] for entry in json.loads(done.stdout)["schedulers"]] == ["ecmp", "crux"]
 
 
-def test_the_command_knows_its_version(command: Path, tmp_path: Path) -> None:
+def test_the_command_knows_its_version(bare: Path, tmp_path: Path) -> None:
     version = next(line for line in (ROOT / "setup.cfg").read_text("utf-8").splitlines() if line.startswith("version"))
-    assert call(command, "--version", cwd=tmp_path).stdout == f"testbed {version.partition('=')[2].strip()}\n"
+    assert call(bare, "--version", cwd=tmp_path).stdout == f"testbed {version.partition('=')[2].strip()}\n"
 
 
-def test_the_modules_and_the_data_are_those_that_were_installed(command: Path) -> None:
-    library = next(command.parents[1].glob("lib/python3*/site-packages"))
-    for room in ("topologies", "workloads", "controller", "testbed"):
-        here = {path.relative_to(ROOT) for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".yaml", ".j2")}
-        there = {path.relative_to(library) for path in (library / room).rglob("*")}
-        assert here - there == set()
-
-
-def test_without_mininet_the_flow_engine_runs_and_an_emulation_says_what_is_missing(
-    command_without_mininet: Path, tmp_path: Path
-) -> None:
-    done = call(command_without_mininet, "run", "hello", "--engine", "flow", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "crux" in done.stdout
-    (run,) = (tmp_path / "runs").iterdir()
-    assert (run / "report.html").exists()
-    refused = call(command_without_mininet, "run", "hello", cwd=tmp_path)
-    assert refused.returncode == 3
-    assert "Traceback" not in refused.stderr and len(refused.stderr.splitlines()) == 1
+def test_the_modules_and_the_data_are_those_that_were_installed(bare: Path) -> None:
+    library = site_packages(bare.parents[1])
+    here = {path.relative_to(ROOT) for path in files_under(ROOT / room for room in ROOMS)}
+    there = {path.relative_to(library) for path in files_under(library / room for room in ROOMS)}
+    assert {path for path in here - there if path.suffix != ".md" and "__pycache__" not in path.parts} == set()

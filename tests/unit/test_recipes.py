@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md are true: followed to the letter in a copy, they work."""
+"""The recipes of docs/how-to/extend.md are true: followed to the letter in a copy, they work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN = re.compile(r"^Run:\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def recipe(name: str) -> str:
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    text = (ROOT / "docs" / "how-to" / "extend.md").read_text("utf-8")
     return text.partition(f"<!-- recipe: {name} -->")[2].partition("<!-- end of recipe -->")[0]
 
 

@@ -43,11 +43,11 @@ LATE_OPENING_SYSCTLS: Mapping[str, str] = {"net.ipv4.tcp_reflect_tos": "1"}
 """Where connections are opened while others send, an answer to a request to open carries the request's mark: without
 one it would wait below all levels, and a host that retries after a second has no measured round trip and so, for its
 first bytes, no minimum of the timeout. Only there: iterations are 0.4 to 0.7 % longer with it, measured, not understood
-(docs/validation.md)."""
+(docs/lab-notebook.md)."""
 
 NIC_QUEUE_PACKETS = 3.3
 """Full packets of a connection that may wait in its own NIC (TCP small queues). More would hold up the
-acknowledgements of what comes in, which leave by the same queue at the same level."""
+acknowledgements of what comes in, which leave by the same NIC."""
 
 
 def configure_host(

@@ -3,7 +3,7 @@
 S is the size of the operation in bytes: for allreduce, reduce-scatter and all-gather the whole
 vector (a GPU's gradient; the full buffer), for all-to-all the bytes one GPU hands in, its own
 share included. n counts hosts unless said otherwise. What happens inside a host sends no packets:
-:mod:`workloads.communication.intra_host` computes what it moves. A collective inside one host sends nothing.
+``workloads.communication.intra_host`` computes what it moves. A collective inside one host sends nothing.
 
 ========================  ==========================================================================
 ``hierarchical``          allreduce: reduce-scatter in the host, one ring of hosts per rail over S/rails
@@ -24,7 +24,7 @@ share included. n counts hosts unless said otherwise. What happens inside a host
 
 The factors are those of nccl-tests' bus bandwidth with n hosts in place of n ranks. Tree and
 halving-doubling are left out: their messages wait for two others, which a
-:class:`~workloads.job.Transfer` does not say. A NIC of several ports sends an even stripe over each.
+``workloads.job.Transfer`` does not say. A NIC of several ports sends an even stripe over each.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Final
 
+from topologies.input.spelling import expectation
 from workloads.communication.layout import HostShare, Layout
 
 
@@ -67,11 +68,12 @@ class Collective:
     """A collective: the ``messages`` of one of so many bytes on a layout, and how often these go round.
 
     Each of the ``passes`` of n participants over S bytes puts (n - 1)/n S on a participant's wire; None where nothing
-    goes round.
+    goes round. ``summary`` is one line for people who choose one.
     """
 
     messages: Callable[[Layout, float], Iterator[Message]]
     passes: int | None
+    summary: str = ""
 
     def bus_factor(self, participants: int) -> float:
         """busbw / algbw of nccl-tests: bytes on a participant's wire per byte of S."""
@@ -195,23 +197,27 @@ def _point_to_point(layout: Layout, size: float) -> Iterator[Message]:
 
 COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
     {
-        "hierarchical": Collective(_hierarchical, passes=2),
-        "ring": Collective(_flat_ring, passes=2),
-        "scattered-ring": Collective(_scattered_ring, passes=2),
-        "reduce-scatter": Collective(_half, passes=1),
-        "all-gather": Collective(_half, passes=1),
-        "alltoall": Collective(_alltoall, passes=1),
-        "parameter-server": Collective(_parameter_server, passes=2),
-        "point-to-point": Collective(_point_to_point, passes=None),
+        "hierarchical": Collective(_hierarchical, 2, "allreduce: inside each host, then a ring per NIC, as NCCL"),
+        "ring": Collective(_flat_ring, 2, "allreduce: one ring over all GPUs, host by host"),
+        "scattered-ring": Collective(
+            _scattered_ring, 2, "allreduce: a ring over ranks that were dealt out host by host"
+        ),
+        "reduce-scatter": Collective(_half, 1, "the first half of an allreduce: sums end on one GPU each"),
+        "all-gather": Collective(_half, 1, "the second half of an allreduce: every GPU gets all parts"),
+        "alltoall": Collective(_alltoall, 1, "every GPU sends a part to every other, as mixtures of experts do"),
+        "parameter-server": Collective(
+            _parameter_server, 2, "gradients to servers, a shard at each GPU; parameters back"
+        ),
+        "point-to-point": Collective(_point_to_point, None, "pipeline stages: every host sends to the next"),
     }
 )
 """What a scenario may name as ``collective``."""
 
 
 def collective_named(name: str) -> Collective:
-    """Return the collective ``name``; ``ValueError`` for one that is not in :data:`COLLECTIVES`."""
+    """Return the collective ``name``; ``ValueError`` for one that is not in ``COLLECTIVES``."""
     if name not in COLLECTIVES:
-        raise ValueError(f"unknown collective '{name}', expected one of: {', '.join(COLLECTIVES)}")
+        raise ValueError(f"unknown collective '{name}', {expectation(name, COLLECTIVES)}")
     return COLLECTIVES[name]
 
 
@@ -219,7 +225,7 @@ def expand(collective: str, layout: Layout, size: float, *, most: int | None = N
     """Return the messages of one ``collective`` of ``size`` bytes; at most one per channel, the first ``most``.
 
     Empty for a job inside one host and for ``size`` 0. Raises ``ValueError`` for a name not in
-    :data:`COLLECTIVES` and for a negative size.
+    ``COLLECTIVES`` and for a negative size.
     """
     chosen = collective_named(collective)
     if size < 0:

@@ -16,11 +16,17 @@ class Start:
     """A waiting job starts on ``gpus``."""
 
     asked: Waiting
+    """The job as it waited."""
     gpus: tuple[str, ...]
+    """Names of its GPUs, in ring order."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
     bound: tuple[str, ...] = ()
+    """What the placer recorded (``Placement.bound``)."""
     pause_s: float = 0.0
+    """Seconds that it costs the job before it computes again."""
 
     @property
     def job(self) -> str:
@@ -33,10 +39,15 @@ class Preempt:
     """A running job gives its GPUs back and waits; from now on it never shares GPUs with ``apart_from``."""
 
     job: str
+    """Name of a running job."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
     pause_s: float = 0.0
+    """Seconds that it costs the job before it computes again."""
     apart_from: tuple[str, ...] = ()
+    """Jobs with which it must not share GPUs from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +55,17 @@ class Resize:
     """A running job continues on another number of GPUs: ``gpus``, all of them."""
 
     job: str
+    """Name of a running job."""
     gpus: tuple[str, ...]
+    """Names of all its GPUs from now on."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
     bound: tuple[str, ...] = ()
+    """What the placer recorded (``Placement.bound``)."""
     pause_s: float = 0.0
+    """Seconds that it costs the job before it computes again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +73,17 @@ class Migrate:
     """A running job continues on as many other GPUs."""
 
     job: str
+    """Name of a running job."""
     gpus: tuple[str, ...]
+    """Names of its GPUs from now on."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
     bound: tuple[str, ...] = ()
+    """What the placer recorded (``Placement.bound``)."""
     pause_s: float = 0.0
+    """Seconds that it costs the job before it computes again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +91,15 @@ class Pack:
     """The jobs ``asked``, waiting or running, share ``gpus`` from now on, with no others."""
 
     asked: tuple[Waiting, ...]
+    """The jobs, waiting or running."""
     gpus: tuple[str, ...]
+    """Names of the GPUs that they share."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
     pause_s: float = 0.0
+    """Seconds that it costs the job before it computes again."""
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -84,8 +112,11 @@ class Loan:
     """``hosts`` join the cluster."""
 
     hosts: tuple[str, ...]
+    """Names of hosts that were absent."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +124,11 @@ class Reclaim:
     """``hosts`` leave the cluster; no job runs on them."""
 
     hosts: tuple[str, ...]
+    """Names of hosts."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +136,13 @@ class Requeue:
     """A waiting job backs off: it is not considered before ``again_s``, and counts one more attempt."""
 
     job: str
+    """Name of a waiting job."""
     again_s: float
+    """When it is considered again, in seconds."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +150,11 @@ class Promote:
     """A waiting job counts as new: attained service and waiting time restart at 0, its progress stays."""
 
     job: str
+    """Name of a waiting job."""
     time_s: float
+    """When it was decided, in seconds."""
     reason: str
+    """Why, in a few words, for the record."""
 
 
 Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Requeue | Promote

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from topologies.input.spelling import expectation
 from workloads.managers.manager import Manager
 from workloads.managers.registry import Point, manager
 from workloads.plugins import Options
@@ -50,6 +51,6 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
 def named_manager(name: str, seed: int | None = None) -> Manager:
     """Return the manager called ``name``; ``ValueError``, one line, if there is none."""
     if name not in MANAGERS:
-        raise ValueError(f"unknown manager '{name}', expected one of: {', '.join(sorted(MANAGERS))}")
+        raise ValueError(f"unknown manager '{name}', {expectation(name, sorted(MANAGERS))}")
     parts = MANAGERS[name]
     return manager(parts.placer, parts.queue, parts.policy, options=parts.options, seed=seed)

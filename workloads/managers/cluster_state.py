@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from types import MappingProxyType
 
 import numpy as np
@@ -22,22 +23,28 @@ _NONE = frozen(np.empty(0, dtype=np.intp))
 
 @dataclass(frozen=True, eq=False)
 class ClusterState:
-    """The cluster at ``time_s``; read-only.
-
-    ``free``: for each GPU (in the fabric's order) whether it is free; ``free_by_host`` counts
-    them. GPUs of ``absent`` hosts are not free. ``held`` has the indices of a running job's GPUs. ``asking``
-    are the jobs that the queue lets start, in its order, while a manager decides.
-    """
+    """The cluster at a moment; read-only."""
 
     structure: Structure
+    """The fabric in numbers: indices of GPUs, hosts and ToRs."""
     time_s: float
+    """Seconds of the run or trace."""
     free: Bools
+    """Shape (GPUs,), in the fabric's order: whether each is free; GPUs of absent hosts are not."""
     free_by_host: Ints
+    """Shape (hosts,): how many GPUs of each are free."""
     free_gpus: int
+    """How many GPUs are free."""
     running: MappingProxyType[str, Running]
+    """Name -> running job, in order of start."""
     held: MappingProxyType[str, Ints] = field(repr=False)
+    """Name -> indices of a running job's GPUs."""
     absent: frozenset[str] = frozenset()
+    """Names of hosts that are not in the cluster now."""
     asking: tuple[Waiting, ...] = ()
+    """The jobs that the queue lets start, in its order, while a manager decides."""
+    decided_s: float = -inf
+    """When the manager last decided, in seconds."""
 
     @property
     def fabric(self) -> Fabric:
@@ -126,6 +133,14 @@ class ClusterState:
         running = {name: replace(self.running[name], speed=speed) for name, speed in speeds.items()}
         return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
 
+    def with_known_left(self, left_s: Mapping[str, float]) -> ClusterState:
+        """Return the state in which the seconds left of running jobs are known to be ``left_s`` now."""
+        running = {
+            name: replace(self.running[name], known_left_s=seconds, known_at_s=self.time_s)
+            for name, seconds in left_s.items()
+        }
+        return replace(self, running=MappingProxyType({**self.running, **running})) if left_s else self
+
     def _packed(self, action: Pack) -> ClusterState:
         """Jobs already on these GPUs stay there; what their placer bound holds for all."""
         there = [self.running[name] for name in action.jobs if name in self.running]
@@ -149,7 +164,11 @@ class ClusterState:
         return running
 
     def _begun(self, job: Waiting) -> Waiting:
-        return job if job.started_s is not None else replace(job, started_s=self.time_s)
+        if job.started_s is None:
+            return replace(job, started_s=self.time_s)
+        if not job.ran_s or job.waiting_since_s is None:
+            return job
+        return replace(job, waited_s=job.waited_s + self.time_s - job.waiting_since_s)
 
     def _with(self, job: Running, shared: bool = False) -> ClusterState:
         indices = self.structure.indices(job.gpus)
@@ -182,6 +201,7 @@ class ClusterState:
             MappingProxyType(held),
             self.absent,
             self.asking,
+            self.decided_s,
         )
 
     def _gpus_of(self, hosts: Iterable[str]) -> Ints:

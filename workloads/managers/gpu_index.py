@@ -18,20 +18,24 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A fabric's GPUs, hosts and ToRs by index: GPUs host by host, ToRs as their first host comes.
-
-    ``host_of_gpu`` has a GPU's host, ``tor_of_host`` the ToR of a host's first port, ``first_gpu`` and
-    ``gpus_of_host`` the place and number of a host's GPUs.
-    """
+    """A fabric's GPUs, hosts and ToRs by index: GPUs host by host, ToRs as their first host comes."""
 
     fabric: Fabric
+    """The fabric."""
     hosts: tuple[str, ...]
+    """Names of the hosts."""
     tors: tuple[str, ...]
+    """Names of the ToRs."""
     gpus: tuple[str, ...]
+    """Names of the GPUs."""
     host_of_gpu: Ints
+    """Shape (GPUs,): index of each GPU's host."""
     tor_of_host: Ints
+    """Shape (hosts,): index of the ToR of each host's first port."""
     first_gpu: Ints
+    """Shape (hosts,): index of each host's first GPU."""
     gpus_of_host: Ints
+    """Shape (hosts,): how many GPUs each has."""
 
     @cached_property
     def gpu_index(self) -> Mapping[str, int]:

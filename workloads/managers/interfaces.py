@@ -24,6 +24,7 @@ class Submitted:
     """A job has joined the waiting jobs."""
 
     job: str
+    """Its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Ended:
     """A running job has ended, and left the state."""
 
     job: str
+    """Its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,23 @@ class Tick:
     """A time that a part asked for: a round, a threshold, the end of a back-off."""
 
     name: str = ""
+    """What it is for, if it has a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityChanged:
-    """Hosts join and leave the cluster at ``time_s``; from then on ``lendable`` servers may be on loan."""
+    """Hosts join and leave the cluster."""
 
     time_s: float
+    """When, in seconds."""
     joining: tuple[str, ...] = ()
+    """Names of hosts that join."""
     leaving: tuple[str, ...] = ()
+    """Names of hosts that leave; jobs on them are preempted."""
     lendable: int | None = None
+    """How many servers may be on loan from then on; None leaves the number as it is."""
     reason: str = ""
+    """Why, in a few words, for the record."""
 
 
 Event = Submitted | Ended | Tick | CapacityChanged
@@ -56,32 +64,36 @@ Event = Submitted | Ended | Tick | CapacityChanged
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A job that may start. While it cannot, no job behind it in the same ``line`` may; None: it blocks none."""
+    """A job that may start."""
 
     job: Waiting
+    """The job."""
     line: str | None = None
+    """While it cannot start, no job behind it in the same line may; None: it blocks none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementRequest:
-    """A policy requests ``gpus`` GPUs for ``job``; the placer finds them.
-
-    ``evicts`` are running jobs that the request may preempt: the job is placed as if they did not run, and those on
-    its GPUs are preempted. ``sharers``, waiting or running, get the same GPUs.
-
-    ``kind`` resize and migrate are for a running job, which is placed as if its GPUs were free. If the placer finds
-    no place, ``otherwise`` is carried out (a back-off), or nothing, and the job's ``line`` is blocked.
-    """
+    """A policy requests GPUs for a job; the placer finds them."""
 
     job: Waiting
+    """The job."""
     gpus: int
+    """How many GPUs, at least 1."""
     kind: Literal["start", "resize", "migrate"] = "start"
+    """``start`` a waiting job; ``resize`` or ``migrate`` a running one, placed as if its GPUs were free."""
     line: str | None = None
+    """The line that is blocked if there is no place; None for none."""
     reason: str = ""
+    """Why, in a few words, for the record."""
     pause_s: float = 0.0
+    """Seconds that it costs the job before it computes again."""
     otherwise: Requeue | None = None
+    """What to do if there is no place: a back-off; None for nothing."""
     evicts: tuple[str, ...] = ()
+    """Running jobs that it may preempt: those that are on its GPUs are."""
     sharers: tuple[Waiting, ...] = ()
+    """Jobs, waiting or running, that get the same GPUs."""
 
 
 PolicyAction = PlacementRequest | Action
@@ -89,13 +101,12 @@ PolicyAction = PlacementRequest | Action
 
 
 class Part(ABC):
-    """What all four have in common. A part need not subclass it: the defaults hold for what it lacks.
-
-    ``name``: in scenario files and results. ``summary``: what the part does, in one line.
-    """
+    """What all four have in common. A part need not inherit from it: what it lacks has the default given here."""
 
     name: ClassVar[str]
+    """The name in scenario files and results."""
     summary: ClassVar[str] = ""
+    """What the part does, in one line."""
 
     def check(self, structure: Structure) -> None:  # noqa: B027 - a default, not an oversight
         """Raise ``ValueError``, one line, if the part cannot work on this fabric; by default it can."""
@@ -111,7 +122,7 @@ class Waking(Part):
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """Return the next time to be called even if nothing happens: a threshold, the end of a slice, a round.
 
-        That time comes as a :class:`Tick`; infinite, the default, for never.
+        That time comes as a ``Tick``; infinite, the default, for never.
         """
         return inf
 
@@ -125,14 +136,14 @@ class Queue(Waking):
 
 
 class Policy(Waking):
-    """Which jobs get how many GPUs.
-
-    ``changes_running``: it also stops, resizes or moves running jobs; others are called only while jobs wait.
-    ``measures_packs``: it needs the speed of packed jobs (:attr:`Running.speed`).
-    """
+    """Which jobs get how many GPUs."""
 
     changes_running: ClassVar[bool] = False
+    """Whether it also stops, resizes or moves running jobs; others are called only while jobs wait."""
     measures_packs: ClassVar[bool] = False
+    """Whether it needs the speed of packed jobs (``Running.speed``)."""
+    needs_remaining: ClassVar[bool] = True
+    """Whether it asks how much of running jobs is left (``Running.left_s``), which is then true at every decision."""
 
     @abstractmethod
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:

@@ -10,43 +10,55 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that asks for ``gpus`` GPUs, all at once or not at all.
+    """A job that asks for GPUs, all at once or not at all.
 
-    ``duration_s`` and ``remaining_s`` are estimates, None where there is none. ``attained_service_s``
-    counts GPU-seconds of earlier stretches. ``compute_s`` and ``communication_s`` are those of one
-    iteration of its ``model`` alone; 0 for both says that nothing is known. ``attempts`` counts how often
-    it was sent back, ``min_gpus`` and ``max_gpus`` bound an elastic job.
-
-    An ``opportunistic`` job uses idle GPUs, and may be preempted by any other.
-
-    ``apart_from`` are jobs with which it must not share GPUs.
-
-    ``started_s`` is when it first started, ``waiting_since_s`` when it last joined the waiting jobs (None for
-    both: it has not run yet). ``ran_s`` counts the seconds of earlier stretches; like ``attained_service_s`` it
-    restarts at 0 when the job is promoted. ``number`` is the order of submission, which breaks ties.
+    Times are seconds of the run or trace, service is in GPU-seconds.
     """
 
     name: str
+    """Its name."""
     gpus: int
+    """How many GPUs it asks for."""
     submit_s: float = 0.0
+    """When it was submitted."""
     duration_s: float | None = None
+    """Estimate of the seconds that it runs on the GPUs it asks for; None if there is none."""
     attained_service_s: float = 0.0
+    """GPU-seconds of earlier stretches."""
     remaining_s: float | None = None
+    """Seconds left on the GPUs it asks for; None if unknown."""
     compute_s: float = 0.0
+    """Seconds of compute in an iteration alone; 0 for both: nothing is known."""
     communication_s: float = 0.0
+    """Seconds of communication in an iteration alone."""
     virtual_cluster: str = ""
+    """The virtual cluster it was submitted to."""
     user: str = ""
+    """Who submitted it."""
     model: str = ""
+    """Name of its model."""
     preemptible: bool = True
+    """Whether it may be stopped."""
     attempts: int = 0
+    """How often it was sent back."""
     min_gpus: int | None = None
+    """Fewest GPUs of an elastic job; None if it is not elastic."""
     max_gpus: int | None = None
+    """Most GPUs of an elastic job."""
     opportunistic: bool = False
+    """Whether it uses idle GPUs only, and may be preempted by any other."""
     apart_from: tuple[str, ...] = ()
+    """Jobs with which it must not share GPUs."""
     started_s: float | None = None
+    """When it first started; None if it has not run yet."""
     waiting_since_s: float | None = None
+    """When it last joined the waiting jobs; None if it has not run yet."""
     ran_s: float = 0.0
+    """Seconds of earlier stretches since it was submitted or promoted."""
+    waited_s: float = 0.0
+    """Seconds of the waits between its stretches since it was submitted or promoted."""
     number: int = 0
+    """Order of submission, which breaks ties."""
 
     @property
     def left_s(self) -> float | None:
@@ -56,19 +68,26 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job on its ``gpus`` (node names) since ``since_s``; ``job`` is what it asked for.
-
-    ``bound`` is what its placer recorded (:class:`Placement`), ``share_gpus_with`` the jobs on the same GPUs since
-    ``packed_s``. ``speed`` is how fast it has been there, as a share of its speed alone; None where it is not measured.
-    """
+    """A job on its GPUs."""
 
     job: Waiting
+    """What it asked for."""
     gpus: tuple[str, ...]
+    """Names of its GPUs, in ring order."""
     since_s: float
+    """Since when it has had them."""
     bound: tuple[str, ...] = ()
+    """What its placer recorded (``Placement.bound``)."""
     share_gpus_with: tuple[str, ...] = ()
+    """Names of the jobs on the same GPUs."""
     packed_s: float | None = None
+    """Since when it shares them; None if it does not."""
     speed: float | None = None
+    """How fast it has been there, as a share of its speed alone; None where it is not measured."""
+    known_left_s: float | None = None
+    """Seconds that were left at ``known_at_s``, pauses, contention and shared GPUs included; None where unknown."""
+    known_at_s: float = 0.0
+    """When the engine last told how much of it was left."""
 
     @property
     def name(self) -> str:
@@ -80,10 +99,14 @@ class Running:
         return self.job.attained_service_s + len(self.gpus) * (now_s - self.since_s)
 
     def left_s(self, now_s: float) -> float | None:
-        """Seconds left on the GPUs it asked for, had it run undisturbed; None if unknown."""
-        if self.job.left_s is None:
+        """Seconds left on the GPUs it asked for, undisturbed from when that was last known; None if unknown."""
+        if self.known_left_s is not None:
+            left_s, then_s = self.known_left_s, self.known_at_s
+        elif self.job.left_s is not None:
+            left_s, then_s = self.job.left_s, self.since_s
+        else:
             return None
-        return max(0.0, self.job.left_s - (now_s - self.since_s) * len(self.gpus) / self.job.gpus)
+        return max(0.0, left_s - (now_s - then_s) * len(self.gpus) / self.job.gpus)
 
     def until(self, now_s: float) -> Waiting:
         """The job as it waits, or continues elsewhere, if it stops at ``now_s``."""
@@ -98,11 +121,9 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a job goes: GPUs by node name, in ring order.
-
-    ``bound`` is for the placer itself: what the placement takes beyond its GPUs, in a form of its own. It
-    comes back in :attr:`Running.bound`, so that a placer needs no memory.
-    """
+    """Where a job goes."""
 
     gpus: tuple[str, ...]
+    """Names of as many different free GPUs as were asked for, in ring order."""
     bound: tuple[str, ...] = ()
+    """For the placer itself: what the placement takes beyond its GPUs; it comes back in ``Running.bound``."""

@@ -41,6 +41,7 @@ class Ledger:
         self._changes = manager.capacity.changes(fabric)
         self._next_change = next(self._changes, None)
         self._always, self._measures = manager.changes_running, manager.measures_packs
+        self._needs_remaining = manager.needs_remaining
         self._left_when_packed: dict[str, tuple[float, float]] = {}
         self._wake_s = inf
         self._count = 0
@@ -85,19 +86,28 @@ class Ledger:
         self._measure_packs(now_s, remaining)
         self._collect(now_s)
         done: list[Action] = []
+        before_s = self.state.decided_s
         for event in self._events:
             if not self._waiting and not self._always and isinstance(event, Submitted | Ended | Tick):
                 continue
-            state = self.state.at(now_s)
+            state = replace(self._as_it_is(now_s, remaining), decided_s=before_s)
             for action in self._manager.decide(state, self._asking(), event):
                 self._book(action, state, remaining)
                 state = state.after(action)
                 done.append(action)
-            self.state = state
+            self.state = replace(state, decided_s=now_s)
         self._events.clear()
         self._wake_s = self._next_wake(now_s)
         self._why = self._causes(now_s)
         return done
+
+    def _as_it_is(self, now_s: float, remaining: Remaining) -> ClusterState:
+        """The state now, with what is left of each job that runs, where the policy needs it."""
+        state = self.state.at(now_s)
+        if not self._needs_remaining:
+            return state
+        found = ((name, remaining(name)) for name, each in state.running.items() if each.since_s < now_s)
+        return state.with_known_left({name: left_s for name, left_s in found if left_s is not None})
 
     def _measure_packs(self, now_s: float, remaining: Remaining) -> None:
         """Measure the speed of packed jobs since they were packed: seconds of work done, per second."""
@@ -168,7 +178,9 @@ class Ledger:
                 self._sent_back[action.job] = action.again_s
             case Promote():
                 job = self._waiting[action.job]
-                self._waiting[action.job] = replace(job, attained_service_s=0.0, ran_s=0.0, waiting_since_s=now_s)
+                self._waiting[action.job] = replace(
+                    job, attained_service_s=0.0, ran_s=0.0, waited_s=0.0, waiting_since_s=now_s
+                )
             case _:
                 pass  # the state already has the change
 

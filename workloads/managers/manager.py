@@ -76,6 +76,11 @@ class Manager:
         """Whether the policy needs the speed of packed jobs."""
         return bool(_member(self.policy, "measures_packs"))
 
+    @property
+    def needs_remaining(self) -> bool:
+        """Whether the policy needs to know how much of running jobs is left."""
+        return bool(_member(self.policy, "needs_remaining"))
+
     def _parts(self) -> tuple[Part, ...]:
         return (self.queue, self.policy, self.placer, self.capacity)
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, cast
 
 from workloads.managers.capacities.inference import InferenceLoad
 from workloads.managers.capacities.planned import Planned, Steady
+from workloads.managers.guarded import GuardedPart
 from workloads.managers.interfaces import Capacity, Placer, Policy, Queue
 from workloads.managers.manager import Manager
 from workloads.managers.placers.consolidated import Consolidated
@@ -33,7 +34,7 @@ from workloads.managers.policies.time_slicing import TimeSlices
 from workloads.managers.policies.tiresias import Tiresias
 from workloads.managers.queues.fair import Fair
 from workloads.managers.queues.fifo import Fifo, FifoBackfill
-from workloads.plugins import Factory, Options, Plugins
+from workloads.plugins import Factory, Options, PartDescription, Plugins
 
 Point = Literal["queue", "policy", "placer", "capacity"]
 
@@ -96,6 +97,11 @@ def names(point: Point) -> tuple[str, ...]:
     return _PARTS[point].names()
 
 
+def describe(point: Point, name: str) -> PartDescription:
+    """Return the part ``name`` for a plug-in point in words."""
+    return _PARTS[point].describe(name)
+
+
 def create(point: Point, name: str, options: Options | None = None, seed: int | None = None) -> object:
     """Return the part ``name`` with its ``options``; ``seed`` goes to a part that takes one.
 
@@ -117,13 +123,19 @@ def manager(
     Raises ``ValueError`` as :func:`create` does.
     """
     chosen: dict[Point, str] = {"queue": queue, "policy": policy, "placer": placer, "capacity": capacity}
-    parts = {point: create(point, name, (options or {}).get(point), seed) for point, name in chosen.items()}
+    parts = {point: _guarded(point, name, (options or {}).get(point), seed) for point, name in chosen.items()}
     return Manager(
         cast("Queue", parts["queue"]),
         cast("Policy", parts["policy"]),
         cast("Placer", parts["placer"]),
         cast("Capacity", parts["capacity"]),
     )
+
+
+def _guarded(point: Point, name: str, options: Options | None, seed: int | None) -> object:
+    """A part that names its file and line where it fails, if it comes from another package."""
+    part, code = create(point, name, options, seed), _PARTS[point].code_of(name)
+    return part if code is None else GuardedPart(part, code)
 
 
 def summary(point: Point, name: str) -> str:

@@ -1,8 +1,8 @@
 """CompletionNotice from receiver to sender that a message has arrived whole, out of band.
 
 Reliable transports of GPU clusters complete a send when the receiver has acknowledged it, and their
-acknowledgements hardly wait. Here those of TCP wait behind data at the flow's level, and the kernel takes bytes long
-before they leave: neither shows when a message is complete. So the receiving worker notifies the sending one, by a
+acknowledgements hardly wait. Here a program does not see those of TCP, and the kernel takes bytes long before they
+leave: neither shows when a message is complete. So the receiving worker notifies the sending one, by a
 datagram socket in the file system that all workers of a run share.
 """
 

@@ -14,7 +14,7 @@ from workloads.iteration.protocol import Accepted, Connected, Failed, Reconnecte
 from workloads.worker.event_loop import Loop
 from workloads.worker.hosted_job import HostedJob
 from workloads.worker.namespaces import Namespace
-from workloads.worker.socket_options import keep_little_unsent, set_tos
+from workloads.worker.socket_options import ACKNOWLEDGEMENT_TOS, keep_little_unsent, set_tos
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender, prepare
 
 
@@ -64,18 +64,17 @@ class Connections:
             flow = job.expected[(*peer, *connection.getsockname())]
             connection.setblocking(False)
             prepare(connection, job.plan.window)
+            set_tos(connection, ACKNOWLEDGEMENT_TOS)
             if flow in job.program.into:
                 self._replace_incoming(job, job.program.into[flow], connection)
                 continue
             stream = TcpReceiver(
                 flow,
                 connection,
-                job.plan.byte_marks.get(flow),
                 job.message_sizes(flow),
                 job.forwarded_sizes(flow),
                 job.plan.window,
             )
-            stream.mark(job.first_tos(flow))
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
             self._watch_incoming(job, stream)

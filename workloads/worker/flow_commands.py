@@ -75,7 +75,8 @@ class FlowChanges:
                 self._shape(command)
             case MarkByBytes():
                 for flow, job, byte_marks in self._open(command.flows):
-                    job.stream(flow).marks = byte_marks
+                    if flow in job.program.out:
+                        job.program.out[flow].marks = byte_marks
             case AssignPcieTurns():
                 self._pcie.assign(command.flows)
             case ShiftJob():
@@ -124,7 +125,7 @@ class FlowChanges:
         for name, tos in command.job_tos.items():
             job = self._jobs.get(name)
             if job is not None:
-                for flow in (*job.program.out, *job.program.into):
+                for flow in job.program.out:
                     self._mark(job, flow, tos)
         for flow, job, tos in self._open(command.flow_tos):
             self._mark(job, flow, tos)
@@ -134,8 +135,8 @@ class FlowChanges:
 
     @staticmethod
     def _mark(job: HostedJob, flow: str, tos: int) -> None:
-        stream = job.stream(flow)
-        if stream.marks is None:
+        stream = job.program.out.get(flow)  # acknowledgements of those that end here have a mark of their own
+        if stream is not None and stream.marks is None:
             stream.mark(tos)
 
     def _set_rate(self, job: HostedJob, stream: TcpSender, rate: float | None) -> None:

@@ -13,6 +13,11 @@ import struct
 import termios
 from math import ceil
 
+from topologies.shaping import ACKNOWLEDGEMENT_LEVEL, dscp_of_level
+
+ACKNOWLEDGEMENT_TOS = dscp_of_level(ACKNOWLEDGEMENT_LEVEL) << 2
+"""The mark of what a receiver sends, which is acknowledgements alone."""
+
 _TCP_MAXSEG = 2
 _SO_MAX_PACING_RATE = 47
 _TCP_NOTSENT_LOWAT = 25

@@ -184,17 +184,14 @@ class TcpReceiver:
         "consumed",
         "flow",
         "lowat",
-        "marks",
         "received",
         "size",
-        "tos",
     )
 
     def __init__(
         self,
         flow: str,
         connection: socket.socket,
-        marks: ByteMarks | None = None,
         sizes: Sequence[int] = (),
         forwarded: Sequence[int] = (),
         window: int = 0,
@@ -205,8 +202,6 @@ class TcpReceiver:
         self._forwarded = 0
         self._batch = window
         self.flow = flow
-        self.marks = marks
-        self.tos = -1
         self.connection = connection
         self.received = 0
         self.consumed = 0
@@ -257,30 +252,19 @@ class TcpReceiver:
         if count == 0:
             raise ConnectionResetError(f"flow {self.flow} was closed by its sender")
         self.received += count
-        if self.marks is not None and self.size:
-            self.mark(self.marks.at(min(self.arrived, self.size - 1), self.size)[0])
         self._wake_at_next_slice(slice_size)
 
-    def mark(self, tos: int) -> None:
-        """Mark the acknowledgements."""
-        if tos != self.tos:
-            set_tos(self.connection, tos)
-            self.tos = tos
-
     def move_to(self, connection: socket.socket) -> None:
-        """Go on over ``connection``, marked and waking as this stream does."""
+        """Go on over ``connection``, waking as this stream does."""
         self.connection = connection
-        tos, lowat, self.tos, self.lowat = self.tos, self.lowat, -1, 1
-        self.mark(max(0, tos))
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowat)
-        self.lowat = lowat
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.lowat)
 
     def _wake_at_next_slice(self, slice_size: int) -> None:
         # Once a slice: comparisons take half the time of calls of min().
         received = self.received
         arrived = received - self.consumed
         wanted = slice_size - arrived % slice_size
-        if self._forwarded <= arrived < self.size and self._batch > wanted and self.marks is None:
+        if self._forwarded <= arrived < self.size and self._batch > wanted:
             wanted = self._batch
         if 0 < self.size - arrived < wanted:
             wanted = self.size - arrived

@@ -1,4 +1,4 @@
-"""A policy for the testbed, in a package of its own: small jobs first, until somebody has waited too long."""
+"""A policy for the testbed, in a package of its own: small jobs first, until another has waited too long."""
 
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -20,7 +20,7 @@ class Patient(Policy):
     def decide(
         self, state: ClusterState, queued: Sequence[QueuedJob], event: ManagerEvent
     ) -> Iterator[PlacementRequest]:
-        """Hand out wishes in order; the placer finds GPUs for those that fit."""
+        """Request GPUs in order; the placer finds them for the requests that fit."""
 
         def rank(job: Waiting) -> tuple[bool, int, int]:
             patient = state.time_s < self._runs_out(job)
@@ -30,7 +30,7 @@ class Patient(Policy):
             yield PlacementRequest(job, job.gpus, reason="small" if rank(job)[0] else "has waited long")
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
-        """Ask again when somebody's patience runs out."""
+        """Decide again when the patience of a job runs out."""
         return min((self._runs_out(job) for job in waiting if self._runs_out(job) > state.time_s), default=inf)
 
     def _runs_out(self, job: Waiting) -> float:

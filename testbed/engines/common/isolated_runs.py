@@ -19,7 +19,7 @@ _WORST: dict[Verdict, int] = {"ok": 0, "degraded": 1, "invalid": 2}
 
 def isolates_jobs(experiment: Experiment) -> bool:
     """Whether the scheduler of ``experiment`` runs each job by itself."""
-    scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+    scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
     return scheduler.alone and len(experiment.jobs) > 1
 
 
@@ -33,7 +33,7 @@ def side_by_side(records: Sequence[RunRecord]) -> RunRecord:
     shifts = [0.0, *accumulate(record.duration_s for record in records)]
     shifted = [_later(record, seconds) for record, seconds in zip(records, shifts, strict=False)]
     return RunRecord(
-        scheduler=records[0].scheduler,
+        choice=records[0].choice,
         engine=records[0].engine,
         duration_s=shifts[-1],
         windows={job: window for record in shifted for job, window in record.windows.items()},

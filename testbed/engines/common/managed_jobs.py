@@ -25,6 +25,7 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
 from workloads.managers.registry import GROUPS, manager
+from workloads.plugin_errors import PluginError
 from workloads.traces.job_failures import ended_early, fate_of, with_prerun, without_repeats
 
 
@@ -56,6 +57,12 @@ class _ManagedJob(Account):
     def alone_s(self) -> float:
         """Seconds of the whole job, its failed attempts included, on the GPUs it asks for, alone."""
         return sum(self.planned) * self.alone.iteration_s
+
+    def expected(self, left: float) -> float:
+        """Iterations times GPUs until the end of the job that was submitted, which foresees no failure; ``left`` are
+        those of the attempt."""
+        of_attempt = self.planned[self.attempts - 1] * self.submission.gpus
+        return max(0.0, self.submission.spec.iterations * self.submission.gpus - (of_attempt - left))
 
     def begin_attempt(self) -> None:
         """All of the attempt is left."""
@@ -169,17 +176,19 @@ class ManagedJobs:
     def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
         """Let the manager decide on all that has happened; ``made``: stint -> iterations that it has completed.
 
-        ``RunFailedError`` if a part asks for the impossible.
+        ``RunFailedError`` if a part asks for the impossible, ``PluginError`` if that part is of another package.
         """
         while self._coming and self._coming[0].spec.start_s <= now_s:
             self._submit(self._coming.pop(0))
 
         def remaining_s(name: str) -> float:
             job = self._jobs[name]
-            return job.alone.iteration_s * _left(job, made) / job.submission.gpus
+            return job.alone.iteration_s * job.expected(_left(job, made)) / job.submission.gpus
 
         try:
             actions = self._ledger.decide(now_s, remaining_s)
+        except PluginError:
+            raise
         except Exception as error:  # a part of another package may fail in any way
             said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             raise RunFailedError(f"the cluster manager failed: {' '.join(said.split())}") from error

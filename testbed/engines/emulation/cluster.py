@@ -27,7 +27,7 @@ from testbed.engines.common.worker_plan import (
     window_packets,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
-from testbed.engines.emulation.guests.plugins import managed_jobs_of, scheduler_of
+from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.switch_check import SwitchCheck
@@ -88,7 +88,7 @@ class Cluster:
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
         rest = scratch / "controller" / "rest.sock"
         self._controller = ControllerProcess(
-            experiment.scheduler, experiment.scheduler_options, experiment.levels, experiment.seed, rest
+            experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest
         )
         self.workers = WorkerPool(self._on_event, scratch / "workers")
         self.jobs = LiveJobs(experiment)

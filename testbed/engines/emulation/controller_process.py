@@ -31,7 +31,7 @@ from controller.service.messages import (
 )
 from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
-from testbed.machine.child_python import module_path, python_module
+from testbed.machine.child_python import child_environment, python_module
 from testbed.machine.privileges import plain_user, unprivileged
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -91,7 +91,7 @@ class ControllerProcess:
             *unprivileged(python_module("controller", *self._arguments), user),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": module_path()},
+            env=child_environment(),
         )
 
     async def ready(self) -> None:

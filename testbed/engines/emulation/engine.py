@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import ANSWER, read_answer, request_of
+from testbed.engines.emulation.handover import ANSWER, Request, read_answer, request_of
 from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.engines.emulation.watchdog import Watchdog
 from testbed.errors import RunFailedError
@@ -23,8 +23,10 @@ class EmulationEngine:
 
     name = "emulation"
 
-    def __init__(self) -> None:
+    def __init__(self, watched: bool = False) -> None:
+        """``watched``: runs also tell samples of how they go, as messages of the phase ``live``."""
         self._alone = False
+        self._watched = watched
 
     def check(self) -> None:
         """Raise ``CannotRunError`` naming the first thing this machine lacks."""
@@ -48,7 +50,7 @@ class EmulationEngine:
         log = directory / "testbed.log"
         answer: list[str] = []
         with nullcontext() if self._alone else only_run_on_this_machine():
-            watchdog = Watchdog(spawn(SANDBOX, request_of(experiment), log), log)
+            watchdog = Watchdog(spawn(SANDBOX, request_of(Request(experiment, self._watched)), log), log)
             try:
                 for message in watchdog.messages():
                     if message["phase"] == ANSWER:

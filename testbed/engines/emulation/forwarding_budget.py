@@ -17,6 +17,7 @@ from typing import Any, Final
 from testbed.engines.registry import Engine
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment, Measure, Scale
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.fidelity.interference import MIN_IDLE_CPU
 from testbed.machine.budget import BUILT_IN_BUDGETS, Budget, BudgetPoint, Sample, affordable
 from testbed.results.record import RunRecord
@@ -97,8 +98,7 @@ def experiment(
         name=f"forwarding-{shape.ports}-{mtu}",
         fabric=fabric,
         jobs=build_jobs([sender], fabric),
-        scheduler="crux",
-        scheduler_options={"priorities": False},
+        scheduler=SchedulerChoice("crux", {"priorities": False}),
         measure=Measure(ITERATIONS - 1, 0, LIMIT_S),
         scale=Scale(PORT_RATE / rate, 1.0, mtu),
         levels=8,
@@ -115,7 +115,8 @@ def samples_of(record: RunRecord, made: Experiment) -> list[Sample]:
             sent[row.time_s] += made.scale.size(row.bytes) / (made.scale.mtu - TCP_IP_HEADER)
     seconds: Any = record.environment["cpu"]
     samples = [
-        Sample(sent.get(time_s, 0.0) / duration_s, 1.0 - idle - stolen - foreign, stolen + foreign)
+        # Rows of links are in the scenario's time, divided by the dilation as here; CPU seconds are in the machine's.
+        Sample(sent.get(time_s / made.scale.time, 0.0) / duration_s, 1.0 - idle - stolen - foreign, stolen + foreign)
         for time_s, duration_s, idle, stolen, foreign in (second[:5] for second in seconds)
     ]
     most = max((sample.packet_hops_per_s for sample in samples), default=0.0)

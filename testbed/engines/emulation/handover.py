@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from testbed.errors import RunFailedError
@@ -40,14 +41,22 @@ def sealed(content: bytes) -> Iterator[int]:
         os.close(descriptor)
 
 
-def request_of(experiment: Experiment) -> bytes:
+@dataclass(frozen=True)
+class Request:
+    """What the inside is to run; ``watched``: it also tells samples of how the run goes, beside its progress."""
+
+    experiment: Experiment
+    watched: bool = False
+
+
+def request_of(request: Request) -> bytes:
     """Return what the inside is to read on its standard input."""
-    return json.dumps(encode(experiment), allow_nan=False).encode()
+    return json.dumps(encode(request), allow_nan=False).encode()
 
 
-def read_request(text: bytes) -> Experiment:
+def read_request(text: bytes) -> Request:
     """Return what to run; ``ValueError`` if ``text`` is no request."""
-    return decode(Experiment, json.loads(text), "experiment")
+    return decode(Request, json.loads(text), "request")
 
 
 def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, str]]:

@@ -127,12 +127,11 @@ class Reconfiguration:
         return flow
 
     def _mark(self, flows: list[Flow], decision: Decision) -> None:
-        """Tell both ends of each flow its level."""
+        """Tell the sender of each flow its level."""
         by_host: dict[str, dict[str, int]] = {}
         tos = tos_of_flows(decision, tuple(flows), self._experiment.levels)
         for flow in flows:
-            for port in (flow.source, flow.target):
-                by_host.setdefault(self._host(port), {})[flow.id] = tos[flow.id]
+            by_host.setdefault(self._host(flow.source), {})[flow.id] = tos[flow.id]
         for host, marks in by_host.items():
             self._workers.tell(host, ShapeFlows(time.monotonic(), flow_tos=marks))
 

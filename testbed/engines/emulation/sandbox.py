@@ -21,8 +21,8 @@ from typing import IO, Final, Protocol
 
 from testbed.engines.emulation.handover import sealed
 from testbed.errors import CannotRunError
-from testbed.machine import launcher
-from testbed.machine.child_python import module_path, python_module
+from testbed.machine import launcher_requests
+from testbed.machine.child_python import child_environment, python_module
 from testbed.machine.file_lock import FileLock
 from testbed.machine.ownership import MARK, own_mark
 
@@ -59,7 +59,7 @@ class Child(Protocol):
 @contextmanager
 def only_run_on_this_machine() -> Iterator[None]:
     """Hold the lock; ``CannotRunError`` if another run has it. Two runs would disturb each other's timing."""
-    with _asked_lock() if launcher.present() else _own_lock():
+    with _asked_lock() if launcher_requests.present() else _own_lock():
         yield
 
 
@@ -79,7 +79,7 @@ def _own_lock() -> Iterator[None]:
 
 @contextmanager
 def _asked_lock() -> Iterator[None]:
-    with launcher.request("lock") as life:
+    with launcher_requests.request("lock") as life:
         if (said := life.recv(1)) == b"0":
             raise _busy()
         if said != b"1":
@@ -105,7 +105,7 @@ def spawn(module: str, request: bytes, log: Path) -> Child:
     output = os.open(log, flags, 0o666)
     try:
         with sealed(request) as given:
-            if launcher.present() and module == SANDBOX:
+            if launcher_requests.present() and module == SANDBOX:
                 return _AskedChild(given, output)
             return start(module, own_mark(), given, subprocess.PIPE, output)
     finally:
@@ -127,7 +127,7 @@ def start(module: str, mark: str, given: int, said: int, log: int) -> subprocess
         stdout=said,
         stderr=log,
         text=True,
-        env={**os.environ, "PYTHONPATH": module_path(), "OPENBLAS_NUM_THREADS": "1", MARK: mark},
+        env=child_environment(OPENBLAS_NUM_THREADS="1", **{MARK: mark}),
         preexec_fn=die_with_parent,
         start_new_session=True,
     )
@@ -141,15 +141,17 @@ class _AskedChild:
         self.stdout: IO[str] | None = os.fdopen(said)
         self._status: int | None = None
         try:
-            self._life: socket.socket = launcher.request("run", (given, write, log), mark=own_mark())
+            self._life: socket.socket = launcher_requests.request("run", (given, write, log), mark=own_mark())
         finally:
             os.close(write)
         self.pid = self._number()
 
     def _number(self) -> int:
         """The next number that the launcher tells; -SIGKILL where it has ended itself, which ends the sandbox."""
-        said = self._life.recv(launcher.NUMBER.size, socket.MSG_WAITALL)
-        found: int = launcher.NUMBER.unpack(said)[0] if len(said) == launcher.NUMBER.size else -signal.SIGKILL
+        said = self._life.recv(launcher_requests.NUMBER.size, socket.MSG_WAITALL)
+        found: int = (
+            launcher_requests.NUMBER.unpack(said)[0] if len(said) == launcher_requests.NUMBER.size else -signal.SIGKILL
+        )
         return found
 
     def kill(self) -> None:

@@ -12,27 +12,32 @@ from pathlib import Path
 from typing import Final
 
 from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
+from testbed.engines.common.live_sampler import LiveSampler
 from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
+from testbed.engines.emulation.handover import Request
 from testbed.engines.emulation.link_failures import LinkFailures
 from testbed.engines.emulation.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
+from testbed.engines.emulation.probes.pace import Pace
 from testbed.engines.emulation.probes.packet_tap import PacketTap
 from testbed.engines.emulation.probes.path_watch import PathWatch
 from testbed.engines.emulation.probes.process_watch import ProcessWatch
 from testbed.engines.emulation.probes.sampler import Sampler
 from testbed.errors import RunFailedError
-from testbed.experiment.experiment import Experiment
 from testbed.fidelity.interference import disturbed_spans
 from testbed.fidelity.observations import Change, Standstill, joined_standstills
 from testbed.fidelity.verdict import MAX_TIMER_LATENESS_S, Evidence, discarded_spans, judge
 from testbed.results.record import IterationRow, RunRecord, Window
+from testbed.watch.messages import LIVE, message_of
 
 SAMPLE_S: Final = 1.0
 MAX_EXTENSION: Final = 3.0
 """A run with disturbances goes on for at most this many times its undisturbed length."""
+LIVE_SHARE: Final = 0.005
+"""Share of a core that samples of a watched run may take: above it they are made less often."""
 _MOST_REASONS: Final = 3
 _CORES: Final = os.cpu_count() or 1
 STATE_S: Final = 0.1
@@ -40,13 +45,13 @@ STATE_S: Final = 0.1
 
 
 class Session:
-    """Runs ``experiment`` in the network and PID namespaces of this process.
+    """Runs what is requested in the network and PID namespaces of this process.
 
     ``tell(phase, **values)`` reports progress. What its processes log goes to standard error.
     """
 
-    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
-        self._experiment = experiment
+    def __init__(self, request: Request, scratch: Path, tell: Tell) -> None:
+        experiment = self._experiment = request.experiment
         self._tell = tell
         self._heartbeat: Heartbeat
         self._tap: PacketTap
@@ -58,6 +63,8 @@ class Session:
         self._cluster = Cluster(experiment, scratch, tell)
         self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
         self._guard = Guard(self._cluster.ended, self._cluster.watched_processes)
+        self._live = LiveSampler(experiment, self._cluster.jobs) if request.watched else None
+        self._live_pace, self._live_cpu_s = Pace(LIVE_SHARE), 0.0
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
     async def run(self) -> RunRecord:
@@ -151,6 +158,7 @@ class Session:
                 await asyncio.sleep(0)  # step events of jobs are handled in between
             phase, values = self._goal.progress()
             self._tell(phase, **values)
+            self._tell_live(sampler, now)
             await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
             sampler.cables.refuse_removed()
@@ -167,6 +175,17 @@ class Session:
                 self._guard.refuse_stopped(now)
                 self._refuse_if_short(sampler)
                 return self._undisturbed(sampler)
+
+    def _tell_live(self, sampler: Sampler, now: float) -> None:
+        """Tell how the run goes, if somebody watches it."""
+        if self._live is None or not self._live_pace.is_due(now):
+            return
+        begun = time.thread_time()
+        sample = self._live.take(self._cluster.now(), sampler.read_s, sampler.links, self._cluster.decisions)
+        self._tell(LIVE, **message_of(sample))
+        spent = time.thread_time() - begun
+        self._live_pace.spent(now, spent)
+        self._live_cpu_s += spent
 
     def _refuse_if_short(self, sampler: Sampler) -> None:
         """What was found wrong meanwhile is the likelier reason than a limit that is too low."""
@@ -234,7 +253,7 @@ class Session:
         evidence = self._evidence(sampler, spans, enough, mismatches)
         sampler.close()
         return RunRecord(
-            scheduler=self._experiment.scheduler,
+            choice=self._experiment.scheduler,
             engine="emulation",
             duration_s=(end - cluster.origin) / self._experiment.scale.time,
             windows=spans,
@@ -328,6 +347,7 @@ class Session:
             "link_failures": self._failures.rows(),
             "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),
             "step_delays_s": self._step_delays,
+            **({} if self._live is None else {"watch_cpu_s": round(self._live_cpu_s, 4)}),
         }
 
 

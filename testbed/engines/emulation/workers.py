@@ -13,7 +13,7 @@ from typing import Final
 
 from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
-from testbed.machine.child_python import module_path, python_module
+from testbed.machine.child_python import child_environment, python_module
 from testbed.machine.privileges import User, plain_user, unprivileged
 from workloads.iteration.protocol import (
     Answer,
@@ -230,7 +230,7 @@ class WorkerPool:
 
 def _environment() -> dict[str, str]:
     """What workers need of the environment: above all, no other places to import from."""
-    return {**os.environ, "PYTHONPATH": module_path("")}
+    return child_environment("")
 
 
 def _serve_first(pid: int) -> None:

@@ -66,11 +66,11 @@ class FluidCluster:
         self._experiment = experiment
         fabric = experiment.fabric
         self._network = FluidNetwork({name: link.capacity for name, link in fabric.links.items()})
-        scheduler = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+        scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
         self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed, with_hashed_paths)
         self._steps: StepCoordinator | None = None
         if StepCoordinator.wanted(scheduler):
-            own = create(experiment.scheduler, experiment.scheduler_options, experiment.seed)
+            own = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
             self._steps = StepCoordinator(experiment, own, self._tell_worker, MarkLog())
         self._levels = {tos_of_level(level, experiment.levels): level for level in range(experiment.levels)}
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []

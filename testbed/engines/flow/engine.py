@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +13,10 @@ from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.flow.cluster import FluidCluster
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.results.record import RunRecord
+from workloads.plugin_errors import PluginError
 
 _TELL_EVERY: Final = 500
 """Events between messages about progress."""
@@ -33,7 +36,18 @@ class FlowEngine:
         yield
 
     def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
-        """Run ``experiment``. ``RunFailedError`` if its time limit comes before every job could be measured."""
+        """Run ``experiment``.
+
+        ``RunFailedError`` if its time limit comes before every job could be measured, or a plug-in fails: then its
+        traceback goes to the log in ``directory``.
+        """
+        try:
+            return self._run(experiment, progress)
+        except PluginError as error:
+            _log(error, directory / "testbed.log")
+            raise RunFailedError(str(error)) from error
+
+    def _run(self, experiment: Experiment, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
         plain = replace(experiment, scale=UNSCALED)
         cluster = FluidCluster(plain)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
@@ -48,7 +62,7 @@ class FlowEngine:
         plain = goal.experiment()
         rows = iteration_rows(cluster.jobs.reports, plain, 0.0, [])
         return RunRecord(
-            scheduler=plain.scheduler,
+            choice=plain.scheduler,
             engine=self.name,
             duration_s=cluster.now,
             windows=windows(rows, plain),
@@ -58,6 +72,12 @@ class FlowEngine:
             environment={"events": cluster.events},
             managed=record_of(cluster.managed, cluster.now),
         )
+
+
+def _log(error: PluginError, log: Path) -> None:
+    """Append what the plug-in raised to the run's log, if it can be written: the run has failed all the same."""
+    with suppress(OSError), log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        traceback.print_exception(error, file=file)
 
 
 def _message(goal: StopCondition, now_s: float) -> dict[str, Any]:

@@ -137,7 +137,7 @@ class FluidNetwork:
     def next_event(self) -> float:
         """Seconds until something changes by itself; infinite if nothing does."""
         self._settle()
-        return next_change(self._sending, self._after, self._values)
+        return float(next_change(self._sending, self._after, self._values))
 
     def advance(self, seconds: float) -> list[int]:
         """Let ``seconds``, not beyond the next event, pass; return places whose message ended or reached its count."""

@@ -41,6 +41,7 @@ from testbed.errors import RunFailedError
 from testbed.fluid.steady_state import Settled, settle
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, ShareGpus, TakeOff, carry_out
+from workloads.plugin_errors import PluginError
 
 BIN_S: Final = 600.0
 _INSTANT_S: Final = 1e-6
@@ -98,9 +99,15 @@ class Replay:
         self.now_s = 0.0
 
     def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
-        """Replay to the end or to ``until_s``; ``progress`` receives the seconds replayed at each event."""
-        with seldom_collected():
-            self._go_on(progress)
+        """Replay to the end or to ``until_s``; ``progress`` receives the seconds replayed at each event.
+
+        ``RunFailedError``, one line, if a scheduler or a part of the manager from another package fails.
+        """
+        try:
+            with seldom_collected():
+                self._go_on(progress)
+        except PluginError as error:
+            raise RunFailedError(str(error)) from error
         return self._result()
 
     def _go_on(self, progress: Callable[[float], None] | None) -> None:

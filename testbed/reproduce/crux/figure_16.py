@@ -130,7 +130,7 @@ def valid_levels(ranks: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Iter
 
 
 def summarise(of_cases: Sequence[Score]) -> dict[str, float]:
-    """Return the numbers of a row: see docs/reproduce.md. ``ValueError`` for no cases."""
+    """Return the numbers of a row: see docs/reference/reproduce.md. ``ValueError`` for no cases."""
     if not of_cases:
         raise ValueError("no cases to summarise")
     errors = sorted(score.error for score in of_cases)

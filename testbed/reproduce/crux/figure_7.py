@@ -70,7 +70,7 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
     rows[0] = PaperRow(rows[0].label, rows[0].paper, rows[0].here, not_ok(wanted, found), exit_status(found.values()))
     if measured:
         values = [pair.changes["GPT iteration"] for pair in measured]
-        write_plot(slow_downs(values, PAPER["GPT iteration"]["change"]), settings.out, NAME)
+        write_plot(lambda: slow_downs(values, PAPER["GPT iteration"]["change"]), settings.out, NAME)
     return [*rows, *_sensitivity(seeds)]
 
 

@@ -29,7 +29,7 @@ def reproduce(name: str, settings: Settings, progress: Progress, execute: Execut
     found = runs.all([task for own in wanted.values() for task in own], progress)
     progress.phase("fluid model")
     rows = [row(bar, wanted[bar.scenario], found) for bar in bars]
-    write_plot(bars_plot(name, rows), settings.out, "+".join(settings.only) or name)
+    write_plot(lambda: bars_plot(name, rows), settings.out, "+".join(settings.only) or name)
     return rows
 
 

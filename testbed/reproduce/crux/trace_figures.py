@@ -94,8 +94,8 @@ def figure_24(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     cells = {scheduler: cell(settings, "clos", scheduler) for scheduler in SCHEDULERS}
     found = results(list(cells.values()), settings, progress)
     curves = {scheduler: found[each] for scheduler, each in cells.items()}
-    write_plot(over_time(curves), settings.out, "crux-fig24")
-    write_plot(link_classes(curves), settings.out, "crux-fig24-links")
+    write_plot(lambda: over_time(curves), settings.out, "crux-fig24")
+    write_plot(lambda: link_classes(curves), settings.out, "crux-fig24-links")
     note = trace_note(trace_of(cells["crux"]))
     rows: list[PaperRow] = []
     for scheduler, result in curves.items():

@@ -54,7 +54,7 @@ def managers_by_schedulers(
         here |= {key: float(last["manager"][key]) for key in _SHOWN}
         here |= {key: float(last[key]) for key in ("finished", "running", "waiting")}
         rows.append(PaperRow(name, {}, here, "" if rows else note))
-    write_plot(heat_map(rows, schedulers), settings.out, "managers-x-schedulers")
+    write_plot(lambda: heat_map(rows, schedulers), settings.out, "managers-x-schedulers")
     return rows
 
 

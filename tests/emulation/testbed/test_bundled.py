@@ -8,17 +8,21 @@ from emulation_runs import Finished, run_until_believable
 pytestmark = pytest.mark.emulation
 
 SHORT = ("--set", "measure.iterations=2", "--set", "measure.warmup=1", "--set", "checks=[]")
-LESS_DILATED = {
+SHORTER = {
+    "clos96-2to1.yaml": ("--scheduler", "no-priorities", "--scheduler", "crux"),
     "clos96-ports.yaml": ("--set", "scale={bandwidth: 8000, time: 1}"),
     "moe-alltoall.yaml": ("--set", "scale={bandwidth: 4000, time: 3}"),
 }
-"""What ``auto`` would take for finer messages makes these runs minutes long."""
+"""What ``auto`` would take for finer messages, and all schedulers, make these runs minutes long."""
 
 
-@pytest.fixture(scope="module", params=["clos96.yaml", "clos96-ports.yaml", "double-sided.yaml", "moe-alltoall.yaml"])
+@pytest.fixture(
+    scope="module",
+    params=["clos96.yaml", "clos96-2to1.yaml", "clos96-ports.yaml", "double-sided.yaml", "moe-alltoall.yaml"],
+)
 def bundled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    scale = LESS_DILATED.get(request.param, ())
-    return run_until_believable(request.param, tmp_path_factory.mktemp("bundled"), *SHORT, *scale)
+    shorter = SHORTER.get(request.param, ())
+    return run_until_believable(request.param, tmp_path_factory.mktemp("bundled"), *SHORT, *shorter)
 
 
 def test_every_job_has_its_iterations_under_every_scheduler(bundled: Finished) -> None:
@@ -46,3 +50,11 @@ def test_crux_keeps_more_gpus_busy_than_ecmp_on_the_main_job(bundled: Finished) 
         pytest.skip("only the main job promises a gain")
     bundled.skip_if_disturbed()
     assert bundled.summary["comparison"]["crux"]["gpu_utilization_points"] >= 8
+
+
+def test_with_half_the_uplinks_jobs_need_levels_and_get_them_from_crux_only_with_priorities(bundled: Finished) -> None:
+    if bundled.summary["scenario"] != "clos96-2to1":
+        pytest.skip("on the other fabrics paths are enough")
+    levels = {label: [job["level"] for job in bundled.run(label)["jobs"]] for label in ("crux", "no-priorities")}
+    assert len(set(levels["crux"])) > 1 and None not in levels["crux"]
+    assert set(levels["no-priorities"]) == {None}

@@ -29,7 +29,8 @@ KINDS = {
     "-m workloads.worker": "worker",
     "-m workloads.opener": "opener",
     "-m controller": "controller",
-    "guests.guest_main": "plug-in",
+    "foreign_plugins.plugin_main": "plug-in",
+    "-m testbed.watch.server": "page server",
     "-m testbed run": "command",
 }
 
@@ -111,7 +112,7 @@ class SudoRun:
 
     @property
     def directory(self) -> Path:
-        return max((self.home / "runs").iterdir())
+        return max(path for path in (self.home / "runs").iterdir() if path.is_dir())
 
 
 def wait_for_the_machine() -> None:
@@ -127,7 +128,18 @@ def sudo_run(home: Path) -> SudoRun:
     sudo = {"SUDO_UID": str(USER), "SUDO_GID": str(USER), "SUDO_USER": "somebody"}
     wait_for_the_machine()
     run = subprocess.Popen(
-        [sys.executable, "-P", "-m", "testbed", "run", "hello.yaml", "--scheduler", "foreign", "--allow-degraded"],
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "testbed",
+            "run",
+            "hello.yaml",
+            "--scheduler",
+            "foreign",
+            "--allow-degraded",
+            "--watch",
+        ],
         cwd=home,
         env={**os.environ, **sudo, "PYTHONPATH": f"{ROOT}:{home}/packages", "HOME": str(home)},
         stdout=subprocess.DEVNULL,
@@ -154,7 +166,7 @@ def test_it_runs_to_its_end(sudo_run: SudoRun) -> None:
     assert not (sudo_run.directory / "UNFINISHED").exists()
 
 
-@pytest.mark.parametrize("kind", ["command", "controller", "plug-in", "worker"])
+@pytest.mark.parametrize("kind", ["command", "controller", "page server", "plug-in", "worker"])
 def test_what_needs_no_root_has_no_right_of_it(sudo_run: SudoRun, kind: str) -> None:
     """The command itself writes the report; schedulers of other packages are called in three of these."""
     for process in sudo_run.processes[kind]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import arrival, scale
+from benchmarks import arrival, leftovers, scale
 from benchmarks.common import Line
 from testbed.errors import CannotRunError, RunFailedError
 
@@ -53,7 +53,7 @@ def test_a_run_that_cannot_be_watched_says_why(
 def test_a_process_that_has_just_ended_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
-    monkeypatch.setattr(scale, "mark_of", lambda pid: "7-1")
+    monkeypatch.setattr(leftovers, "mark_of", lambda pid: "7-1")
     every_process = Path.iterdir
 
     def with_one_that_is_gone(folder: Path) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from benchmarks.contention import CONTESTS, EXAMPLE_1, EXAMPLE_2, Contest, Times
 from benchmarks.isolated import Case
 from controller.decision import Decision
 from testbed.api import prepare
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import DecisionRow, IterationRow, LinkRow, RunRecord
 from workloads.analysis import isolated
 
@@ -82,7 +83,7 @@ def test_sending_and_idle_times_are_read_inside_the_window(tmp_path: Path) -> No
         row("two", 4.5, 1.0, 0.0),
     )
     record = RunRecord(
-        "fixed",
+        SchedulerChoice("fixed"),
         "emulation",
         6.0,
         {},

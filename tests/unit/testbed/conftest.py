@@ -10,6 +10,7 @@ import pytest
 
 from controller.decision import Decision
 from testbed.experiment.experiment import Experiment, Measure, Scale
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.summary import summary
 from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, RunRecord, Window
 from testbed.results.run_directory import RunDirectory
@@ -62,7 +63,7 @@ def small_experiment() -> Experiment:
     big = ring_job("big", ("h0g0", "h0g1", "h0g2", "h1g0", "h1g1", "h1g2"), (0, 1), compute_s=0.9)
     small = ring_job("small", ("h0g3", "h1g3"), (1,), compute_s=0.4, iterations=50)
     measure, scale = Measure(iterations=4, warmup=1, time_limit_s=60.0), Scale(32000.0, 2.0)
-    return Experiment("small", two_rail_fabric(), (big, small), "ecmp", {}, measure, scale, 8, 1)
+    return Experiment("small", two_rail_fabric(), (big, small), SchedulerChoice("ecmp"), measure, scale, 8, 1)
 
 
 def rows_of(
@@ -114,7 +115,7 @@ def small_record(
         for level in sorted(set(levels.values()) or {7})
     ]
     return RunRecord(
-        scheduler=scheduler,
+        choice=SchedulerChoice(scheduler),
         engine="flow",
         duration_s=end,
         windows={"big": Window(length, end), "small": Window(length, count * (small.compute_s + exposed_s[1]))},
@@ -150,7 +151,7 @@ def write_run(tmp_path: Path, experiment: Experiment) -> Callable[..., RunDirect
         directory.write_manifest({"command": ["testbed", "run", "small.yaml"], "versions": {"python": "3.11"}})
         directory.write_experiment(experiment)
         for record in runs:
-            directory.write_record(record)
+            directory.write_record(record, experiment)
         directory.write_summary(summary(experiment, runs))
         if finish:
             directory.finish()

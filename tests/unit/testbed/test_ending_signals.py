@@ -29,7 +29,12 @@ sys.exit(main.main(["validate", "hello"]))
 @pytest.mark.parametrize("name", ENDING)
 def test_a_command_that_is_ended_by_a_signal_says_so_in_one_line(name: str) -> None:
     command = subprocess.Popen(
-        [sys.executable, "-c", WAIT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", WAIT],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.Signals[name], signal.SIG_DFL),  # under nohup SIGHUP is ignored
     )
     assert command.stdout is not None and command.stdout.readline() == "waiting\n"
     command.send_signal(signal.Signals[name])
@@ -64,7 +69,7 @@ def test_streams_that_are_closed_end_no_command(closed: str, tmp_path: Path) -> 
     run = f'exec "$0" -m testbed run hello --engine flow --out "$1" --allow-degraded {closed}'
     done = subprocess.run(["sh", "-c", run, sys.executable, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (directory,) = tmp_path.iterdir()
+    (directory,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert not (directory / "UNFINISHED").exists()
 
 

@@ -86,3 +86,35 @@ def test_the_time_left_is_never_negative(elapsed, value, total):
     assert left >= 0
     if value < total:
         assert elapsed + left == pytest.approx(elapsed * total / value)
+
+
+class Counter:
+    """A view that shows how often it was looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def screen(self) -> str:
+        return self.line()
+
+    def line(self) -> str:
+        self.looks += 1
+        return f"look {self.looks}"
+
+
+def test_a_view_is_part_of_the_lines_which_come_more_often():
+    stream, now = io.StringIO(), Clock()
+    with Progress(quiet=False, stream=stream, now=now, view=Counter()) as progress:
+        progress.phase("measuring", 60.0)
+        for now.time in (1.0, 6.0, 7.0, 12.0):
+            progress.advance_to(now.time, "note")
+    assert [line.rpartition("; ")[2] for line in stream.getvalue().splitlines()[1:-1]] == ["look 1", "look 2"]
+
+
+def test_on_a_terminal_a_view_is_below_the_bars():
+    stream = Terminal()
+    with Progress(quiet=False, stream=stream, view=Counter()) as progress:
+        progress.phase("measuring", 60.0)
+        progress.advance_to(3.0)
+    last = stream.getvalue().rpartition("measuring")[2]
+    assert "look" in last

@@ -145,7 +145,7 @@ GOOD = JobSpec("j", "bert", 8)
     ("spec", "message"),
     [
         (replace(GOOD, model="brt"), "unknown model 'brt', did you mean 'bert'?"),
-        (replace(GOOD, model="qqqq"), "unknown model 'qqqq', expected one of: gpt"),
+        (replace(GOOD, model="qqqq"), "unknown model 'qqqq', expected one of gpt"),
         (replace(GOOD, collective="gossip"), "unknown collective 'gossip', expected one of: hierarchical"),
         (replace(GOOD, gpus=None), "needs 'gpus' or 'placement'"),
         (replace(GOOD, gpus=0), "gpus must be at least 1, not 0"),

@@ -14,6 +14,7 @@ class Gang(Policy):
 
     name: ClassVar[str] = "gang"
     summary: ClassVar[str] = "a job gets what it asks for, all at once, and keeps it to its end"
+    needs_remaining: ClassVar[bool] = False
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PlacementRequest]:
         """A request per queued job, except those that cannot fit and block no other."""
@@ -34,6 +35,7 @@ class Guarantee(Policy):
 
     name: ClassVar[str] = "guarantee"
     summary: ClassVar[str] = "gangs; opportunistic jobs use what is idle, and leave for the others"
+    needs_remaining: ClassVar[bool] = False
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
         """Guaranteed jobs first, then opportunistic ones."""

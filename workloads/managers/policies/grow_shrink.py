@@ -30,6 +30,7 @@ class GrowShrink(Policy):
     name: ClassVar[str] = "grow-shrink"
     summary: ClassVar[str] = "gangs; idle GPUs of a host go to elastic jobs there, and come back when others wait"
     changes_running: ClassVar[bool] = True
+    needs_remaining: ClassVar[bool] = False
 
     def __init__(self, *, look_s: float = LOOK_S, restart_s: float = RESTART_S) -> None:
         self._look_s = number(self.name, "look_s", look_s, above=0)

@@ -21,6 +21,7 @@ class Kubernetes(Policy):
     name: ClassVar[str] = "kubernetes"
     summary: ClassVar[str] = "pod by pod, a GPU each, no gangs: jobs hold GPUs while they wait for the rest"
     changes_running: ClassVar[bool] = True
+    needs_remaining: ClassVar[bool] = False
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
         """Give free GPUs to jobs that lack some, one at a time in turn."""

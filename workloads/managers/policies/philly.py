@@ -24,6 +24,7 @@ class Philly(Policy):
 
     name: ClassVar[str] = "philly"
     summary: ClassVar[str] = "gangs that back off where there is no local place, and ask again"
+    needs_remaining: ClassVar[bool] = False
 
     def __init__(self, *, wait_s: float = WAIT_S, back_off_s: float = BACK_OFF_S) -> None:
         waits = (("wait_s", wait_s), ("back_off_s", back_off_s))

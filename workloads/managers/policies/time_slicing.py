@@ -23,6 +23,7 @@ class TimeSlices(Policy):
     name: ClassVar[str] = "time-slices"
     summary: ClassVar[str] = "jobs take turns in time slices, the one that ran least first"
     changes_running: ClassVar[bool] = True
+    needs_remaining: ClassVar[bool] = False
 
     def __init__(self, *, slice_s: float = SLICE_S, suspend_s: float = SUSPEND_S) -> None:
         self._slice_s = number(self.name, "slice_s", slice_s, above=0)

@@ -1,7 +1,9 @@
 """Tiresias (Gu et al., NSDI 2019): least attained service in two dimensions, without knowing durations.
 
-Priority queues by attained service, GPUs times time; strict between queues. Inside one, 2D-LAS serves jobs in the
-order of their first start, so that no running job is preempted needlessly; 2D-Gittins by the Gittins index.
+Priority queues by attained service, GPUs times time; strict between queues. Inside one, 2D-LAS serves jobs as the
+authors' simulators do: running jobs before waiting ones, so that none is preempted needlessly, and a job that comes
+from a higher queue last. With ``first_start`` it serves them in the order of their first start, which is how the paper
+reads. 2D-Gittins serves them by the Gittins index.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from math import inf
+from math import ceil, inf
 from typing import ClassVar
 
 from workloads.managers.actions import Promote
@@ -53,15 +55,18 @@ class Gittins:
 class Tiresias(Policy):
     """The discretised scheduler.
 
-    ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job that has waited so many times
-    as long as it ran is promoted; 0 for never. ``services``: the known distribution of total service, which makes it
-    2D-Gittins. ``slice_s``: the continuous form: jobs of a queue are ordered by attained service after each slice.
-    ``restart_s``: what resuming costs a preempted job.
+    ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job below the first queue that has
+    waited, in all, so many times as long as it ran is promoted to the first; 0 for never. ``services``: the known
+    distribution of total service, which makes it 2D-Gittins. ``slice_s``: the continuous form: jobs of a queue are
+    ordered by attained service after each slice. ``restart_s``: what resuming costs a preempted job. ``first_start``:
+    order the jobs of a queue by their first start. ``whole_seconds``: a job moves to the next queue at a whole second
+    of its running time, as in the authors' simulator.
     """
 
     name: ClassVar[str] = "tiresias"
     summary: ClassVar[str] = "least attained GPU-time first in priority queues, preemptive; durations are not known"
     changes_running: ClassVar[bool] = True
+    needs_remaining: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -71,6 +76,8 @@ class Tiresias(Policy):
         services: Sequence[float] = (),
         slice_s: float = 0.0,
         restart_s: float = 0.0,
+        first_start: bool = False,
+        whole_seconds: bool = False,
     ) -> None:
         if list(limits) != sorted(set(limits)) or any(limit <= 0 for limit in limits):
             raise ValueError(f"option 'limits' of tiresias must be rising numbers of GPU-seconds, not {list(limits)}")
@@ -79,6 +86,7 @@ class Tiresias(Policy):
         self._knob = number(self.name, "promote", promote, least=0)
         self._slice_s = number(self.name, "slice_s", slice_s, least=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+        self._first_start, self._whole_seconds = first_start, whole_seconds
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Promote starving jobs; run the first that fit."""
@@ -87,7 +95,7 @@ class Tiresias(Policy):
             yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")
         promoted = {job.name for job in starving}
         everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
-        ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state.time_s))
+        ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state))
         yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
@@ -98,32 +106,57 @@ class Tiresias(Policy):
         slices = now_s + self._slice_s if self._slice_s and waiting and state.running else inf
         return min(min(crossings, default=inf), min(starvings, default=inf), slices)
 
-    def _order(self, each: Candidate, promoted: bool, now_s: float) -> tuple[float, ...]:
+    def _order(self, each: Candidate, promoted: bool, state: ClusterState) -> tuple[float, ...]:
         job = asked_by(each)
-        attained = 0.0 if promoted else _attained(each, now_s)
-        queue = bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)
+        attained = 0.0 if promoted else _attained(each, state.time_s)
+        queue = self._queue_of(attained)
         begun = inf if job.started_s is None else job.started_s
         if self._gittins is not None:
             until = self._limits[queue] if queue < len(self._limits) else inf
             return (queue, -self._gittins.index(attained, until), begun, job.number)
         if self._slice_s:
             return (queue, attained, job.number)
-        return (queue, begun, job.number)
+        if self._first_start:
+            return (queue, begun, job.number)
+        return (queue, *self._place_in_queue(each, queue, promoted, state))
+
+    def _place_in_queue(self, each: Candidate, queue: int, promoted: bool, state: ClusterState) -> tuple[float, float]:
+        """Running jobs in the order in which they began to run in this queue; then those preempted in it, the last one
+        first; then those that entered it and have not run there, in the order in which they did."""
+        now_s, decided_s = state.time_s, state.decided_s
+        lower = self._limits[queue - 1] if queue else 0.0
+        if isinstance(each, Running):
+            beyond_s = (each.attained_service_s(now_s) - lower) / len(each.gpus)
+            entered_s = now_s - beyond_s
+            if queue and max(each.since_s, decided_s) < entered_s - _ROUNDING * (1 + now_s):
+                return (3, now_s)
+            return (0, max(each.since_s, entered_s))
+        since_s = each.submit_s if each.waiting_since_s is None else each.waiting_since_s
+        noticed = ceil(lower / each.gpus) * each.gpus if self._whole_seconds else lower
+        ran_here = not promoted and each.attained_service_s > noticed * (1 + _ROUNDING) + _ROUNDING
+        return (1, -since_s) if ran_here else (2, now_s if promoted else since_s)
+
+    def _queue_of(self, attained: float) -> int:
+        return bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)
 
     def _crossing(self, running: Running, now_s: float) -> float:
         attained = running.attained_service_s(now_s)
-        place = bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)
+        place = self._queue_of(attained)
         if place == len(self._limits):
             return inf
-        return now_s + (self._limits[place] - attained) / len(running.gpus)
+        left_s = (self._limits[place] - attained) / len(running.gpus)
+        if self._whole_seconds:
+            ran_s = running.job.ran_s + now_s - running.since_s
+            left_s = ceil((ran_s + left_s) * (1 - _ROUNDING)) - ran_s
+        return now_s + left_s
 
     def _starves(self, job: Waiting, now_s: float) -> bool:
         return now_s >= self._starves_at(job) * (1 - _ROUNDING)
 
     def _starves_at(self, job: Waiting) -> float:
-        if not self._knob or job.ran_s <= 0.0 or job.waiting_since_s is None:
+        if not self._knob or not self._queue_of(job.attained_service_s) or job.waiting_since_s is None:
             return inf
-        return job.waiting_since_s + self._knob * job.ran_s
+        return job.waiting_since_s + self._knob * job.ran_s - job.waited_s
 
 
 def _attained(each: Candidate, now_s: float) -> float:

@@ -21,7 +21,7 @@ from typing import Any, Final
 from testbed.engines.emulation.sandbox import LOCK, SANDBOX, start
 from testbed.machine.capabilities import probe_in_namespace
 from testbed.machine.file_lock import FileLock
-from testbed.machine.launcher import LARGEST, MOST_DESCRIPTORS, NUMBER
+from testbed.machine.launcher_requests import LARGEST, MOST_DESCRIPTORS, NUMBER
 
 _MARK: Final = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 

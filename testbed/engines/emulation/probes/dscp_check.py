@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -12,6 +12,7 @@ from testbed.engines.emulation.probes.packet_tap import TakenPacket
 from topologies.addressing import address_of
 from topologies.fabric import Fabric
 from workloads.job import Flow
+from workloads.worker.socket_options import ACKNOWLEDGEMENT_TOS
 
 MOST_READ: Final = 20_000
 """Packets that are read at a run's end, evenly chosen; each takes scapy a tenth of a millisecond."""
@@ -64,15 +65,19 @@ def wrong_marks(seen: Iterable[SeenPacket], log: MarkLog) -> list[str]:
     """Return one line per flow with packets that carried a mark nobody had decided, the most frequent flows first."""
     wrong: dict[str, list[SeenPacket]] = {}
     for packet in seen:
-        allowed = log.allowed(packet.flow, packet.time_s)
+        allowed = _allowed(packet, log)
         if allowed and packet.tos not in allowed:
             wrong.setdefault(packet.flow, []).append(packet)
     lines = []
     for flow, packets in sorted(wrong.items(), key=lambda item: (-len(item[1]), item[0])):
         marks = ", ".join(str(tos >> 2) for tos in sorted({packet.tos for packet in packets}))
-        expected = ", ".join(str(tos >> 2) for tos in sorted(log.allowed(flow, packets[-1].time_s)))
+        expected = ", ".join(str(tos >> 2) for tos in sorted(_allowed(packets[-1], log)))
         lines.append(f"{len(packets)} sampled packets of flow {flow} carried DSCP {marks}, decided was {expected}")
     return lines
+
+
+def _allowed(packet: SeenPacket, log: MarkLog) -> Collection[int]:
+    return (ACKNOWLEDGEMENT_TOS,) if packet.acknowledgement else log.allowed(packet.flow, packet.time_s)
 
 
 def old_marks_s(seen: Iterable[SeenPacket], log: MarkLog) -> list[float]:

@@ -10,21 +10,18 @@ from __future__ import annotations
 import errno
 import select
 import socket
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
+from testbed.engines.emulation.probes.netlink import HEADER, INTERFACE_HEADER, REQUEST_DUMP, RTM_GETLINK
 from testbed.errors import RunFailedError
 from testbed.fidelity.observations import Change
 
 State = Literal["carries", "was down", "had no carrier", "was removed"]
 
-_NEW, _GONE, _GET = 16, 17, 18
-_DUMP: Final = 0x301
+_NEW, _GONE = 16, 17
 _GROUP: Final = 1
 _UP, _LOWER_UP = 1, 0x10000
-_HEADER: Final = struct.Struct("=IHHII")
-_INTERFACE: Final = struct.Struct("=BBHiII")
 _LARGEST: Final = 1 << 16
 _BUFFER: Final = 1 << 20
 
@@ -49,8 +46,8 @@ class LinkEvents:
 
     def _ask(self) -> None:
         """Have the kernel tell the state of every interface, as it tells of changes."""
-        body = _INTERFACE.pack(0, 0, 0, 0, 0, 0)
-        self._socket.send(_HEADER.pack(_HEADER.size + len(body), _GET, _DUMP, 1, 0) + body)
+        body = INTERFACE_HEADER.pack(0, 0, 0, 0, 0, 0)
+        self._socket.send(HEADER.pack(HEADER.size + len(body), RTM_GETLINK, REQUEST_DUMP, 1, 0) + body)
 
     def read(self) -> Iterator[tuple[int, State]]:
         """(interface, its state) of what has been told since the last call, in order."""
@@ -70,17 +67,17 @@ class LinkEvents:
 def states_in(data: bytes) -> Iterator[tuple[int, State]]:
     """(interface, its state) of each message about an interface in ``data``."""
     offset = 0
-    while offset + _HEADER.size <= len(data):
-        length, kind = _HEADER.unpack_from(data, offset)[:2]
+    while offset + HEADER.size <= len(data):
+        length, kind = HEADER.unpack_from(data, offset)[:2]
         if kind in (_NEW, _GONE):
-            _, _, _, index, flags, _ = _INTERFACE.unpack_from(data, offset + _HEADER.size)
+            _, _, _, index, flags, _ = INTERFACE_HEADER.unpack_from(data, offset + HEADER.size)
             if kind == _GONE:
                 yield index, "was removed"
             elif not flags & _UP:
                 yield index, "was down"
             else:
                 yield index, "carries" if flags & _LOWER_UP else "had no carrier"
-        offset += max(_HEADER.size, (length + 3) & ~3)
+        offset += max(HEADER.size, (length + 3) & ~3)
 
 
 class LinkStates:

@@ -15,11 +15,16 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-_RTM_GETLINK = 18
+HEADER: Final = struct.Struct("=IHHII")
+"""Of every message (``nlmsghdr``): length, type, flags, sequence number, port."""
+INTERFACE_HEADER: Final = struct.Struct("=BBHiII")
+"""Of a message about an interface (``ifinfomsg``): family, padding, type, index, flags, changed flags."""
+RTM_GETLINK: Final = 18
+REQUEST_DUMP: Final = 0x301
+"""Flags of a request that lists everything there is."""
 _RTM_GETQDISC = 38
 _RTM_GETTCLASS = 42
 _RTM_GETTFILTER = 46
-_REQUEST_DUMP = 0x301
 _REQUEST_ECHO = 9
 _TC_H_ROOT = 0xFFFFFFFF
 _DONE = 3
@@ -34,15 +39,13 @@ _TCA_HTB_PARAMETERS = 1
 _HTB_PARAMETERS = struct.Struct("=8xI8x6I")
 _STATS_BASIC = 1
 _STATS_QUEUE = 3
-_HEADER = struct.Struct("=IHHII")
 _TCMSG = struct.Struct("=BBHiIII")
-_IFINFO = struct.Struct("=BBHiII")
 _ATTRIBUTE = struct.Struct("=HH")
 _LARGEST = 1 << 15
 """Bytes of a datagram: a dump's are never larger, and a larger buffer is mapped and unmapped at every read."""
 _PATIENCE_S: Final = 5
 _LENGTH_AND_TYPE = struct.Struct("=IH").unpack_from
-_ALL_QUEUES = _HEADER.pack(_HEADER.size + _TCMSG.size, _RTM_GETQDISC, _REQUEST_DUMP, 1, 0) + bytes(_TCMSG.size)
+_ALL_QUEUES = HEADER.pack(HEADER.size + _TCMSG.size, _RTM_GETQDISC, REQUEST_DUMP, 1, 0) + bytes(_TCMSG.size)
 
 
 class QueueCounters(NamedTuple):
@@ -142,14 +145,14 @@ class CounterSocket:
         """Counters of the root qdisc of ``interface`` (index), its children's included."""
         self._socket.send(_request(_RTM_GETQDISC, interface, _TC_H_ROOT, _REQUEST_ECHO))
         data = self._socket.recv(_LARGEST)
-        if _HEADER.unpack_from(data)[1] == _ERROR:
+        if HEADER.unpack_from(data)[1] == _ERROR:
             raise OSError(f"interface {interface} has no root queue")
         found = self._read(_RTM_GETQDISC, interface, data)[0]
         return found._replace(handle=found.handle >> 16)
 
     def classes(self, interface: int) -> list[QueueCounters]:
         """Counters of every class of ``interface`` (index); ``handle`` is the whole one, major and minor."""
-        data = self._whole_dump(_request(_RTM_GETTCLASS, interface, 0, _REQUEST_DUMP))
+        data = self._whole_dump(_request(_RTM_GETTCLASS, interface, 0, REQUEST_DUMP))
         return self._read(_RTM_GETTCLASS, interface, data)
 
     def _read(self, kind: int, interface: int, data: bytes) -> list[QueueCounters]:
@@ -181,20 +184,20 @@ class CounterSocket:
 
     def interfaces(self) -> list[InterfaceCounters]:
         """Counters of every interface of the namespace."""
-        return [self._interface(body) for body in self._dump(_RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0, 0))]
+        return [self._interface(body) for body in self._dump(RTM_GETLINK, INTERFACE_HEADER.pack(0, 0, 0, 0, 0, 0))]
 
     def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
-        self._socket.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST_DUMP, 1, 0) + body)
+        self._socket.send(HEADER.pack(HEADER.size + len(body), kind, REQUEST_DUMP, 1, 0) + body)
         while True:
             data = self._socket.recv(_LARGEST)
             offset = 0
             while offset < len(data):
-                length, message, _, _, _ = _HEADER.unpack_from(data, offset)
+                length, message, _, _, _ = HEADER.unpack_from(data, offset)
                 if message == _DONE:
                     return
                 if message == _ERROR:
                     raise OSError("netlink refused to list counters")
-                yield data[offset + _HEADER.size : offset + length]
+                yield data[offset + HEADER.size : offset + length]
                 offset += (length + 3) & ~3
 
     @staticmethod
@@ -213,9 +216,9 @@ class CounterSocket:
 
     @staticmethod
     def _interface(body: bytes) -> InterfaceCounters:
-        index = _IFINFO.unpack_from(body)[3]
+        index = INTERFACE_HEADER.unpack_from(body)[3]
         name, packets, drops = "", 0, 0
-        for kind, start, end in _attributes(body, _IFINFO.size, len(body)):
+        for kind, start, end in _attributes(body, INTERFACE_HEADER.size, len(body)):
             if kind == _IFLA_IFNAME:
                 name = body[start : end - 1].decode()
             elif kind == _IFLA_STATS64:
@@ -268,15 +271,15 @@ class QueuePattern:
 @lru_cache(4096)
 def _request(kind: int, interface: int, parent: int, flags: int) -> bytes:
     body = _TCMSG.pack(0, 0, 0, interface, 0, parent, 0)
-    return _HEADER.pack(_HEADER.size + len(body), kind, flags, 1, 0) + body
+    return HEADER.pack(HEADER.size + len(body), kind, flags, 1, 0) + body
 
 
 def places_of_queues(dump: bytes) -> Iterator[QueuePlaces]:
     """Every qdisc or class that ``dump`` describes."""
     offset = 0
     while offset < len(dump):
-        length = _HEADER.unpack_from(dump, offset)[0]
-        body, end = offset + _HEADER.size, offset + length
+        length = HEADER.unpack_from(dump, offset)[0]
+        body, end = offset + HEADER.size, offset + length
         _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(dump, body)
         fixed = [offset, offset + 4, body + 4, body + 8, body + 12]
         basic = queue = None

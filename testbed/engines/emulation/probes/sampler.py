@@ -152,6 +152,11 @@ class Sampler:
         self.order.focus(sent)
         return sorted({self._queues[number].link for number in found.missing})
 
+    @property
+    def read_s(self) -> float:
+        """When the counters of queues were last read, in undilated seconds from ``origin``."""
+        return (self._read - self._origin) / self._scale.time
+
     def _add_row(self, now: float, queue: _Queue, move: Move) -> None:
         self.queue_drops += max(0, move.drops)
         if self._first:

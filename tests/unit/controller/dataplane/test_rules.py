@@ -50,15 +50,18 @@ def test_acknowledgements_come_back_over_the_same_cables(any_fabric: Fabric, mak
         assert walk.packets[-1].eth_dst == mac_of(any_fabric, flow.source)
 
 
-def test_both_directions_carry_the_level_from_the_first_switch_on(any_fabric: Fabric, make_mix: MixMaker) -> None:
+def test_data_carries_its_level_and_acknowledgements_the_highest_from_the_first_switch_on(
+    any_fabric: Fabric, make_mix: MixMaker
+) -> None:
     view, decision = decided(any_fabric, make_mix(any_fabric), {"job0": 2})
     network, builder = MemoryNetwork(any_fabric), RuleBuilder(any_fabric)
     install(network, plans_of(builder, any_fabric, view.flows, decision, 8))
     for flow in view.flows:
         dscp = dscp_of_level(2 if flow.job == "job0" else 7)
         match = builder.match(flow)
-        for walk in (network.walk(flow.source, match), network.walk(flow.target, match.swapped())):
-            assert {packet.dscp for packet in walk.packets} == {dscp}
+        data, acknowledgements = network.walk(flow.source, match), network.walk(flow.target, match.swapped())
+        assert {packet.dscp for packet in data.packets} == {dscp}
+        assert {packet.dscp for packet in acknowledgements.packets} == {dscp_of_level(0)}
 
 
 def test_what_no_rule_names_is_dropped_at_the_first_switch(small_fabric: Fabric, make_mix: MixMaker) -> None:
@@ -111,12 +114,12 @@ def test_a_changed_path_adds_downstream_flips_first_and_deletes_last(small_fabri
     assert {rule.switch for rule in update.delete} == {"agg0"}
 
 
-def test_a_changed_level_touches_only_the_first_switches(small_fabric: Fabric, make_mix: MixMaker) -> None:
+def test_a_changed_level_touches_only_the_first_switch_of_the_data(small_fabric: Fabric, make_mix: MixMaker) -> None:
     flow = make_mix(small_fabric)[0].flows[0]
     path = small_fabric.candidate_paths(flow.source, flow.target)[0]
     builder = RuleBuilder(small_fabric)
     update = diff(builder.plan(flow, [path], 0).rules, builder.plan(flow, [path], 56).rules)
-    assert [rule.switch for rule in update.moves] == ["tor0", "tor1"]
+    assert [rule.switch for rule in update.moves] == ["tor0"]
     assert not update.add_downstream and not update.delete
 
 

@@ -75,7 +75,7 @@ def test_a_level_that_does_not_exist_is_named(view: ClusterView) -> None:
         ({"rates": {"a": "50"}}, "'a' in option 'rates' of fixed: '50' is not a quantity like 200Gbps"),
         ({"shifts": {"a": 3}}, "'a' in option 'shifts' of fixed: '3' is not a quantity like 1.2s"),
         ({"paths": "best"}, "'paths' of fixed must be one of ecmp, least-loaded, not 'best'"),
-        ({"level": {}}, "unknown option 'level' of scheduler fixed, expected: levels, paths, periods, rates, shifts"),
+        ({"level": {}}, "unknown option 'level' of scheduler fixed, did you mean 'levels'"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(options: dict[str, object], complaint: str) -> None:

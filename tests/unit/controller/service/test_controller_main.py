@@ -14,7 +14,7 @@ def test_options_are_pairs_whose_value_may_be_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--scheduler", "no-such"], "controller: unknown scheduler 'no-such', expected one of: "),
+        (["--scheduler", "no-such"], "controller: unknown scheduler 'no-such', expected one of "),
         (["--scheduler", "crux", "--option", "paths"], "controller: 'paths' is not KEY=VALUE"),
         (["--scheduler", "crux", "--option", "speed=1"], "controller: unknown option 'speed' of scheduler crux"),
         (

@@ -308,6 +308,23 @@ def test_a_job_name_in_use_is_refused(small_fabric: Fabric, make_ring: RingMaker
         bench.post(make_ring("a", small_fabric, [1, 3], first_port=30000))
 
 
+@pytest.mark.parametrize("name", ["a b", "a/b", "1", "a--b", "a.b", "<i>", "a@", "a@x", "a\n"])
+def test_a_job_is_called_as_in_a_scenario_file(small_fabric: Fabric, make_ring: RingMaker, name: str) -> None:
+    bench = Bench(small_fabric, create("ecmp"))
+    body = {"job": encode(make_ring(name, small_fabric, [0, 2]))}
+    answer = ask(bench, "POST", "/jobs", body)
+    assert answer.status == 400 and answer.body["error"].startswith("job.name")
+    assert ask(bench, "GET", "/state").body["jobs"] == []
+
+
+@pytest.mark.parametrize("name", ["a", "gpt-0", "Gpt_1", "gpt-0@2"])
+def test_a_job_of_a_scenario_and_its_next_stretch_have_names_that_are_taken(
+    small_fabric: Fabric, make_ring: RingMaker, name: str
+) -> None:
+    body = {"job": encode(make_ring(name, small_fabric, [0, 2]))}
+    assert ask(Bench(small_fabric, create("ecmp")), "POST", "/jobs", body).status == 200
+
+
 def test_nothing_is_decided_while_a_switch_is_away(small_fabric: Fabric, make_ring: RingMaker) -> None:
     bench = Bench(small_fabric, create("ecmp"))
     bench.network.away.add("agg1")

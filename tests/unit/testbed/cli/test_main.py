@@ -26,7 +26,17 @@ def give_doctor(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     ("arguments", "line"),
     [
         ([], "testbed: the following arguments are required: VERB (see testbed --help)\n"),
-        (["doctor", "--fast"], "testbed: unrecognized arguments: --fast (see testbed --help)\n"),
+        (["doctor", "--fast"], "testbed doctor: unrecognized arguments: --fast (see testbed doctor --help)\n"),
+        (
+            ["run", "hello", "--engin=flow", "--sheduler", "crux"],
+            "testbed run: unrecognized arguments: --sheduler crux, did you mean --scheduler?"
+            " (see testbed run --help)\n",
+        ),
+        (
+            ["run", "hello", "--engine", "flwo"],
+            "testbed run: argument --engine: invalid choice: 'flwo', did you mean 'flow'? (see testbed run --help)\n",
+        ),
+        (["valdate"], "testbed: unknown verb 'valdate', did you mean 'validate'? (see testbed --help)\n"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(
@@ -36,20 +46,19 @@ def test_wrong_usage_is_one_line_and_status_2(
     assert capsys.readouterr() == ("", line)
 
 
-def test_an_unknown_verb_is_named_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["valdate"]) == 2
+def test_a_verb_that_is_like_none_is_named_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fly"]) == 2
     error = capsys.readouterr().err
-    assert "'valdate'" in error and "doctor" in error and error.count("\n") == 1
+    assert "'fly'" in error and "doctor" in error and error.count("\n") == 1
 
 
 def test_help_names_every_verb_that_exists(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    there = [name for name in VERBS if (ROOT / "testbed" / "cli" / f"{name}.py").exists()]
-    assert [name for name in there if f"    {name} " in shown or f"    {name}\n" in shown] == there
+    assert [name for name in VERBS if f"    {name} " not in shown and f"    {name}\n" not in shown] == []
 
 
-@pytest.mark.parametrize("name", [name for name in VERBS if (ROOT / "testbed" / "cli" / f"{name}.py").exists()])
+@pytest.mark.parametrize("name", VERBS)
 def test_a_verb_has_its_file_name_and_a_help_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"usage: testbed {name} ")

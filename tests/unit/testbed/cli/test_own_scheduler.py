@@ -64,7 +64,7 @@ def test_the_installed_example_decides(installed: Path) -> None:
 
 
 def test_the_page_shows_the_files_of_the_example_as_they_are() -> None:
-    page = (ROOT / "docs" / "schedulers.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "schedulers.md").read_text("utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert [name for name in FILES if (EXAMPLE / name).read_text("utf-8") not in blocks] == []
 

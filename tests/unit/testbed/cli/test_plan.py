@@ -13,6 +13,7 @@ from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
 from testbed.cli.main import main
 from testbed.dry_run import SET_UP_S, collisions, final_decision, plan
+from testbed.experiment.contention import HIDDEN
 from testbed.scenario import bundled
 
 
@@ -31,8 +32,8 @@ def shown(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> s
 def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of(name, capsys=capsys)
     assert document["scale"]["peak_load_share"] <= 1.0
-    other = "lina" if name == "lina.yaml" else "crux"
-    assert [entry["scheduler"] for entry in document["schedulers"]] == ["ecmp", other]
+    labels = {"lina.yaml": ["ecmp", "lina"], "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"]}
+    assert [entry["scheduler"] for entry in document["schedulers"]] == labels.get(name, ["ecmp", "crux"])
 
 
 def test_clos96_is_the_fabric_and_the_mix_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,3 +152,11 @@ def test_a_scheduler_that_raises_is_one_line_and_status_1(
     monkeypatch.setattr("controller.schedulers.registry.create", lambda *_: _Raises())
     assert main(["plan", "hello"]) == 1
     assert capsys.readouterr() == ("", "scheduler raises raised ZeroDivisionError: no flows\n")
+
+
+def test_a_plan_says_when_there_is_nothing_to_schedule(capsys: pytest.CaptureFixture[str]) -> None:
+    less = ("jobs.big.communication=1MB", "jobs.small.communication=1MB", "jobs.small.overlap=0.5")
+    options = [word for change in less for word in ("--set", change)]
+    for engine in ("emulation", "flow"):
+        assert f"\n{HIDDEN}\n" in shown("hello.yaml", "--engine", engine, *options, capsys=capsys)
+    assert "nothing to schedule" not in shown("hello.yaml", capsys=capsys)

@@ -40,9 +40,9 @@ class FailingEngine:
         self.held = False
 
     def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
-        self.ran.append((experiment.scheduler, self.held))
+        self.ran.append((experiment.scheduler.label, self.held))
         self.datapaths.append(experiment.datapath)
-        if experiment.scheduler == "crux":
+        if experiment.scheduler.label == "crux":
             raise RunFailedError("host h1 did not report 'connected' for big")
         return RunRecord(experiment.scheduler, self.name, 1.0, {}, (), (), ())
 
@@ -147,8 +147,8 @@ def test_the_option_wins_over_the_scenario_and_the_default_is_the_best_of_the_ma
         (["--engine", "flw"], 2, "testbed run: argument --engine: invalid choice: 'flw'"),
         (["--repeat", "0"], 2, "testbed run: argument --repeat: '0' is not a whole number from 1"),
         (["--set", "seed"], 2, "--set seed: no key or no value, expected KEY=VALUE such as seed=2"),
-        (["--scheduler", "cruks"], 2, "--set schedulers=[cruks]: unknown scheduler 'cruks', expected crux"),
-        (["--datapath", "nft"], 2, "testbed run: argument --datapath: invalid choice: 'nft' (choose from "),
+        (["--scheduler", "cruks"], 2, "--set schedulers=[cruks]: unknown scheduler 'cruks', did you mean 'crux'?"),
+        (["--datapath", "nft"], 2, "testbed run: argument --datapath: invalid choice: 'nft', did you mean 'nftables'?"),
         (["--set", "datapath=nft"], 2, "--set datapath=nft: datapath is 'nft', expected kernel, nftables or userspace"),
         (["--seed", "-1"], 2, "--set seed=-1: seed is -1, expected at least 0"),
     ],

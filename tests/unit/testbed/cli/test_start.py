@@ -50,6 +50,15 @@ def test_it_goes_on_in_the_project_environment_with_the_same_arguments(checkout:
     assert (done.returncode, done.stdout) == (7, f"{checkout}/.venv run a b.yaml\n")
 
 
+@pytest.mark.skipif(not (ROOT / ".venv" / "pyvenv.cfg").exists(), reason="this checkout is not set up")
+def test_the_systems_python_goes_on_in_the_environment_with_nothing_but_roots_path(tmp_path: Path) -> None:
+    (tmp_path / "python").symlink_to("/usr/bin/python3")
+    only = f"PATH=/usr/sbin:/usr/bin:/sbin:/bin:{tmp_path}"
+    start = ["/usr/bin/env", "-i", only, "python", "-m", "testbed"]
+    done = subprocess.run([*start, "validate", "clos96.yaml"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("clos96: ")
+
+
 def test_it_does_not_import_from_the_current_directory(
     checkout: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
 from testbed.experiment.scale import peak_load
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.machine import budget_cache
 from testbed.machine.budget import (
     BUILT_IN_BUDGETS,
@@ -147,13 +149,15 @@ def test_a_measuring_run_is_of_the_datapath_that_is_asked_for(datapath: Datapath
     assert experiment(SHAPES[1], 9000, 10_000.0, datapath).datapath == datapath
 
 
-def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone() -> None:
+@pytest.mark.parametrize("dilation", [1.0, 3.0])
+def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone(dilation: float) -> None:
     made = experiment(SHAPES[1], 9000, 10_000.0)
+    made = replace(made, scale=replace(made.scale, time=dilation))
     port = next(link for link in made.fabric.network_links if link.source in made.fabric.ports)
     trunk = next(link for link in made.fabric.network_links if link.kind == "tor-agg")
 
     def row(time_s: float, link: str, packets: float) -> LinkRow:
-        return LinkRow(time_s, link, 7, made.scale.unscale_size(packets * 8960), 0.0, 0)
+        return LinkRow(time_s / dilation, link, 7, made.scale.unscale_size(packets * 8960), 0.0, 0)
 
     rows = [
         row(float(second), name, count)
@@ -161,7 +165,7 @@ def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone
         for name in (port.name, trunk.name)
     ]
     cpu = [[1.0, 1.0, 0.7, 0.0, 0.0], [2.0, 1.0, 0.5, 0.01, 0.04], [3.0, 1.0, 0.1, 0.3, 0.1], [4.0, 1.0, 0.5, 0.0, 0.0]]
-    record = RunRecord("crux", "emulation", 4.0, {}, (), tuple(rows), (), environment={"cpu": cpu})
+    record = RunRecord(SchedulerChoice("crux"), "emulation", 4.0, {}, (), tuple(rows), (), environment={"cpu": cpu})
     found = samples_of(record, made)
     assert [(round(s.packet_hops_per_s), round(s.busy, 6), round(s.others, 6)) for s in found] == [
         (100, 0.45, 0.05),

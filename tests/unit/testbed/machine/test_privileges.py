@@ -114,5 +114,5 @@ def test_every_child_that_runs_a_module_is_started_by_the_one_function() -> None
         for path in sources
         if '"-m",' in path.read_text("utf-8") or '"-m"' in path.read_text("utf-8")
     ]
-    assert sorted(starters) == ["testbed/__main__.py", "testbed/cli/sweep.py", "testbed/machine/child_python.py"]
+    assert sorted(starters) == ["testbed/__main__.py", "testbed/machine/child_python.py", "testbed/sweep/command.py"]
     assert sys.executable in python_module("x")

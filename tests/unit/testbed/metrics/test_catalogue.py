@@ -98,7 +98,7 @@ def test_dotted_keys_are_objects() -> None:
     assert (value_at(entry, "a.d.e"), value_at(entry, "a.x"), value_at(entry, "c.x")) == (3, None, None)
 
 
-@pytest.mark.parametrize("page", ["docs/results.md", "docs/checks.md"])
+@pytest.mark.parametrize("page", ["docs/reference/results.md", "docs/reference/checks.md"])
 def test_the_documentation_has_the_tables_of_today(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     assert documentation.with_tables(text) == text, f"python -m testbed.metrics.documentation --write {page}"

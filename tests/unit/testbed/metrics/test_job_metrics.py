@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.decision import Decision
-from testbed.metrics.job_metrics import decision_for, intensity_of, job_metrics, level_of, profile_of
+from controller.decision import ByteLevels, Decision
+from testbed.experiment.scheduler_choice import SchedulerChoice
+from testbed.metrics.job_metrics import MeaningfulLevels, decision_for, intensity_of, job_metrics, level_of, profile_of
 from testbed.metrics.summary import run_entry
 from testbed.results.record import DecisionRow, IterationRow, RunRecord, Window
 from workloads.job import Job
@@ -21,7 +22,7 @@ def _job(*, gpus: int = 2, iterations: int = 100, start_s: float = 0.0) -> Job:
 
 
 def _record(rows: list[IterationRow], window: Window) -> RunRecord:
-    return RunRecord("ecmp", "flow", window.end_s, {"j": window}, tuple(rows), (), ())
+    return RunRecord(SchedulerChoice("ecmp"), "flow", window.end_s, {"j": window}, tuple(rows), (), ())
 
 
 def _row(
@@ -167,6 +168,31 @@ def test_levels_and_intensities_come_from_the_decision(experiment, records):
     assert intensity_of(big, decided) == 1.0e16
     assert intensity_of(big, Decision()) is None
     assert level_of(_job(), decided, 8) is None
+
+
+def test_a_job_has_no_level_where_levels_order_nothing(experiment):
+    big, small = experiment.jobs
+    levels = MeaningfulLevels(experiment.jobs, 8)
+
+    def decided(**columns):
+        paths = {flow.id: () for job in (big, small) for flow in job.flows}
+        decision = Decision(paths, **columns)
+        return levels.of(big, decision), levels.of(small, decision)
+
+    assert decided() == (None, None)
+    assert decided(levels={"big": 0, "small": 1}) == (0, 1)
+    assert decided(levels={"big": 3, "small": 3}) == (None, None)
+    assert decided(levels={"big": 3}) == (3, None), "small sends at the lowest level: big overtakes it"
+    assert decided(levels={"big": 7}) == (None, None), "the lowest level is that of everything else"
+    assert decided(levels={big.flows[0].id: 2}) == (2, None)
+    assert decided(byte_levels={"big": ByteLevels("sent", (1e6,))}, levels={"small": 5}) == (None, 5)
+
+
+def test_a_job_alone_has_no_level(experiment):
+    big, small = experiment.jobs
+    departed = Decision({flow.id: () for flow in big.flows}, {"big": 0})
+    assert MeaningfulLevels(experiment.jobs, 8).of(big, departed) is None
+    assert MeaningfulLevels(experiment.jobs, 8).of(small, departed) is None
 
 
 def test_a_job_that_left_keeps_the_last_decision_that_knew_it(experiment, records):

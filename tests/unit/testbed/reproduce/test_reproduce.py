@@ -65,7 +65,7 @@ def test_the_table_has_the_papers_number_beside_ours(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["crux-fig99"], "unknown experiment 'crux-fig99', expected one of: "),
+        (["crux-fig99"], "unknown experiment 'crux-fig99', did you mean 'crux-fig"),
         (["crux-fig16", "--cases", "0"], "--cases must be at least 1, not 0"),
         (["crux-fig16", "--jobs", "-1"], "--jobs must be at least 1, not -1"),
     ],

@@ -117,7 +117,7 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(
     directory, elsewhere = write_run(*records).path, tmp_path / "elsewhere"
     elsewhere.mkdir()
     (directory / "plots").symlink_to(elsewhere)
-    assert main(["report", str(directory)]) == 2
+    assert main(["report", str(directory), "--plots"]) == 2
     assert list(elsewhere.iterdir()) == []
     expected = f"{directory}/plots: leads elsewhere, expected a folder of the run directory\n"
     assert capsys.readouterr().err == expected
@@ -131,7 +131,7 @@ def test_a_file_beyond_the_limit_is_refused_without_being_read(
     assert main(["report", str(directory)]) == 2
     changed, refused = capsys.readouterr().err.splitlines()
     assert changed == f"{directory}: changed since the run ended: crux/links.csv"
-    assert refused == f"{directory}/crux/links.csv: cannot be read: more than 536870912 bytes"
+    assert refused == f"{directory}/crux/links.csv: cannot be read: 1099511627776 bytes, more than 536870912 bytes"
 
 
 @pytest.mark.parametrize("text", ['"time_s\nlink', '{"\u202e": [', "x" * 100_000])
@@ -153,7 +153,7 @@ def test_a_named_pipe_in_place_of_a_file_is_refused_at_once(
     (directory / "crux" / "links.csv").unlink()
     os.mkfifo(directory / "crux" / "links.csv")
     assert main(["report", str(directory)]) == 2
-    assert "links.csv: cannot be read: no regular file\n" in capsys.readouterr().err
+    assert "links.csv: cannot be read: a pipe and no regular file\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -245,6 +245,11 @@ VALUES: list[tuple[str, Callable[[Any], None], str]] = [
     ),
     ("crux/decisions.json", lambda rows: rows[0].update(cause=["x"]), "cause: expected a string, not an array"),
     ("crux/run.json", lambda run: run["environment"].update(cpu=[[1, 2]]), "environment.cpu: expected 5 columns"),
+    (
+        "crux/run.json",
+        lambda run: run["environment"].update(link_rates={"a": [1]}),
+        "environment.link_rates.a: expected",
+    ),
     ("crux/run.json", lambda run: run["environment"].update(timers="x"), "environment.timers: expected an array"),
     ("experiment.json", lambda found: found["fabric"]["links"].pop("tor0->agg0"), "reverse 'tor0->agg0' is no link"),
     ("experiment.json", lambda found: found["jobs"][0].update(name="a\nb"), "job.name: 'a\\nb' is no name, expected"),

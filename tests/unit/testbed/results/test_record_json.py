@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import Fidelity, ManagedRecord, RunRecord
 from testbed.results.record_json import run_from, run_to
 from testbed.results.schema import run_today
@@ -11,7 +12,7 @@ from workloads.managers.account import JobOutcome
 
 OUTCOME = JobOutcome("moves", 8, 0.0, 1.0, 9.0, 8.0, preemptions=1, migrations=2)
 RECORD = RunRecord(
-    scheduler="crux",
+    choice=SchedulerChoice("crux"),
     engine="flow",
     duration_s=10.0,
     windows={},

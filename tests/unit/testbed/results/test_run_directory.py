@@ -45,7 +45,7 @@ def test_a_record_reads_back_as_it_was_written(write_run, records):
 def test_the_experiment_reads_back_without_its_scheduler(write_run, records, experiment):
     back = write_run(*records).read_experiment()
     assert (back.fabric, back.jobs, back.scale) == (experiment.fabric, experiment.jobs, experiment.scale)
-    assert back.scheduler == ""
+    assert back.scheduler.name == ""
 
 
 def test_the_summary_is_recomputed_from_the_other_files(write_run, records):

@@ -75,7 +75,7 @@ def test_an_old_summary_has_its_numbers_under_the_keys_of_today(name: str) -> No
 @pytest.mark.parametrize("name", RUNS)
 def test_an_old_run_is_reported(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = old_run(name, tmp_path)
-    assert main(["report", str(path)]) == 0
+    assert main(["report", str(path), "--plots"]) == 0
     page = (path / "report.html").read_text("utf-8")
     jobs = [job for run in as_written(name)["runs"] for job in run["jobs"]]
     assert all(job["name"] in page and f"{job['jct_s']:.1f}" in page for job in jobs)

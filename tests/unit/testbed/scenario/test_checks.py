@@ -76,7 +76,7 @@ def test_repeated_runs_of_a_scheduler_are_averaged() -> None:
     [
         ("crux.gtp.jct_s < 1", "'crux.gtp.jct_s' is not in the summary"),
         ("crux.gpt.iteration_s < 1", "'crux.gpt.iteration_s' is not a single value"),
-        ("crux.gpt.level < 1", "'crux.gpt.level' is not a single value"),
+        ("crux.gpt.level < 1", "'crux.gpt.level' has no value in this run"),
         ("crux.gpu_utilization / 0 < 1", "division by zero"),
         ("crux.fidelity.verdict * 2 < 1", "'ok' is a word, '*' needs numbers"),
         ("crux.fidelity.verdict < 1", "cannot compare 'ok' with 1"),
@@ -120,9 +120,12 @@ def test_an_unknown_unit_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("gtp.jct_s < 1", "'gtp' is no scheduler, job or metric of this scenario, expected 'gpt'"),
-        ("crux.gpt.jct < 1", "'jct' is no metric of a job, expected 'jct_s'"),
-        ("crux.gpu_utilisation < 1", "'gpu_utilisation' is no scheduler, job or metric of this scenario, expected"),
+        ("gtp.jct_s < 1", "'gtp' is no scheduler, job or metric of this scenario, did you mean 'gpt'?"),
+        ("crux.gpt.jct < 1", "'jct' is no metric of a job, did you mean 'jct_s'?"),
+        (
+            "crux.gpu_utilisation < 1",
+            "'gpu_utilisation' is no scheduler, job or metric of this scenario, did you mean 'gpu_utilization'?",
+        ),
         ("crux < 1", "no metric is named"),
         ("gpt-gpu_utilization < 1", "'gpt-gpu_utilization' is no scheduler"),
     ],

@@ -60,7 +60,7 @@ def test_a_fabric_of_another_package_is_a_kind_like_any(installed: Path) -> None
 
 def test_the_page_shows_the_file_which_is_short() -> None:
     text = EXAMPLE.read_text("utf-8")
-    assert text in (ROOT / "docs" / "scenario.md").read_text("utf-8")
+    assert text in (ROOT / "docs" / "reference" / "scenario.md").read_text("utf-8")
     assert len(text.splitlines()) < 40
 
 

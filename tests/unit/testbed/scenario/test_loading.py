@@ -20,7 +20,7 @@ from topologies.limits import QUANTITIES
 from workloads.models.catalogue import CATALOGUE
 
 MODELS = tuple(CATALOGUE)
-SCHEDULERS = ["crux", "ecmp", "lina"]
+SCHEDULERS = ["crux", "crux-pa", "ecmp", "lina"]
 
 SMALL = """
 fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 2,
@@ -49,7 +49,8 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
     scenario = loaded(name)
     assert scenario.name == name.removesuffix(".yaml")
     assert loaded(scenario.name) == scenario
-    assert [entry.name for entry in scenario.schedulers] == ["ecmp", "lina" if name == "lina.yaml" else "crux"]
+    labels = {"lina.yaml": ["ecmp", "lina"], "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"]}
+    assert [choice.label for choice in scenario.choices] == labels.get(name, ["ecmp", "crux"])
 
 
 def test_the_bundled_scenarios_are_those_that_ship() -> None:
@@ -58,6 +59,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     assert tuple(name for name in bundled() if name not in figures) == (
         "arrivals.yaml",
         "clos1024.yaml",
+        "clos96-2to1.yaml",
         "clos96-ports.yaml",
         "clos96.yaml",
         "double-sided.yaml",
@@ -70,7 +72,9 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "cables"), [("clos96.yaml", 48 + 48), ("clos96-ports.yaml", 192)])
+@pytest.mark.parametrize(
+    ("name", "cables"), [("clos96.yaml", 48 + 48), ("clos96-2to1.yaml", 48 + 24), ("clos96-ports.yaml", 192)]
+)
 def test_clos96_fills_all_96_gpus_and_no_nic_serves_two_jobs(name: str, cables: int) -> None:
     scenario = loaded(name)
     fabric = build_fabric(scenario)
@@ -81,6 +85,13 @@ def test_clos96_fills_all_96_gpus_and_no_nic_serves_two_jobs(name: str, cables: 
     assert {gpu for own in gpus.values() for gpu in own} == set(fabric.gpus)
     nics = [(nic, job) for job, own in gpus.items() for nic in {fabric.nic_of_gpu[gpu] for gpu in own}]
     assert len(nics) == len({nic for nic, _ in nics}) == 48
+
+
+def test_clos96_2to1_is_clos96_with_half_the_uplinks() -> None:
+    whole, half = loaded("clos96"), loaded("clos96-2to1")
+    assert half.jobs == whole.jobs and half.measure == whole.measure
+    before, after = whole.fabric.model_dump(), half.fabric.model_dump()
+    assert {key: (before[key], after[key]) for key in before if before[key] != after[key]} == {"aggregations": (8, 4)}
 
 
 @pytest.mark.parametrize("name", ["clos96.yaml", "double-sided.yaml", "hello.yaml", "moe-alltoall.yaml"])
@@ -141,8 +152,14 @@ def test_a_job_is_found_by_the_names_that_count_gives_it(small: Path) -> None:
 
 def test_a_scenario_that_does_not_exist_names_the_bundled_ones() -> None:
     with pytest.raises(BadInputError) as error:
-        loaded("clos97")
-    assert str(error.value).startswith("clos97: no such file, expected a path or a bundled scenario: arrivals.yaml")
+        loaded("nothing-like-it")
+    expected = "nothing-like-it: no such file, expected a path or a bundled scenario: arrivals.yaml"
+    assert str(error.value).startswith(expected)
+
+
+def test_a_scenario_that_is_spelled_almost_right_is_found_in_the_message() -> None:
+    with pytest.raises(BadInputError, match=r"Clos97: no such file, did you mean 'clos96.yaml'\?"):
+        loaded("Clos97")
 
 
 def test_a_directory_is_no_scenario(tmp_path: Path) -> None:

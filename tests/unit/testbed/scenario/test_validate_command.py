@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli import schema, validate
+from testbed.cli import validate
+from testbed.cli.main import main
 from testbed.errors import BadInputError
 from testbed.scenario import bundled
 
@@ -32,7 +33,7 @@ def test_a_right_scenario_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     path = tmp_path / "small.yaml"
     path.write_text(SMALL, encoding="utf-8")
     assert validated(str(path)) == 0
-    assert capsys.readouterr().out == "small: right (1 job on 2 of 4 GPUs, schedulers ecmp)\n"
+    assert capsys.readouterr().out == "small: valid (1 job on 2 of 4 GPUs, schedulers ecmp)\n"
 
 
 def test_gpus_that_jobs_share_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,5 +66,5 @@ def test_an_option_that_a_scheduler_does_not_have_is_refused_at_its_line(tmp_pat
 
 
 def test_the_schema_command_prints_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert schema.run(argparse.Namespace()) == 0
+    assert main(["schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Scenario of the testbed"

@@ -110,14 +110,14 @@ def sweep(
     """``sweep(*options, ends=..)`` -> status, the runner, standard output and error."""
     (tmp_path / "two.yaml").write_text(TWO_BY_TWO)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("testbed.cli.sweep.create_engine", lambda name: _Engine())
-    monkeypatch.setattr("testbed.cli.sweep.Processes", InThisProcess)
+    monkeypatch.setattr("testbed.sweep.command.create_engine", lambda name: _Engine())
+    monkeypatch.setattr("testbed.sweep.command.Processes", InThisProcess)
 
     def run(
         *options: str, ends: dict[str, Any] | None = None, file: str = "two.yaml"
     ) -> tuple[int, FakeRunner, str, str]:
         runner = FakeRunner(ends)
-        monkeypatch.setattr("testbed.cli.sweep.runner", runner)
+        monkeypatch.setattr("testbed.sweep.command.runner", runner)
         status = main(["sweep", file, *options])
         said = capsys.readouterr()
         return status, runner, said.out, said.err

@@ -27,7 +27,7 @@ def test_every_combination_is_run_with_every_seed(sweep: Callable[..., Swept], t
         for seed in (1, 2)
     ]
     assert sorted(path.name for path in (tmp_path / "runs/sweep/two").iterdir()) == sorted(
-        [*runner.asked, ".lock", "sweep.csv", "sweep.json"]
+        [*runner.asked, ".lock", "report.html", "sweep.csv", "sweep.json"]
     )
 
 
@@ -164,7 +164,7 @@ def test_a_place_that_is_a_file_is_bad_input(sweep: Callable[..., Swept], tmp_pa
     [
         ((), "three.yaml", 2, "three.yaml: no such file, expected a sweep file"),
         (("--processes", "0"), "two.yaml", 2, "testbed sweep: argument --processes: '0' is not a whole number from 1"),
-        ((), "gone.yaml", 2, "gone.yaml:1: helo.yaml: no such file, expected a path or a bundled scenario"),
+        ((), "gone.yaml", 2, "gone.yaml:1: helo.yaml: no such file, did you mean 'hello.yaml'?"),
     ],
 )
 def test_what_is_wrong_is_one_line_before_anything_runs(
@@ -190,4 +190,4 @@ def test_ray_that_is_not_installed_is_one_line_and_status_3(
     monkeypatch.setitem(sys.modules, "ray", None)
     status, _, _, said = sweep("--on", "ray")
     assert status == 3 and not (tmp_path / "runs").exists()
-    assert said.splitlines()[-1] == "--on ray needs Ray: install it with pip install 'testbed[ray]'"
+    assert said.splitlines()[-1] == "sweep --on ray needs ray: pip install 'gpu-communication-testbed[ray]'"

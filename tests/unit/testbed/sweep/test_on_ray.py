@@ -36,7 +36,7 @@ def runner() -> Runner:
 
 
 def made(engine: str, seeds: int, store: Store, address: str = "local") -> Iterator[tuple[int, PointOutcome]]:
-    from testbed.reproduce.documents import package_version
+    from testbed.machine.distribution import package_version
     from testbed.sweep.on_ray import RayTasks
 
     points = [SweepPoint("hello.yaml", engine, (), (), seed) for seed in range(seeds)]

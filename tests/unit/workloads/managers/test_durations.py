@@ -99,16 +99,30 @@ def test_a_starving_job_is_promoted() -> None:
     """One job ran for a while and was demoted; newcomers keep it waiting until it counts as new."""
     first = job("first", 1, 110.0)
     others = [job(f"other{n}", 1, 95.0, 100.0 + 90.0 * n) for n in range(12)]
-    never, at_last = (
-        play(
-            manager(policy="tiresias", options={"policy": {"limits": [100.0], "promote": knob}}),
-            cluster(1, 1),
-            [first, *others],
-        )["first"]
-        for knob in (0.0, 2.0)
+
+    def end_s(**options: object) -> float:
+        policy = manager(policy="tiresias", options={"policy": {"limits": [100.0], **options}})
+        end_s = play(policy, cluster(1, 1), [first, *others])["first"].end_s
+        assert end_s is not None
+        return end_s
+
+    assert end_s(promote=0.0) > 1000.0
+    # Promoted at 300 s, it waits for the job that runs until 385 s, unless its first start counts.
+    assert end_s(promote=2.0) == pytest.approx(385.0 + 10.0)
+    assert end_s(promote=2.0, first_start=True) == pytest.approx(300.0 + 10.0)
+
+
+def test_waiting_counts_up_over_all_waits_until_a_job_is_promoted() -> None:
+    """A demoted job gets a second of service now and then, which does not restart its waiting time."""
+    first = job("first", 1, 106.0)
+    others = [job(f"other{n}", 1, 94.0, 100.0 + 95.0 * n) for n in range(12)]
+    made = play(
+        manager(policy="tiresias", options={"policy": {"limits": [100.0], "promote": 2.0}}),
+        cluster(1, 1),
+        [first, *others],
     )
-    assert never.end_s > 1000.0
-    assert at_last.end_s == pytest.approx(100.0 + 2 * 100.0 + 10.0)
+    # It runs in 194-195 and 289-290 s, and has waited for more than 200 s soon after: then it is the last of queue 1.
+    assert made["first"].end_s == pytest.approx(384.0 + 4.0)
 
 
 def test_philly_backs_off_and_accepts_less_locality_in_the_end() -> None:

@@ -1,4 +1,4 @@
-"""The placer of docs/managers.md does what the page says, from a file outside the packages."""
+"""The placer of docs/reference/managers.md does what the page says, from a file outside the packages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def example() -> ModuleType:
 
 def test_the_page_shows_the_file_which_is_short() -> None:
     text = EXAMPLE.read_text("utf-8")
-    assert text in (DOCS / "managers.md").read_text("utf-8")
+    assert text in (DOCS / "reference" / "managers.md").read_text("utf-8")
     assert len(text.splitlines()) < 40
 
 

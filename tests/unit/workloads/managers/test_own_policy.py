@@ -1,4 +1,4 @@
-"""The policy of docs/managers.md does what the page says, found by its entry point like that of any package."""
+"""The policy of docs/reference/managers.md does what the page says, found by its entry point as any package's is."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ended_in_order(tmp_path: Path, patience: str) -> list[str]:
 
 def test_the_page_shows_the_file_which_is_short() -> None:
     text = EXAMPLE.read_text("utf-8")
-    assert text in (DOCS / "managers.md").read_text("utf-8")
+    assert text in (DOCS / "reference" / "managers.md").read_text("utf-8")
     assert len(text.splitlines()) < 60
 
 
@@ -74,5 +74,5 @@ def test_a_wrong_option_is_one_line_at_the_manager(tmp_path: Path) -> None:
 
 
 def test_without_the_package_its_name_is_unknown(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="unknown policy 'patient', expected one of: gang"):
+    with pytest.raises(BadInputError, match="unknown policy 'patient', expected one of gang"):
         ended_in_order(tmp_path, "600")

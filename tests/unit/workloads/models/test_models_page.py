@@ -1,4 +1,4 @@
-"""The tables of docs/models.md are what the code computes."""
+"""The tables of docs/reference/models.md are what the code computes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from workloads.models.calibration import CALIBRATED, sensitivity
 from workloads.models.catalogue import CATALOGUE
 
-PAGE = (Path(__file__).parents[4] / "docs" / "models.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "models.md").read_text(encoding="utf-8")
 
 
 def cells(first: str) -> list[list[str]]:

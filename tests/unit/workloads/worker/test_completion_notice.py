@@ -70,4 +70,9 @@ def test_no_notice_is_lost_when_its_receiver_is_busy(process: Callable[..., Proc
 
 
 def test_a_host_whose_worker_has_ended_needs_no_notice(process: Callable[..., Process]) -> None:
-    process("h0").notices.tell("h1", "f")
+    one = process("h0")
+    one.notices.tell("h1", "f")
+    one.turn()
+    late = process("h1")
+    late.turn()
+    assert one.heard == late.heard == []

@@ -48,18 +48,23 @@ def test_a_handler_gets_its_descriptors_events_until_it_is_forgotten() -> None:
 
 
 def test_timers_that_always_are_due_do_not_starve_descriptors() -> None:
-    loop = Loop()
+    loop, served = Loop(), []
     reading, writing = os.pipe()
+
+    def handler(events: int) -> None:
+        served.append(events & select.EPOLLIN)
+        loop.running = False
 
     def again(_late: float) -> None:
         loop.at(0.0, again)
 
-    loop.watch(reading, select.EPOLLIN, lambda _events: setattr(loop, "running", False))
+    loop.watch(reading, select.EPOLLIN, handler)
     loop.at(0.0, again)
     loop.at(loop.clock() + 0.002, lambda _late: os.write(writing, b"x"))  # type: ignore[arg-type,func-returns-value]
     loop.run()
     os.close(reading)
     os.close(writing)
+    assert served == [select.EPOLLIN]
 
 
 def test_a_descriptor_is_served_while_a_timer_is_a_moment_away() -> None:

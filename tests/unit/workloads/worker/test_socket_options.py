@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controller.decision import ByteLevels
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.worker.socket_options import head_start, pace, unacknowledged
-from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
+from workloads.worker.tcp_endpoints import TcpSender
 
 SLICE = 100
 HIGH, LOW = 224, 32
@@ -69,16 +69,6 @@ def test_a_message_falls_level_by_level_as_it_is_sent(connection: tuple[socket.s
     assert tos(one) == LOW
     stream.begin(3000, 0, None)
     assert stream.marks is not None and stream.marks.at(0, 3000)[0] == HIGH
-
-
-def test_acknowledgements_follow_the_bytes_that_have_arrived(connection: tuple[socket.socket, socket.socket]) -> None:
-    one, other = connection
-    into = TcpReceiver("f", other, ByteMarks(False, (1000,), (HIGH, LOW)))
-    into.begin(3000, SLICE)
-    for sent, expected in ((900, HIGH), (900, LOW)):
-        one.send(bytes(sent))
-        into.receive(SLICE)
-        assert tos(other) == expected
 
 
 def test_a_rate_is_the_kernels_to_keep(connection: tuple[socket.socket, socket.socket]) -> None:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.job_plan import IncomingMessage, OutgoingMessage, PhasePlan
 from workloads.iteration.program import JobProgram
 from workloads.iteration.protocol import PhaseTimes
@@ -118,13 +117,6 @@ def test_no_slice_that_another_host_waits_for_is_held_back(size: int, slice_size
             more = data.draw(st.integers(0, min(slice_size - 1, size - into.arrived - into.lowat)))
             one.send(bytes(into.lowat + more))  # packets end anywhere
             into.receive(slice_size)
-
-
-def test_a_receiver_whose_marks_count_bytes_is_woken_at_every_slice() -> None:
-    into = TcpReceiver("f", socket.socket(), ByteMarks(True, (), (0,)), [1000], [0], 300)
-    with into.connection:
-        into.begin(1000, SLICE)
-        assert into.lowat == SLICE
 
 
 def test_a_sender_that_leaves_is_an_error_that_names_the_flow(pair: tuple[TcpSender, TcpReceiver]) -> None:

@@ -38,6 +38,7 @@ class Packing(Policy):
     summary: ClassVar[str] = "gangs; under overload a job joins another of its size, and leaves when GPUs are free"
     changes_running: ClassVar[bool] = True
     measures_packs: ClassVar[bool] = True
+    needs_remaining: ClassVar[bool] = False
 
     def __init__(
         self, *, overhead: float = 1.0, migrate_s: float = MIGRATE_S, trial_s: float = TRIAL_S, seed: int = 1

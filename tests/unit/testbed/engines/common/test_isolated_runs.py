@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from testbed.api import prepare
 from testbed.engines.common.isolated_runs import each_alone, side_by_side
+from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import Fidelity, IterationRow, LinkRow, RunRecord, Window
 
 EXPERIMENT = prepare("hello").experiments[0]
@@ -13,7 +14,7 @@ EXPERIMENT = prepare("hello").experiments[0]
 
 def record_of(job: str, **fidelity: object) -> RunRecord:
     return RunRecord(
-        scheduler="ideal",
+        choice=SchedulerChoice("ideal"),
         engine="emulation",
         duration_s=10.0,
         windows={job: Window(1.0, 9.0)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -15,6 +15,9 @@ from testbed.experiment.experiment import JobFailures, Managed, Submission
 from topologies.clos import clos
 from workloads.build import JobSpec
 from workloads.managers.catalogue import MANAGERS
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
+from workloads.managers.policies.srtf import Srtf
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=100e9, fabric_rate=200e9)
 SHARING = ("muri-sharing", "packing")
@@ -171,6 +174,26 @@ def test_jobs_that_fail_are_tried_again_from_the_beginning_up_to_a_limit() -> No
         made = sum(clock.done[stint] for stint in clock.jobs.stints_of()[each.name])
         assert made == round(each.alone_s)  # an iteration takes a second, all attempts are made whole
         assert made >= 40 or each.status != "passed"
+
+
+def test_no_manager_foresees_that_an_attempt_will_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    decide = Srtf.decide
+
+    def looking(self: Srtf, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:
+        for running in state.running.values():
+            left_s = running.left_s(state.time_s)
+            assert left_s is not None
+            seen.append(left_s + state.time_s - running.since_s)
+        return decide(self, state, queued, event)
+
+    monkeypatch.setattr(Srtf, "decide", looking)
+    jobs = [submission(f"job{number}", 1, 40, at_s=float(number)) for number in range(16)]
+    failing = replace(managed(*jobs), policy="srtf", job_failures=JobFailures(retries=2))
+    clock = Clock(ManagedJobs(failing, FABRIC, 1))
+    clock.run()
+    assert any(each.status != "passed" for each in clock.jobs.outcomes(clock.now))
+    assert seen and set(seen) == {40.0}
 
 
 def test_policies_against_failures_save_gpu_time_and_change_nobody_who_passes() -> None:

@@ -13,7 +13,7 @@ import pytest
 from testbed.api import prepare
 from testbed.engines.emulation import engine as engine_module
 from testbed.engines.emulation.engine import EmulationEngine
-from testbed.engines.emulation.handover import messages_of, read_answer, read_request, request_of, sealed
+from testbed.engines.emulation.handover import Request, messages_of, read_answer, read_request, request_of, sealed
 from testbed.engines.emulation.sandbox import spawn
 from testbed.engines.flow.engine import FlowEngine
 from testbed.errors import RunFailedError
@@ -35,7 +35,7 @@ def record() -> RunRecord:
 def test_the_inside_runs_the_very_experiment(name: str) -> None:
     for experiment in experiments(name):
         there = replace(experiment, datapath="nftables")
-        assert read_request(request_of(there)) == there
+        assert read_request(request_of(Request(there, watched=True))) == Request(there, watched=True)
 
 
 def said_by(answer: RunRecord | Exception) -> list[str]:

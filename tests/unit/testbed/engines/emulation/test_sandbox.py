@@ -17,7 +17,7 @@ from testbed.engines.emulation.privileged import launcher as launcher_module
 from testbed.engines.emulation.privileged.launcher import Launcher
 from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.errors import CannotRunError
-from testbed.machine import capabilities, launcher
+from testbed.machine import capabilities, launcher_requests
 
 
 @pytest.fixture
@@ -33,17 +33,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A launcher in a thread, in place of one that is root."""
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     monkeypatch.setattr(launcher_module, "probe_in_namespace", lambda names: dict.fromkeys(names, True))
-    monkeypatch.setenv(launcher.PLACE, str(mine.detach()))
-    launcher._connection.cache_clear()
+    monkeypatch.setenv(launcher_requests.PLACE, str(mine.detach()))
+    launcher_requests._connection.cache_clear()
     serving = threading.Thread(target=Launcher(theirs).serve)
     serving.start()
-    connection = launcher._connection()
+    connection = launcher_requests._connection()
     assert connection is not None
     yield
     connection.close()
     serving.join()
     theirs.close()
-    launcher._connection.cache_clear()
+    launcher_requests._connection.cache_clear()
 
 
 @pytest.fixture(params=["by itself", "by the launcher"])
@@ -131,14 +131,14 @@ def test_a_run_that_nobody_wants_any_more_is_ended(
 def test_what_cannot_be_asked_for_is_refused_and_the_launcher_goes_on(
     asked: None, message: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    connection = launcher._connection()
+    connection = launcher_requests._connection()
     assert connection is not None
     mine, theirs = socket.socketpair()
     with mine, theirs:
         socket.send_fds(connection, [message], [theirs.fileno()])
         theirs.close()
         assert mine.recv(1) == b""
-    assert launcher.ask("probe", names=["veth"]) == {"veth": True}
+    assert launcher_requests.ask("probe", names=["veth"]) == {"veth": True}
     assert "launcher: " in capfd.readouterr().err
 
 

@@ -11,6 +11,7 @@ from testbed.engines.emulation.probes.packet_tap import TakenPacket
 from topologies.addressing import address_of
 from topologies.clos import clos
 from workloads.job import Flow
+from workloads.worker.socket_options import ACKNOWLEDGEMENT_TOS
 
 FABRIC = clos(hosts=2, gpus_per_host=2, nics_per_host=1, tors=2, aggregations=1, port_rate=1e9, fabric_rate=1e9)
 FLOW = Flow("a", "job", "h0n0p0", "h1n0p0", 1e6, 20000, 5000)
@@ -40,6 +41,15 @@ def test_data_and_acknowledgements_are_told_apart_and_strangers_left_out() -> No
         ("a", False, HIGH),
         ("a", True, LOW),
     ]
+
+
+def test_an_acknowledgement_below_the_highest_level_is_a_finding() -> None:
+    log = MarkLog()
+    log.set("a", 0.0, [LOW])
+    found = [SeenPacket(1.0, "a", False, True, tos) for tos in (ACKNOWLEDGEMENT_TOS, LOW)]
+    assert wrong_marks(found[:1], log) == []
+    (line,) = wrong_marks(found, log)
+    assert line == f"1 sampled packets of flow a carried DSCP {LOW >> 2}, decided was {ACKNOWLEDGEMENT_TOS >> 2}"
 
 
 def test_packets_that_open_a_connection_are_left_out() -> None:

@@ -1,0 +1,22 @@
+"""The scenarios that ship with the testbed, by name; imports nothing that computes, so the command line is quick."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the bundled scenarios, sorted, such as ``hello.yaml``."""
+    return tuple(sorted(item.name for item in _folder().iterdir() if item.name.endswith(".yaml")))
+
+
+def text(name: str) -> str:
+    """Return the text of the bundled scenario ``name``."""
+    return str((_folder() / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _folder() -> Any:
+    return resources.files("testbed") / "scenarios"

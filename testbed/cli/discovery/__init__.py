@@ -1,0 +1,1 @@
+"""Verbs that run nothing: what there is, and how to begin."""

@@ -1,0 +1,34 @@
+"""Which scheduler runs, with which options, under which label. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerChoice:
+    """A scheduler as a scenario names it: the ``name`` that finds it, and its own ``options``.
+
+    ``label`` is what checks, tables, run directories and comparisons call it, so that one scheduler can run several
+    times with different options. It is the name where the scenario gives no other.
+    """
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.name)
+
+    @property
+    def described(self) -> str:
+        """The label, and what is behind it: ``no-priorities (crux, priorities: false)``; the name where that is all."""
+        options = [f"{key}: {_shown(value)}" for key, value in self.options.items()]
+        behind = [self.name, *options] if self.label != self.name else options
+        return f"{self.label} ({', '.join(behind)})" if behind else self.label
+
+
+def _shown(value: object) -> str:
+    """An option's value as a scenario file says it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,39 @@
+// Groups of runs: the same parameters, scenario, engine and scheduler, with different seeds.
+
+/** What can be compared: `scale` x the number is in `unit`. */
+export const METRICS = [
+  { key: "gpu_utilization", word: "GPU utilisation", unit: "%", scale: 100, digits: 1 },
+  { key: "gpu_utilization_points", word: "gain over the baseline", unit: "points", scale: 1, digits: 1 },
+  { key: "mean_jct_s", word: "mean JCT", unit: "s", scale: 1, digits: 1 },
+];
+
+/** A metric of a group as {n, mean, half, values} in the metric's unit; null where it has none. */
+export function groupNumbers(group, metric) {
+  const found = group.metrics[metric.key];
+  if (!found) return null;
+  const half = found.half === null ? null : found.half * metric.scale;
+  return { n: found.n, mean: found.mean * metric.scale, half, values: found.values.map(([seed, value]) => [seed, value * metric.scale]) };
+}
+
+export const shownMean = (numbers, metric) => numbers.mean.toFixed(metric.digits);
+export const shownHalf = (numbers, metric) => (numbers.half === null ? "" : `\u00b1 ${numbers.half.toFixed(metric.digits)}`);
+
+/** One sentence about a group, for who points at it. */
+export function groupHover(name, numbers, metric) {
+  const half = numbers.half === null ? "one seed, no interval" : `95 % confidence interval ${(numbers.mean - numbers.half).toFixed(metric.digits)} to ${(numbers.mean + numbers.half).toFixed(metric.digits)} ${metric.unit}`;
+  const values = numbers.values.map(([seed, value]) => `seed ${seed}: ${value.toFixed(metric.digits)}`).join(", ");
+  return `${name}: ${shownMean(numbers, metric)} ${metric.unit}, ${half} (${values})`;
+}
+
+/** The parameters by which groups can be told apart: [{label, values, of(group)}], only those with several values. */
+export function groupAxes(page) {
+  const own = page.keys.map((label, index) => ({ label, of: (group) => group.settings[index] }));
+  const fixed = ["scenario", "engine", "scheduler"].map((label) => ({ label, of: (group) => group[label] }));
+  const axes = [...own, ...fixed].map((axis) => ({ ...axis, values: [...new Set(page.groups.map(axis.of))] }));
+  return axes.filter((axis) => axis.values.length > 1);
+}
+
+/** A group by what tells it from the others. */
+export function groupLabel(page, group) {
+  return groupAxes(page).map((axis) => axis.of(group)).join(", ") || group.scheduler;
+}

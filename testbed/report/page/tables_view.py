@@ -1,0 +1,131 @@
+"""The tables of a run as the page shows them: every column with its unit and meaning, every cell with its number.
+
+A table: ``id``, ``title``, ``columns`` [{title, meaning, text}] and ``rows`` of cells. A cell is a string, or
+[string, number] where the table sorts by the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.metrics.catalogue import COMPARISON, JOB, RUN
+from testbed.metrics.formats import MISSING
+from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
+from testbed.report.tables import marked_run, verdict
+
+Summary = Mapping[str, Any]
+Cell = str | list[Any]
+PER_GPU_SECOND = "TFLOP per GPU-second"
+
+
+def table_views(summary: Summary) -> list[dict[str, Any]]:
+    """All tables of a run, in the order they are shown."""
+    found = [_runs(summary), _jobs(summary), _managers(summary), _losses(summary)]
+    return [table for table in found if table is not None]
+
+
+def table(
+    name: str, title: str, heads: Sequence[tuple[str, str]], text: int, rows: Sequence[Sequence[Cell]], note: str = ""
+) -> dict[str, Any]:
+    """A table as above; ``heads``: (title, meaning) of each column, the first ``text`` of them are words."""
+    shown = [{"title": head, "meaning": meaning, "text": place < text} for place, (head, meaning) in enumerate(heads)]
+    return {"id": name, "title": title, "note": note, "columns": shown, "rows": [list(row) for row in rows]}
+
+
+def _runs(summary: Summary) -> dict[str, Any]:
+    shown = _without_work(columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)]))
+    heads = [("scheduler", ""), *_heads(shown), (PER_GPU_SECOND, _WORK), ("verdict", "can the run be believed")]
+    rows = [
+        [str(run["scheduler"]), *_cells({**run, **_against(summary, run)}, shown), _work(run), verdict(run)]
+        for run in summary["runs"]
+    ]
+    note = "Shares are of the GPU time that jobs were allocated; points: difference to the first scheduler."
+    return table("runs", "Schedulers", heads, 1, rows, note)
+
+
+def _jobs(summary: Summary) -> dict[str, Any]:
+    compared = [metric for metric in COMPARISON if metric.by_job]
+    shown = columns([*JOB, *compared])
+    heads = [("job", ""), ("scheduler", ""), *_heads(shown), (PER_GPU_SECOND, _WORK)]
+    rows = []
+    for name in dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"]):
+        for run in summary["runs"]:
+            for job in (job for job in run["jobs"] if job["name"] == name):
+                entry = dict(job)
+                for metric in compared:
+                    put(entry, metric.key, (value_at(_against(summary, run), metric.key) or {}).get(name))
+                rows.append([name, marked_run(run), *_cells(entry, shown), _work(job)])
+    note = "JCT is projected from the mean iteration time; with * it was measured. +- %: change against the first."
+    return table("jobs", "Jobs", heads, 2, rows, note)
+
+
+def _managers(summary: Summary) -> dict[str, Any] | None:
+    runs = [run for run in summary["runs"] if run.get("manager")]
+    if not runs:
+        return None
+    shown = columns([*OUTCOMES, *MANAGER])
+    rows = [[marked_run(run), *_cells(run["manager"], shown)] for run in runs]
+    note = "Times of jobs in seconds: completion (mean to p99), without GPUs (queue); GPUs held; stops and moves."
+    return table("manager", "Cluster manager", [("scheduler", ""), *_heads(shown)], 1, rows, note)
+
+
+def _losses(summary: Summary) -> dict[str, Any] | None:
+    runs = [run for run in summary["runs"] if run.get("loss")]
+    if not runs:
+        return None
+    heads = [("job", ""), ("scheduler", "")]
+    heads += [("own flows, points", "lost where connections of the job itself meet on one link")]
+    heads += [("other jobs, points", "lost to other jobs; jitter, stragglers and measurement error included")]
+    rows: list[list[Cell]] = []
+    for run in runs:
+        entries = [("all", run["loss"]), *((job["name"], job["loss"]) for job in run["jobs"])]
+        rows += [[name, marked_run(run), *_points(loss)] for name, loss in entries]
+    note = "Points of GPU utilisation lost to contention, by analysis of the decided paths."
+    return table("losses", "Lost to contention", heads, 2, rows, note)
+
+
+def _points(loss: Mapping[str, float] | None) -> list[Cell]:
+    if loss is None:
+        return [MISSING, MISSING]
+    return [[f"{loss[key]:.1f}", loss[key]] for key in ("own_points", "others_points")]
+
+
+_WORK = "floating-point operations of the jobs in the measured window, by the GPU time that they were allocated"
+
+
+def _work(entry: Entry) -> Cell:
+    allocated = entry.get("allocated_gpu_s")
+    if not allocated:
+        return MISSING
+    value = entry["work_flop"] / allocated / 1e12
+    return [f"{value:.1f}", value]
+
+
+_Shown = Sequence[tuple[Metric[Any], Column]]
+
+
+def _without_work(shown: _Shown) -> _Shown:
+    return [(metric, column) for metric, column in shown if metric.key != "work_flop"]
+
+
+def _heads(shown: _Shown) -> list[tuple[str, str]]:
+    return [(column.title, metric.meaning) for metric, column in shown]
+
+
+def _cells(entry: Entry, shown: _Shown) -> list[Cell]:
+    return [_cell(entry, metric, column) for metric, column in shown]
+
+
+def _cell(entry: Entry, metric: Metric[Any], column: Column) -> Cell:
+    text, value = column.cell(entry, metric.key), value_at(entry, metric.key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return text
+    whole = entry.get(column.share_of) if column.share_of else None
+    return [text, value / whole if whole else value]
+
+
+def _against(summary: Summary, run: Entry) -> Entry:
+    against = summary["comparison"].get(run["scheduler"])
+    return against if isinstance(against, Mapping) else {}

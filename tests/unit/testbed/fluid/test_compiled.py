@@ -1,0 +1,59 @@
+"""The same numbers with and without the compiler: what is compiled also runs as plain Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba", reason="the extra 'fast' is not installed: there is nothing to compare")
+
+ROOT = Path(__file__).parents[4]
+WITHOUT_COMPILER = "import sys; sys.modules['numba'] = None\n"
+JOBS = """
+import random
+from workloads.periodic_job import PeriodicJob
+draw = random.Random(21)
+def jobs(count):
+    for _ in range(count):
+        compute_s, links = draw.uniform(0.1, 2.0), draw.sample(range(6), draw.randint(1, 3))
+        loads = {link: draw.uniform(0.05, 1.5) for link in links}
+        lead_s, gpus = compute_s * draw.random(), draw.choice([1.0, 8.0, 64.0])
+        yield PeriodicJob(compute_s, lead_s, loads, gpus, 0.5 * compute_s, draw.randint(0, 3), 0.0)
+"""
+SETTLE = """
+from testbed.fluid.steady_state import settle
+for count in (1, 2, 5, 9, 12):
+    settled = settle(list(jobs(count)), packs=[0, 0] if count == 2 else ())
+    print([value.hex() for value in (*settled.rates, settled.horizon_s)])
+"""
+SIMULATE = """
+from testbed.fluid.periodic import simulate
+for count in (1, 3, 6):
+    made = list(jobs(count))
+    print(simulate(made, [job.level for job in made]))
+"""
+FLOW_ENGINE = """
+import tempfile
+from pathlib import Path
+from testbed.api import run_scenario
+with tempfile.TemporaryDirectory() as place:
+    result = run_scenario("hello.yaml", engine="flow", out=place)
+    for scheduler in ("ecmp", "crux"):
+        for name in ("iterations.csv", "links.csv"):
+            print(Path(result.directory, scheduler, name).read_text())
+"""
+
+
+def printed(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", [JOBS + SETTLE, JOBS + SIMULATE, FLOW_ENGINE], ids=["settle", "simulate", "run"])
+def test_every_digit_is_the_same_without_the_compiler(program: str) -> None:
+    compiled, plain = printed(program), printed(WITHOUT_COMPILER + program)
+    assert compiled == plain and len(compiled) > 20

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import testbed
+from testbed.report.comparison import page
+from testbed.report.comparison.compared_runs import collect
+from testbed.report.comparison.distributions import iteration_times, link_loads, shape
+from testbed.report.comparison.headline import headline
+from testbed.report.comparison.payload import document, groups
+
+
+@pytest.fixture(scope="module")
+def three_seeds(tmp_path_factory) -> list[Path]:
+    out = tmp_path_factory.mktemp("runs")
+    return [testbed.run("hello", engine="flow", seed=seed, out=out).directory for seed in (1, 2, 3)]
+
+
+def row(scheduler: str, seed: int, utilization: float, **other) -> dict:
+    settings = {"settings": [], "scenario": "x", "engine": "flow", "verdict": "ok", "idle": [0.1, 0.0, 0.0]}
+    numbers = {"gpu_utilization": utilization, "gpu_utilization_points": None, "mean_jct_s": 10.0}
+    return {"scheduler": scheduler, "seed": seed, **settings, **numbers, **other}
+
+
+def test_a_group_has_mean_and_interval_over_its_seeds() -> None:
+    (group,) = groups([row("crux", seed, value) for seed, value in ((1, 0.5), (2, 0.6), (3, 0.7))])
+    found = group["metrics"]["gpu_utilization"]
+    assert (found["n"], found["mean"]) == (3, pytest.approx(0.6))
+    assert found["half"] == pytest.approx(4.303 * 0.1 / 3**0.5)
+    assert found["values"] == [[1, 0.5], [2, 0.6], [3, 0.7]]
+
+
+def test_runs_with_the_same_seed_are_one_sample() -> None:
+    (group,) = groups([row("crux", 1, 0.5), row("crux", 1, 0.7)])
+    assert (group["runs"], group["metrics"]["gpu_utilization"]["n"]) == (2, 1)
+    assert group["metrics"]["gpu_utilization"]["half"] is None
+    assert group["metrics"]["gpu_utilization"]["mean"] == pytest.approx(0.6)
+
+
+def test_a_group_without_all_its_values_has_no_mean() -> None:
+    (group,) = groups([row("crux", 1, 0.5), row("crux", 2, 0.5, mean_jct_s=None)])
+    assert group["metrics"]["mean_jct_s"] is None
+
+
+def test_other_parameters_are_other_groups() -> None:
+    found = groups([row("crux", 1, 0.5, settings=["a"]), row("crux", 1, 0.7, settings=["b"])])
+    assert [group["settings"] for group in found] == [["a"], ["b"]]
+
+
+def test_the_numbers_of_the_page_are_those_of_the_runs(three_seeds, tmp_path: Path) -> None:
+    shown = document(collect(three_seeds), tmp_path)
+    summaries = [testbed.load(directory).summary for directory in three_seeds]
+    own = [run["gpu_utilization"] for summary in summaries for run in summary["runs"]]
+    assert [each["gpu_utilization"] for each in shown["runs"]] == own
+    assert shown["groups"][1]["metrics"]["gpu_utilization_points"]["n"] == 3
+    assert {(each["scheduler"], each["of"]) for each in shown["iterations"]} == {
+        (scheduler, job) for scheduler in ("ecmp", "crux") for job in ("big", "small")
+    }
+    assert all(each["link"].startswith("./") for each in shown["runs"])
+
+
+def test_iteration_times_are_those_of_the_summary(three_seeds) -> None:
+    run = testbed.load(three_seeds[0])
+    for entry in run.summary["runs"]:
+        times = iteration_times(run.records[entry["scheduler"]])
+        for job in entry["jobs"]:
+            assert shape(times[job["name"]])["mean"] == pytest.approx(job["iteration_s"]["mean"])
+            assert shape(times[job["name"]])["quantiles"][3] == pytest.approx(job["iteration_s"]["p50"])
+
+
+def test_loads_count_idle_links_too(records, experiment) -> None:
+    loads = link_loads(records[0], experiment)
+    assert sum(map(len, loads.values())) == len(experiment.fabric.network_links)
+    assert loads["tor-agg"] == [pytest.approx(8 * 8e9 / 200e9)] * 8
+
+
+def test_quantiles_lie_between_the_values() -> None:
+    assert shape([3.0, 1.0, 2.0])["quantiles"] == pytest.approx([1.0, 1.1, 1.5, 2.0, 2.5, 2.9, 3.0])
+    assert shape([7.0])["quantiles"] == [7.0] * 7
+
+
+def test_the_headline_ranks_schedulers_and_says_how_sure_it_is() -> None:
+    sure = [row(name, seed, base + 0.01 * seed) for name, base in (("ecmp", 0.5), ("crux", 0.8)) for seed in (1, 2, 3)]
+    said = headline({"groups": groups(sure), "run_count": 3, "row_count": 6, "missing": []})
+    assert said.startswith("3 runs of x. GPU utilisation: crux 82.0 \N{PLUS-MINUS SIGN} 2.5 % and ecmp 52.0")
+    assert said.endswith("intervals of crux and ecmp do not overlap.")
+    close = [row(name, seed, base + 0.1 * seed) for name, base in (("ecmp", 0.5), ("crux", 0.51)) for seed in (1, 2)]
+    assert "overlap: more seeds" in headline({"groups": groups(close), "run_count": 2, "row_count": 4, "missing": []})
+
+
+def test_the_headline_counts_combinations_and_what_is_doubtful_or_missing() -> None:
+    rows = [row("crux", 1, 0.5, settings=["a"]), row("ecmp", 1, 0.7, settings=["b"], verdict="degraded")]
+    said = headline({"groups": groups(rows), "run_count": 2, "row_count": 2, "missing": ["p: not run"]})
+    assert "Of 2 combinations, the highest mean GPU utilisation has crux in 1 and ecmp in 1." in said
+    assert "1 of 2 results have a verdict that is not ok." in said and "1 points of the sweep have no result." in said
+
+
+def test_one_run_and_none_have_a_headline_too() -> None:
+    one = headline({"groups": groups([row("crux", 1, 0.5)]), "run_count": 1, "row_count": 1, "missing": []})
+    assert one == "1 run of x. GPU utilisation: crux 50.0 %."
+    assert headline({"groups": []}) == "No run has a result."
+
+
+def test_the_page_loads_nothing_and_takes_names_as_text(write_run, records, tmp_path: Path) -> None:
+    evil = tmp_path / "<script>alert(1)<!--"
+    write_run(*records).path.rename(evil)
+    text = page.write(collect([evil]), tmp_path / "out", "<b>").read_text("utf-8")
+    assert "<script>alert" not in text and "<b>" not in text.replace("<body>", "")
+    assert not any(reach in text for reach in (" src=", "<link", "@import", "<img"))
+
+
+def test_runs_whose_rows_are_missing_are_compared_by_their_summaries(write_run, records, tmp_path: Path) -> None:
+    directory = write_run(*records)
+    (directory.path / "crux" / "iterations.csv").unlink()
+    shown = document(collect([directory.path]), tmp_path)
+    assert (len(shown["runs"]), shown["iterations"], shown["loads"]) == (2, [], [])
+    assert json.loads(json.dumps(shown, allow_nan=False)) == shown

@@ -1,0 +1,1 @@
+"""What is read from people: how it may be spelled."""
