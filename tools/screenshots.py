@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _reports(given: Path | None, scratch: Path) -> tuple[Path, Path]:
-    """The directory of the run, its report made again, and the page that compares seeds."""
+    """The directory of the run with a new report, and the page that compares seeds."""
     from testbed.api import run_scenario
     from testbed.report import html
     from testbed.report.comparison import page

@@ -2,7 +2,7 @@
 
     python -m benchmarks.attack [--quick] [--only KIND] [--cases N] [--first N] [--seed N]
 
-A case is drawn from the seed, its kind and its number, so that each can be made again:
+A case is drawn from the seed, its kind and its number, so that each can be repeated:
 ``--only KIND --first N --cases 1``.
 """
 

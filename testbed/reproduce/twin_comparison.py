@@ -39,14 +39,23 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 
 def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
-    """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER), all if it is empty."""
+    """Return the scenarios and schedulers; those of ``only`` (SCENARIO or SCENARIO/SCHEDULER), all if it is empty.
+
+    A scenario is named as for ``run``: with or without ``.yaml``.
+    """
     every = [(scenario, Treatment(label, label)) for scenario in bundled() for label in _schedulers_of(scenario)]
-    chosen = [pair for pair in every if not only or {pair[0], f"{pair[0]}/{pair[1].name}"} & set(only)]
-    known = {word for scenario, treatment in every for word in (scenario, f"{scenario}/{treatment.name}")}
+    rows = {pair: _names(pair[0], pair[1].name) for pair in every}
+    known = {name for names_of_row in rows.values() for name in names_of_row}
     for word in only:
         if word not in known:
             raise BadInputError(f"--row {word}: no such row, expected a bundled SCENARIO or SCENARIO/SCHEDULER")
-    return chosen
+    return [pair for pair, names_of_row in rows.items() if not only or names_of_row & set(only)]
+
+
+def _names(scenario: str, scheduler: str) -> set[str]:
+    """What a row answers to."""
+    short = scenario.removesuffix(".yaml")
+    return {scenario, short, f"{scenario}/{scheduler}", f"{short}/{scheduler}"}
 
 
 def _schedulers_of(scenario: str) -> list[str]:

@@ -27,7 +27,7 @@ Executor = AbstractContextManager[Execute]
 
 
 def kept(points: Sequence[SweepPoint], store: Store) -> dict[SweepPoint, PointOutcome]:
-    """Those points that need not be made again."""
+    """Those points that need no rerun."""
     found = ((point, store.kept(point)) for point in points)
     return {point: outcome for point, outcome in found if outcome is not None}
 

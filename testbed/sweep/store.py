@@ -1,7 +1,7 @@
 """The points of a sweep on disk: one folder each, taken from there as long as nothing that decides them changes.
 
 ``OUT/<point>/`` holds the run directory, whole, and ``point.json``, written last. What an interrupted run has left is
-removed when the point is made again; a complete run that no longer counts stays beside the new one, and so does one
+removed when the point is rerun; a complete run that no longer counts stays beside the new one, and so does one
 that somebody is still writing. One sweep at a time works in ``OUT``: it holds a lock on ``OUT/.lock``.
 """
 
@@ -98,7 +98,7 @@ class Store:
         return folder
 
     def keep(self, point: SweepPoint, outcome: PointOutcome) -> None:
-        """Write down that ``point`` is complete; nothing for one that failed, which is made again next time."""
+        """Write down that ``point`` is complete; nothing for one that failed, which is rerun next time."""
         if outcome.problem or not outcome.directory:
             return
         note = {

@@ -74,7 +74,7 @@ class QueueWatch:
 
     def note_reset(self, name: str, since: float, now: float) -> None:
         """The counters of a queue went back: it was recreated between ``since`` and ``now``."""
-        self._closed.append(Change("setting", since, now, "a queue was made anew", name, lasting=False))
+        self._closed.append(Change("setting", since, now, "a queue was replaced", name, lasting=False))
 
     @property
     def changes(self) -> list[Change]:

@@ -43,6 +43,7 @@ def test_a_row_is_a_scenario_under_a_scheduler_and_unknown_ones_are_named() -> N
     assert hello == every - {"no-priorities"}
     assert [treatment.name for _, treatment in pairs(["clos96-2to1.yaml/no-priorities"])] == ["no-priorities"]
     assert [treatment.name for _, treatment in pairs(["hello.yaml/crux"])] == ["crux"]
+    assert pairs(["hello"]) == pairs(["hello.yaml"]) and pairs(["hello/crux"]) == pairs(["hello.yaml/crux"])
     assert "ecmp-switch" not in {treatment.name for _, treatment in pairs([])}
     with pytest.raises(BadInputError, match=r"--row helo\.yaml: no such row"):
         pairs(["helo.yaml"])

@@ -96,7 +96,7 @@ def test_a_preempted_job_goes_on_in_another_stint_with_what_is_left() -> None:
     assert [(job.name, job.iterations) for job in clock.jobs.stints] == [("long", 10), ("short", 2), ("long@2", 7)]
     long, short = clock.jobs.outcomes(clock.now)
     assert (short.start_s, short.end_s) == (3.5, 5.5)
-    assert long.end_s == 12.5  # the half iteration that the stop cut off is made again
+    assert long.end_s == 12.5  # the half iteration that the stop cut off is repeated
     assert (long.preemptions, long.held_s) == (1, 10.5)
     assert clock.jobs.stints_of() == {"long": ("long", "long@2"), "short": ("short",)}
 

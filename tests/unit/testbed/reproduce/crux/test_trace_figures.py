@@ -1,4 +1,4 @@
-"""Trace experiments on small cuts: what is kept, what is made again, and what the rows say."""
+"""Trace experiments on small cuts: what is kept, what is replayed again, and what the rows say."""
 
 from __future__ import annotations
 
