@@ -213,8 +213,8 @@ def test_a_process_that_stops_goes_on_and_ends_is_seen_through_files_that_stay_o
     files = ProcFiles()
 
     def becomes(states: str) -> bool:
-        """Whether the child is in one of ``states`` within two seconds."""
-        for _ in range(200):
+        """Whether the child is in one of ``states`` before long."""
+        for _ in range(3000):
             if state_of(child.pid, child.pid, files) in states:
                 return True
             time.sleep(0.01)
