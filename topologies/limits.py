@@ -46,6 +46,8 @@ ITERATIONS: Final = 10**9
 """Of a whole job: only its completion time depends on them."""
 GRADIENTS_EVERY: Final = 1000
 """Iterations that one exchange of gradients belongs to: each of them becomes a part of the job's iteration."""
+CHANNELS: Final = 32
+"""Connections of a job per pair of ports; NCCL opens no more channels."""
 EXPERTS: Final = 4096
 """Experts of a job."""
 MESSAGES: Final = 250_000

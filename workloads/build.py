@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from topologies.fabric import Fabric
 from topologies.input.spelling import expectation
-from topologies.limits import MESSAGES
+from topologies.limits import CHANNELS, MESSAGES
 from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
 from workloads.communication.experts import Experts, forward_pass
 from workloads.communication.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
@@ -39,7 +39,7 @@ class JobSpec:
     up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
     iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
-    A job that is ``share_gpus_with`` another has that one's GPUs.
+    A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
     """
 
     name: str
@@ -58,6 +58,7 @@ class JobSpec:
     gradients: Gradients = AS_IN_THE_CATALOGUE
     experts: Experts | None = None
     share_gpus_with: str | None = None
+    channels: int = 1
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -108,6 +109,7 @@ def check_job(spec: JobSpec) -> None:
             "communication must be 0 bytes or more",
         ),
         (spec.overlap is None or 0 <= spec.overlap <= 1, "overlap must lie between 0 and 1"),
+        (1 <= spec.channels <= CHANNELS, f"channels must be 1 to {CHANNELS}, not {spec.channels}"),
         (0 <= spec.jitter <= MAX_JITTER, f"jitter must lie between 0 and {MAX_JITTER:g}"),
         (spec.gradients.problem() is None, str(spec.gradients.problem())),
         (
@@ -185,7 +187,7 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
     tokens = () if spec.experts is None else spec.experts.tokens(len(gpus))
     layout = layout_of(gpus, fabric, tokens)
     templates = exchanged(_templates(spec, model), spec.gradients)
-    expanded = _expanded(spec.name, templates, layout, most_messages)
+    expanded = _expanded(spec, templates, layout, most_messages)
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
         name=spec.name,
@@ -205,16 +207,16 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
 
 
 def _expanded(
-    job: str, templates: Sequence[PhaseTemplate], layout: Layout, most: int
+    spec: JobSpec, templates: Sequence[PhaseTemplate], layout: Layout, most: int
 ) -> list[tuple[PhaseTemplate, tuple[Message, ...]]]:
     """Each template with its messages; :class:`JobError` if they are more than ``most`` together."""
     found: list[tuple[PhaseTemplate, tuple[Message, ...]]] = []
     left = most
     for template in templates:
-        messages = expand(template.collective, layout, template.bytes, most=left + 1)
+        messages = expand(template.collective, layout, template.bytes, channels=spec.channels, most=left + 1)
         left -= len(messages)
         if left < 0:
-            raise JobError(job, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
+            raise JobError(spec.name, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
         found.append((template, returned(messages) if template.returning else messages))
     return found
 

@@ -18,7 +18,7 @@ JOB_NAME_FORM: Final = "a letter (A to Z, a to z), then letters, digits, '_' and
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One TCP connection between two NIC ports, open for the life of its job."""
+    """One TCP connection between two NIC ports, open for the life of its job; several form the channels of a pair."""
 
     id: str
     """Unique in the run: ``big:ring:h0n0p0>h1n0p0``."""

@@ -24,7 +24,7 @@ def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> t
     """
     if scenario.manager is not None:
         return ()
-    specs = [spec for job in scenario.jobs for spec in _specs(job, fabric)]
+    specs = [spec for job in scenario.jobs for spec in _specs(job, scenario, fabric)]
     try:
         jobs = workloads_build.build_jobs(
             specs, fabric, scenario.placement_policy, scenario.seed if seed is None else seed
@@ -44,7 +44,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
     submissions = [
         Submission(spec, job.virtual_cluster, job.min_gpus, job.max_gpus, job.opportunistic)
         for job in scenario.jobs
-        for spec in _specs(job, fabric)
+        for spec in _specs(job, scenario, fabric)
     ]
     try:
         found = managed(scenario.manager, submissions)
@@ -56,7 +56,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
     return found
 
 
-def _specs(job: JobEntry, fabric: Fabric) -> list[workloads_build.JobSpec]:
+def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_build.JobSpec]:
     return [
         workloads_build.JobSpec(
             name=name,
@@ -75,6 +75,7 @@ def _specs(job: JobEntry, fabric: Fabric) -> list[workloads_build.JobSpec]:
             stragglers=tuple(Straggler(entry.gpu, entry.factor) for entry in job.stragglers),
             gradients=Gradients() if job.gradients is None else job.gradients.value(),
             experts=None if job.experts is None else job.experts.value(),
+            channels=scenario.channels if job.channels is None else job.channels,
         )
         for name in job_names(job)
     ]

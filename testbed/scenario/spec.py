@@ -149,6 +149,9 @@ def _free_label(label: str, info: ValidationInfo) -> str:
     return label
 
 
+Channels = Annotated[int, Field(strict=True, ge=1, le=limits.CHANNELS)]
+
+
 class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
@@ -174,6 +177,10 @@ class JobEntry(_Spec):
     flops: PositiveWork | None = Field(None, description="work of one iteration on one GPU")
     collective: Annotated[str, AfterValidator(_known_collective)] | None = Field(
         None, description="ring, hierarchical, alltoall, .."
+    )
+    channels: Channels | None = Field(
+        None,
+        description="connections per pair of ports, each with an equal share of the bytes (default: the scenario's)",
     )
     jitter: Annotated[float, Field(strict=True, ge=0, le=MAX_JITTER)] = Field(
         0.0, description="standard deviation of compute relative to its mean"
@@ -290,6 +297,7 @@ class ScenarioSpec(_Spec):
     placement_policy: Literal["first-free", "spread"] = Field(
         "first-free", description="where jobs without placement go"
     )
+    channels: Channels = Field(1, description="connections per pair of ports of jobs that say nothing else")
     manager: ManagerEntry | None = Field(None, description="a cluster manager that places jobs as they come")
     schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")
     measure: MeasureSpec = Field(MeasureSpec.model_construct(), description="how long to measure")

@@ -25,6 +25,9 @@ share included. n counts hosts unless said otherwise. What happens inside a host
 The factors are those of nccl-tests' bus bandwidth with n hosts in place of n ranks. Tree and
 halving-doubling are left out: their messages wait for two others, which a
 ``workloads.job.Transfer`` does not say. A NIC of several ports sends an even stripe over each.
+
+Over several channels (NCCL's: connections of one pair of ports, each with a five-tuple of its own) the operation is
+split evenly: every channel carries out the collective on its share of the S bytes, independently of the others.
 """
 
 from __future__ import annotations
@@ -42,15 +45,20 @@ from workloads.communication.layout import HostShare, Layout
 
 @dataclass(frozen=True, slots=True, order=True)
 class Channel:
-    """A connection of a job from port to port; operations of one ``role`` share it."""
+    """A connection of a job from port to port; operations of one ``role`` share it.
+
+    ``number`` tells the connections of one role and pair of ports from each other.
+    """
 
     role: str
     source: str
     target: str
+    number: int = 0
 
     def flow_id(self, job: str) -> str:
-        """Id of the flow that job ``job`` opens for this channel."""
-        return f"{job}:{self.role}:{self.source}>{self.target}"
+        """Id of the flow that job ``job`` opens for this channel: ``big:ring:h0n0p0>h1n0p0``, the second ``ring.1``."""
+        role = f"{self.role}.{self.number}" if self.number else self.role
+        return f"{job}:{role}:{self.source}>{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,22 +229,37 @@ def collective_named(name: str) -> Collective:
     return COLLECTIVES[name]
 
 
-def expand(collective: str, layout: Layout, size: float, *, most: int | None = None) -> tuple[Message, ...]:
+def expand(
+    collective: str, layout: Layout, size: float, *, channels: int = 1, most: int | None = None
+) -> tuple[Message, ...]:
     """Return the messages of one ``collective`` of ``size`` bytes; at most one per channel, the first ``most``.
 
-    Empty for a job inside one host and for ``size`` 0. Raises ``ValueError`` for a name not in
-    ``COLLECTIVES`` and for a negative size.
+    Each pair of ports shares its bytes evenly among so many ``channels``. Empty for a job inside one host and for
+    ``size`` 0. Raises ``ValueError`` for a name not in ``COLLECTIVES`` and for a negative size.
     """
     chosen = collective_named(collective)
     if size < 0:
         raise ValueError(f"a collective of {size:g} bytes")
     if size == 0 or len(layout.shares) < 2:
         return ()
-    return tuple(islice(chosen.messages(layout, size), most))
+    split = (part for message in chosen.messages(layout, size) for part in _over_channels(message, channels))
+    return tuple(islice(split, most))
+
+
+def _over_channels(message: Message, channels: int) -> Iterator[Message]:
+    """``message`` in equal parts; a part waits for the same channel of the message before."""
+    for number in range(channels):
+        yield Message(
+            replace(message.channel, number=number),
+            message.bytes / channels,
+            None if message.after is None else replace(message.after, number=number),
+            message.lead / channels,
+        )
 
 
 def returned(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return messages that wait for nothing, each in the opposite direction."""
     return tuple(
-        replace(each, channel=Channel(each.channel.role, each.channel.target, each.channel.source)) for each in messages
+        replace(each, channel=replace(each.channel, source=each.channel.target, target=each.channel.source))
+        for each in messages
     )

@@ -65,6 +65,14 @@ def test_phases_share_the_connections_of_the_same_role() -> None:
     assert len(moe.flows) == len(moe.phases[0].transfers) + len(moe.phases[4].transfers)
 
 
+def test_channels_multiply_connections_and_not_bytes() -> None:
+    single, split = build(MIX[0]), build(replace(MIX[0], channels=4))
+    assert len(split.flows) == 4 * len(single.flows)
+    assert sum(flow.bytes for flow in split.flows) == pytest.approx(sum(flow.bytes for flow in single.flows))
+    assert len({(flow.source, flow.source_port) for flow in split.flows}) == len(split.flows)
+    assert [phase.inside for phase in split.phases] == [phase.inside for phase in single.phases]
+
+
 @given(st.integers(0, 2**32))
 def test_no_two_connections_of_a_cluster_can_be_mistaken(seed: int) -> None:
     flows = [flow for job in build_jobs(MIX, FABRIC, "first-free", seed) for flow in job.flows]
@@ -158,6 +166,7 @@ GOOD = JobSpec("j", "bert", 8)
         (replace(GOOD, communication_bytes=-1.0), "communication must be 0 bytes or more"),
         (replace(GOOD, overlap=1.1), "overlap must lie between 0 and 1"),
         (replace(GOOD, jitter=0.5), "jitter must lie between 0 and 0.3"),
+        (replace(GOOD, channels=33), "channels must be 1 to 32, not 33"),
         (replace(GOOD, start_s=-1.0), "start must be 0 s or later, not -1 s"),
         (replace(GOOD, iterations=0), "iterations must be at least 1, not 0"),
         (replace(GOOD, name="a:b"), "a job needs a name without ':'"),

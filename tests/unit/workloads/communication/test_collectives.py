@@ -13,7 +13,7 @@ from parameter_server import server_egress
 from topologies.clos import clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
-from workloads.communication.collectives import COLLECTIVES, Message, collective_named, expand
+from workloads.communication.collectives import COLLECTIVES, Channel, Message, collective_named, expand
 from workloads.communication.layout import layout_of
 
 FABRICS = {
@@ -221,3 +221,35 @@ def test_a_byte_of_a_flat_ring_leaves_a_host_as_many_chunks_after_it_entered_as_
 def test_the_ports_of_a_nic_share_bytes_and_lead_evenly() -> None:
     whole, halves = (messages("hierarchical", even(2, 2), FABRICS[name]) for name in ("bonded", "ports"))
     assert {(m.bytes, m.lead) for m in halves} == {(m.bytes / 2, m.lead / 2) for m in whole}
+
+
+@given(fabrics, gpu_sets, st.sampled_from(sorted(COLLECTIVES)), st.integers(1, 8))
+def test_channels_share_the_bytes_of_each_pair_of_ports_evenly(
+    name: str, chosen: list[int], collective: str, channels: int
+) -> None:
+    layout = layout_of([FABRICS[name].gpus[index] for index in chosen], FABRICS[name])
+    whole = expand(collective, layout, SIZE)
+    split = expand(collective, layout, SIZE, channels=channels)
+    assert len(split) == channels * len(whole)
+    assert len({each.channel for each in split}) == len(split)
+    for index, message in enumerate(whole):
+        parts = split[index * channels : (index + 1) * channels]
+        assert {(part.channel.role, part.channel.source, part.channel.target) for part in parts} == {
+            (message.channel.role, message.channel.source, message.channel.target)
+        }
+        assert sum(part.bytes for part in parts) == pytest.approx(message.bytes)
+        assert sum(part.lead for part in parts) == pytest.approx(message.lead)
+
+
+@given(fabrics, gpu_sets, st.sampled_from(RINGS), st.integers(2, 4))
+def test_a_channel_of_a_ring_waits_for_no_other_channel(
+    name: str, chosen: list[int], collective: str, channels: int
+) -> None:
+    layout = layout_of([FABRICS[name].gpus[index] for index in chosen], FABRICS[name])
+    for message in expand(collective, layout, SIZE, channels=channels):
+        assert message.after is not None and message.after.number == message.channel.number
+
+
+def test_the_first_channel_keeps_the_name_that_a_single_one_has() -> None:
+    first, second = (Channel("ring", "h0n0p0", "h1n0p0", number).flow_id("big") for number in (0, 1))
+    assert (first, second) == ("big:ring:h0n0p0>h1n0p0", "big:ring.1:h0n0p0>h1n0p0")
