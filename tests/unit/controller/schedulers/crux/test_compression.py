@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from random import Random
 
 import numpy as np
@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.schedulers.crux.compression import (
+    ORDERS,
     best_cut,
     compress,
     contending,
     contention_edges,
     first_levels_own,
+    orders_tried,
     random_topological_order,
 )
 
@@ -107,11 +109,23 @@ def test_no_edge_ever_points_upwards(seed: int, levels: int) -> None:
 
 
 @given(st.integers(0, 10_000))
-def test_a_random_order_is_topological_and_complete(seed: int) -> None:
+def test_every_order_tried_is_topological_and_complete(seed: int) -> None:
     jobs, edges = random_dag(seed)
-    order = random_topological_order(jobs, edges, Random(seed))
-    assert sorted(order) == sorted(jobs)
-    assert all(order.index(higher) < order.index(lower) for higher, lower in edges)
+    for order in orders_tried(jobs, edges, seed):
+        assert sorted(order) == sorted(jobs)
+        assert all(order.index(higher) < order.index(lower) for higher, lower in edges)
+
+
+def test_orders_drawn_breadth_first_cut_more_of_a_large_part_than_those_that_pick_any_ready_job() -> None:
+    random = Random(1)
+    jobs = [f"job{number}" for number in range(200)]
+    weights = sorted((random.lognormvariate(0, 1) for _ in jobs), reverse=True)
+    pairs = combinations(range(len(jobs)), 2)
+    edges = {(jobs[higher], jobs[lower]): weights[higher] for higher, lower in pairs if random.random() < 0.03}
+    any_ready = max(
+        cut_weight(best_cut(random_topological_order(jobs, edges, random), edges, 3), edges) for _ in range(ORDERS)
+    )
+    assert cut_weight(compress(jobs, edges, 3), edges) > 1.02 * any_ready
 
 
 def test_with_a_level_for_everybody_nothing_is_lost() -> None:
