@@ -51,7 +51,7 @@ def measured_by_workers(
     return Measured(
         flops=work_per_iteration(reports, busy_flops),
         communication_s=communication_per_iteration(reports),
-        iteration_s=iteration_length(series, bin_s),
+        iteration_s=iteration_length(series, bin_s, _mean_iteration(reports)),
     )
 
 
@@ -83,7 +83,20 @@ def _iterations(reports: Iterable[Reported]) -> int:
     return count
 
 
-def iteration_length(series: Sequence[float], bin_s: float) -> float:
+def _mean_iteration(reports: Sequence[Reported]) -> float | None:
+    """Seconds from one iteration's first phase to the next one's, over all workers; None if there is only one."""
+    ready: dict[tuple[str, int], float] = {}
+    for report in reports:
+        key = (report.worker, report.iteration)
+        ready[key] = min(ready.get(key, report.ready_s), report.ready_s)
+    first, last = min(iteration for _, iteration in ready), max(iteration for _, iteration in ready)
+    spans = [
+        ready[worker, last] - at for (worker, iteration), at in ready.items() if iteration == first and last > first
+    ]
+    return sum(spans) / len(spans) / (last - first) if spans else None
+
+
+def iteration_length(series: Sequence[float], bin_s: float, about_s: float | None = None) -> float:
     """Return the iteration in s from bytes per bin, by Fourier transform.
 
     Mean removed, Hann window, zeros appended. Bursts that repeat have peaks at the iteration's
@@ -91,7 +104,9 @@ def iteration_length(series: Sequence[float], bin_s: float) -> float:
     first peak of at least :data:`SIGNIFICANT` of the largest, or a larger one less than half an octave
     above it, which jitter had split. Its place between the bins is that of a parabola through the
     logarithms of its three highest points. At least :data:`FEWEST_ITERATIONS` iterations must be
-    covered. Equal bursts at equal distances are one iteration each: nothing in the series tells them apart.
+    covered. Equal bursts at equal distances look like one iteration each: nothing in the series tells them apart, and
+    bursts that are nearly so have a first peak that is too low to count. Where workers tell that an iteration takes
+    ``about_s``, so many periods make one as come nearest to that.
 
     Raises ``ValueError`` for a series that is too short or does not repeat.
     """
@@ -109,7 +124,8 @@ def iteration_length(series: Sequence[float], bin_s: float) -> float:
     first = peaks[amplitude[peaks] >= SIGNIFICANT * amplitude[peaks].max()][0]
     near = peaks[(peaks >= first) & (peaks < first * np.sqrt(2))]
     best = int(near[amplitude[near].argmax()])
-    return float(padded * bin_s / (best + _between(amplitude[best - 1 : best + 2])))
+    period = float(padded * bin_s / (best + _between(amplitude[best - 1 : best + 2])))
+    return period if about_s is None else period * max(1, round(about_s / period))
 
 
 def _between(around: _Floats) -> float:

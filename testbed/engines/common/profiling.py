@@ -64,7 +64,7 @@ def measure_profile(job: Job, reports: Sequence[HostIteration], dilation: float,
     busy_flops = job.flops / (len(job.gpus) * job.compute_s) if job.compute_s > 0 else 0.0
     mean = _mean_iteration(used, dilation)
     try:
-        length = iteration_length(*_series(job, used, dilation, mean / BINS_PER_ITERATION))
+        length = iteration_length(*_series(job, used, dilation, mean / BINS_PER_ITERATION), about_s=mean)
     except ValueError:
         length = mean
     return Measured(work_per_iteration(reported, busy_flops), communication_per_iteration(reported), length)

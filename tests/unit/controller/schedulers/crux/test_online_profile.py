@@ -76,6 +76,16 @@ def test_equal_bursts_at_equal_distances_are_an_iteration_each() -> None:
     assert iteration_length(series, 0.02) == pytest.approx(0.5, rel=0.01)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 4), st.floats(0.0, 0.02), st.floats(0.95, 1.05), st.integers(0, 1000))
+def test_workers_tell_how_many_equal_bursts_make_an_iteration(
+    bursts: int, jitter: float, off: float, seed: int
+) -> None:
+    equal = [((0.05 + number) / bursts, 0.5 / bursts, 1e9) for number in range(bursts)]
+    series, mean_s = bytes_per_bin(1.0, 30, equal, 1 / 64, jitter, seed)
+    assert iteration_length(series, 1 / 64, off * mean_s) == pytest.approx(mean_s, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("series", "bin_s", "message"),
     [
@@ -123,3 +133,8 @@ def test_the_whole_profile_of_a_job() -> None:
     found = measured_by_workers(two_workers(), 1e14, series, 0.02)
     assert (found.flops, found.communication_s) == (pytest.approx(1.8e14), pytest.approx(0.35))
     assert found.iteration_s == pytest.approx(1.0, rel=0.002)
+
+
+def test_two_equal_bursts_of_an_iteration_are_not_taken_for_two_iterations() -> None:
+    series, _ = bytes_per_bin(1.0, 20, [(0.1, 0.2, 1e9), (0.6, 0.2, 1e9)], 0.02)
+    assert measured_by_workers(two_workers(), 1e14, series, 0.02).iteration_s == pytest.approx(1.0, rel=0.01)
