@@ -56,6 +56,7 @@ from topologies.parameters import Choice, Count, Flag, Rate
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.managers.actions import (
     Action,
+    Ask,
     Loan,
     Migrate,
     Pack,
@@ -88,6 +89,7 @@ __all__ = [
     "JOB_EVENTS",
     "STEP_EVENTS",
     "Action",
+    "Ask",
     "ByteLevels",
     "Capacity",
     "CapacityChanged",

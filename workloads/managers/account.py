@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
-from workloads.managers.actions import Action, Migrate, Pack, Preempt, Resize, Start
+from workloads.managers.actions import Action, Migrate, Pack, Preempt, Requeue, Resize, Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,9 @@ class JobOutcome:
 class Account:
     """The account of a job that asks for ``asked_gpus``: it holds ``gpus``; times are added up until ``since_s``.
 
-    ``busy_gpu_s``: GPU time that computed, where the engine measures it. A resize counts as a migration.
+    ``busy_gpu_s``: GPU time that computed, where the engine measures it. A resize counts as a migration. ``holding``:
+    it holds some of its GPUs and waits for the rest; to get more, or to give them back, is no migration and no
+    preemption.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Account:
     preemptions: int = 0
     migrations: int = 0
     attempts: int = 1
+    holding: bool = False
 
     def advance(self, now_s: float) -> float:
         """Add up the time until ``now_s``; return how long that was."""
@@ -79,12 +83,12 @@ class Account:
 
     def move(self, gpus: tuple[str, ...], now_s: float) -> None:
         """Continue on ``gpus``: a migration, unless the job held none."""
-        self.migrations += bool(self.gpus)
+        self.migrations += bool(self.gpus) and not self.holding
         self.hold(gpus, now_s)
 
     def preempt(self, now_s: float) -> None:
         """Give all GPUs back and wait."""
-        self.preemptions += 1
+        self.preemptions += not self.holding
         self.hold((), now_s)
 
     def begin(self, now_s: float) -> None:
@@ -164,6 +168,9 @@ def carry_out(action: Action, accounts: Mapping[str, Account], now_s: float) -> 
         case Preempt():
             yield TakeOff(action.job)
             accounts[action.job].preempt(now_s)
+        case Requeue() if accounts[action.job].gpus:  # it held some of its GPUs
+            yield TakeOff(action.job)
+            accounts[action.job].hold((), now_s)
         case Pack():
             for name in action.jobs:
                 if accounts[name].gpus != action.gpus:  # the others stay where they are
@@ -177,4 +184,5 @@ def _put_on(account: Account, gpus: tuple[str, ...], pause_s: float, now_s: floa
     if account.gpus:
         yield TakeOff(account.name)
     account.move(gpus, now_s)
+    account.holding = pause_s == inf
     yield PutOn(account.name, gpus, pause_s)

@@ -26,7 +26,7 @@ class Start:
     bound: tuple[str, ...] = ()
     """What the placer recorded (``Placement.bound``)."""
     pause_s: float = 0.0
-    """Seconds that it costs the job before it computes again."""
+    """Seconds that it costs the job before it computes again; infinite: it holds them and waits for more."""
 
     @property
     def job(self) -> str:
@@ -132,11 +132,26 @@ class Reclaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Requeue:
-    """A waiting job backs off: it is not considered before ``again_s``, and counts one more attempt."""
+class Ask:
+    """A waiting job asks for GPUs from now on (``Waiting.asking_since_s``), and finds none for the moment."""
 
     job: str
     """Name of a waiting job."""
+    time_s: float
+    """When it was decided, in seconds."""
+    reason: str
+    """Why, in a few words, for the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """A waiting job backs off: it is not considered before ``again_s``, and counts one more attempt.
+
+    A job that holds some of its GPUs gives them back.
+    """
+
+    job: str
+    """Name of a job that waits, or holds some of its GPUs and waits for the rest."""
     again_s: float
     """When it is considered again, in seconds."""
     time_s: float
@@ -157,4 +172,4 @@ class Promote:
     """Why, in a few words, for the record."""
 
 
-Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Requeue | Promote
+Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Ask | Requeue | Promote

@@ -14,7 +14,19 @@ from types import MappingProxyType
 import numpy as np
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Promote, Reclaim, Requeue, Resize, Start
+from workloads.managers.actions import (
+    Action,
+    Ask,
+    Loan,
+    Migrate,
+    Pack,
+    Preempt,
+    Promote,
+    Reclaim,
+    Requeue,
+    Resize,
+    Start,
+)
 from workloads.managers.gpu_index import Bools, Ints, Structure, frozen, structure_of
 from workloads.managers.jobs import Running, Waiting
 
@@ -67,11 +79,17 @@ class ClusterState:
         """Return the same at another time."""
         return replace(self, time_s=time_s)
 
-    def start(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...] = ()) -> ClusterState:
-        """Return the state with ``job`` on ``gpus``; ``ValueError`` if it already runs or a GPU is not free."""
+    def start(
+        self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...] = (), *, holding: bool = False
+    ) -> ClusterState:
+        """Return the state with ``job`` on ``gpus``; ``ValueError`` if it already runs or a GPU is not free.
+
+        ``holding``: it computes nothing there, and waits for the rest of its GPUs.
+        """
         if job.name in self.running:
             raise ValueError(f"job '{job.name}' runs already")
-        return self._with(Running(self._begun(job), gpus, self.time_s, bound))
+        asked = job if holding else self._begun(job)
+        return self._with(Running(asked, gpus, self.time_s, bound, holding=holding))
 
     def end(self, name: str) -> ClusterState:
         """Return the state without the job ``name``; ``ValueError`` if it does not run."""
@@ -113,19 +131,22 @@ class ClusterState:
         """Return the state after ``action``; ``ValueError`` if it cannot be carried out."""
         match action:
             case Start():
-                return self.start(action.asked, action.gpus, action.bound)
+                return self.start(action.asked, action.gpus, action.bound, holding=action.pause_s == inf)
             case Preempt():
                 return self.end(action.job)
             case Resize() | Migrate():
                 going_on = self.running[action.job].until(self.time_s)
-                return self.end(action.job).start(going_on, action.gpus, action.bound)
+                holding = action.pause_s == inf
+                return self.end(action.job).start(going_on, action.gpus, action.bound, holding=holding)
             case Pack():
                 return self._packed(action)
             case Loan():
                 return self.join(action.hosts)
             case Reclaim():
                 return self.leave(action.hosts)
-            case Requeue() | Promote():
+            case Requeue():
+                return self.end(action.job) if action.job in self.running else self
+            case Ask() | Promote():
                 return self
 
     def measured(self, speeds: Mapping[str, float]) -> ClusterState:

@@ -92,7 +92,8 @@ class Play:
 
     def _put_on(self, step: PutOn) -> None:
         each = self._known[step.job]
-        each.begin(self._now_s)
+        if step.pause_s < inf:
+            each.begin(self._now_s)
         each.paused_until_s = self._now_s + step.pause_s
 
 

@@ -13,7 +13,7 @@ from math import inf
 from typing import ClassVar, Literal
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Requeue
+from workloads.managers.actions import Action, Ask, Requeue
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.jobs import Placement, Waiting
@@ -70,6 +70,8 @@ class QueuedJob:
     """The job."""
     line: str | None = None
     """While it cannot start, no job behind it in the same line may; None: it blocks none."""
+    evicts: tuple[str, ...] = ()
+    """Running jobs that the queue preempts where it finds no place beside them, the first ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,13 @@ class PlacementRequest:
     """Why, in a few words, for the record."""
     pause_s: float = 0.0
     """Seconds that it costs the job before it computes again."""
-    otherwise: Requeue | None = None
-    """What to do if there is no place: a back-off; None for nothing."""
+    otherwise: Ask | Requeue | None = None
+    """What to do if there is no place: begin to ask, or back off; None for nothing."""
+    holds: bool = False
+    """Whether it holds what there is of a place, if the placer has a part of one (``Placer.part``), and waits there."""
     evicts: tuple[str, ...] = ()
-    """Running jobs that it may preempt: those that are on its GPUs are."""
+    """Running jobs that it may preempt, the first ones first: as few as give it a place on as few hosts as without
+    them; none if it finds that place beside them."""
     sharers: tuple[Waiting, ...] = ()
     """Jobs, waiting or running, that get the same GPUs."""
 
@@ -156,6 +161,13 @@ class Placer(Part):
     @abstractmethod
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """Return ``gpus`` free GPUs for ``job``, or None if it has to wait: all or nothing."""
+
+    def part(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
+        """Return free GPUs, fewer than ``gpus``, of a place that ``job`` may have once all of it is free.
+
+        For policies whose jobs hold what there is while they wait for the rest. None, the default: none.
+        """
+        return None
 
 
 class Capacity(Part):

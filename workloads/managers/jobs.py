@@ -51,6 +51,8 @@ class Waiting:
     """Jobs with which it must not share GPUs."""
     started_s: float | None = None
     """When it first started; None if it has not run yet."""
+    asking_since_s: float | None = None
+    """Since when its present attempt to get GPUs lasts; None if it has not asked yet."""
     waiting_since_s: float | None = None
     """When it last joined the waiting jobs; None if it has not run yet."""
     ran_s: float = 0.0
@@ -84,6 +86,8 @@ class Running:
     """Since when it shares them; None if it does not."""
     speed: float | None = None
     """How fast it has been there, as a share of its speed alone; None where it is not measured."""
+    holding: bool = False
+    """Whether it holds some of its GPUs, waits for the rest and computes nothing."""
     known_left_s: float | None = None
     """Seconds that were left at ``known_at_s``, pauses, contention and shared GPUs included; None where unknown."""
     known_at_s: float = 0.0
@@ -96,10 +100,14 @@ class Running:
 
     def attained_service_s(self, now_s: float) -> float:
         """GPU-seconds since its submission, or its promotion."""
+        if self.holding:
+            return self.job.attained_service_s
         return self.job.attained_service_s + len(self.gpus) * (now_s - self.since_s)
 
     def left_s(self, now_s: float) -> float | None:
         """Seconds left on the GPUs it asked for, undisturbed from when that was last known; None if unknown."""
+        if self.holding:
+            return self.job.left_s
         if self.known_left_s is not None:
             left_s, then_s = self.known_left_s, self.known_at_s
         elif self.job.left_s is not None:
@@ -110,6 +118,8 @@ class Running:
 
     def until(self, now_s: float) -> Waiting:
         """The job as it waits, or continues elsewhere, if it stops at ``now_s``."""
+        if self.holding:
+            return self.job
         return replace(
             self.job,
             remaining_s=self.left_s(now_s),

@@ -11,7 +11,7 @@ from math import inf
 from typing import Final
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Pack, Preempt, Promote, Requeue, Start
+from workloads.managers.actions import Action, Ask, Pack, Preempt, Promote, Requeue, Start
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
@@ -170,11 +170,12 @@ class Ledger:
                 left = remaining(action.job)
                 job = state.running[action.job].until(now_s)
                 job = replace(job, apart_from=(*job.apart_from, *action.apart_from))
-                self._waiting[action.job] = job if left is None else replace(job, remaining_s=left)
-                self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
+                self._wait_again(job if left is None else replace(job, remaining_s=left))
+            case Ask():
+                self._waiting[action.job] = replace(self._waiting[action.job], asking_since_s=now_s)
             case Requeue():
-                job = self._waiting[action.job]
-                self._waiting[action.job] = replace(job, attempts=job.attempts + 1)
+                job = state.running[action.job].job if action.job in state.running else self._waiting[action.job]
+                self._wait_again(replace(job, attempts=job.attempts + 1, asking_since_s=None))
                 self._sent_back[action.job] = action.again_s
             case Promote():
                 job = self._waiting[action.job]
@@ -183,6 +184,12 @@ class Ledger:
                 )
             case _:
                 pass  # the state already has the change
+
+    def _wait_again(self, job: Waiting) -> None:
+        in_place = job.name in self._waiting
+        self._waiting[job.name] = job
+        if not in_place:
+            self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
 
     @staticmethod
     def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 from typing import Any, Final
 
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.eviction import as_local, fewest_evicted
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import (
     Capacity,
@@ -91,27 +94,49 @@ class Manager:
                 state = state.after(action)
         queued = self.queue.eligible(state, waiting)
         state = replace(state, asking=tuple(entry.job for entry in queued))
+        makes_way = {entry.job.name: entry.evicts for entry in queued if entry.evicts}
         blocked: set[str] = set()
         for asked in self.policy.decide(state, queued, event):
-            for action in self._fulfil(state, asked, blocked) if isinstance(asked, PlacementRequest) else (asked,):
+            if not isinstance(asked, PlacementRequest):
+                actions: tuple[Action, ...] = (asked,)
+            elif asked.line in blocked or (asked.kind == "start" and asked.job.name in state.running):
+                continue
+            else:
+                actions = self._fulfil(state, asked, makes_way.get(asked.job.name, ()), blocked)
+            for action in actions:
                 yield action
                 state = state.after(action)
 
-    def _fulfil(self, state: ClusterState, request: PlacementRequest, blocked: set[str]) -> tuple[Action, ...]:
-        """The actions that fulfil ``request``; none if its line is ``blocked``."""
-        if request.line in blocked or (request.kind == "start" and request.job.name in state.running):
-            return ()
-        without = state
-        for name in request.evicts:
-            without = without.end(name) if name in without.running else without
-        placement = self._place(without, request)
+    def _fulfil(
+        self, state: ClusterState, request: PlacementRequest, makes_way: tuple[str, ...], blocked: set[str]
+    ) -> tuple[Action, ...]:
+        """The actions that fulfil ``request``; the jobs of ``makes_way`` are preempted only if nothing else helps."""
+        placement, place = self._place(state, request), partial(self._place, request=request)
+        if request.evicts:
+            placement = as_local(place, state, request.evicts, placement)
+        if placement is None and makes_way:
+            placement = fewest_evicted(place, state, makes_way)
         if placement is not None:
-            evicted = [name for name in request.evicts if name in state.running and _overlap(state, name, placement)]
+            evicts = dict.fromkeys((*request.evicts, *makes_way))
+            evicted = [name for name in evicts if name in state.running and _overlap(state, name, placement)]
             left = tuple(Preempt(name, state.time_s, f"{request.job.name} needs its GPUs") for name in evicted)
             return (*left, _placed(state, request, placement), *_packed(state, request, placement))
         if request.line is not None:
             blocked.add(request.line)
+        part = self._part(state, request) if request.holds else None
+        if part is not None:
+            return (_placed(state, replace(request, pause_s=inf), part),)
         return () if request.otherwise is None else (request.otherwise,)
+
+    def _part(self, state: ClusterState, request: PlacementRequest) -> Placement | None:
+        """GPUs for the job to hold while it waits for the rest; None if it already holds as many, or there are none."""
+        part_of = getattr(self.placer, "part", None)
+        if part_of is None:
+            return None
+        held = 0 if request.kind == "start" else len(state.running[request.job.name].gpus)
+        before = state if request.kind == "start" else state.end(request.job.name)
+        part: Placement | None = part_of(before, request.job, request.gpus)
+        return part if part is not None and held < len(part.gpus) < request.gpus else None
 
     def _place(self, state: ClusterState, request: PlacementRequest) -> Placement | None:
         """Where the placer puts the job; it is not called where too few GPUs are free."""

@@ -256,9 +256,10 @@ class Replay:
         traffic = Traffic(self._build(request, step.gpus), self._index, self._classes, self._seed)
         fluid = traffic.fluid(Decision(), self._levels)
         before, paused_until_s = self._off.pop(name, None), self.now_s + step.pause_s
-        if before is None:
-            account = self._accounts[name]
+        account = self._accounts[name]
+        if step.pause_s < inf:  # else it holds GPUs and waits for more
             account.begin(self.now_s)
+        if before is None:
             iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
             left = request.duration_s / iteration_s * request.gpus / len(step.gpus)
             running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s)

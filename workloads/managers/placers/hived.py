@@ -60,7 +60,11 @@ class HiveD(Placer):
         return f"job '{job.name}' asks for {job.gpus} GPUs, virtual cluster '{job.virtual_cluster}' has {most}"
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
-        """GPUs of one cell if possible, out of cells that the virtual cluster has bound or may still bind."""
+        """GPUs of one cell if possible, out of cells that the virtual cluster has bound or may still bind.
+
+        Opportunistic jobs bind no cell: of cells that would do as well, one without them is taken. Where that is not
+        possible, the job waits for the policy ``guarantee`` to place it without them.
+        """
         cells = cells_of(state.structure)
         if not self._quotas or job.opportunistic:
             chosen = choose(cells, state.free, gpus)
@@ -68,9 +72,10 @@ class HiveD(Placer):
         if job.virtual_cluster not in self._quotas:
             return None
         quota = quota_levels(cells, self._quotas[job.virtual_cluster])
-        share = _Share(cells, quota, *_bound(state, cells, job.virtual_cluster))
-        taken = share.take(state.free, gpus)
-        if taken is None:
+        guests = _held_by_guests(state)
+        share = _Share(cells, quota, *_bound(state, cells, job.virtual_cluster), guests)
+        taken = share.take(state.free | guests, gpus)
+        if taken is None or (taken & guests).any():
             return None
         return Placement(state.structure.in_ring(np.flatnonzero(taken)), share.names(taken))
 
@@ -78,11 +83,14 @@ class HiveD(Placer):
 def _bound(state: ClusterState, cells: Cells, virtual_cluster: str) -> tuple[list[Cell], Bools]:
     """The cells bound to a virtual cluster, and a flag per GPU: unbound, on a host that is present.
 
-    A job that was placed by something else binds its GPUs, and no cell of a virtual cluster.
+    A job that was placed by something else binds its GPUs, and no cell of a virtual cluster; an opportunistic one
+    binds nothing.
     """
     unbound = np.ones(len(cells.cell_of[0]), dtype=np.bool_)
     mine: dict[Cell, None] = {}
     for name, running in state.running.items():
+        if running.job.opportunistic:
+            continue
         unbound[state.held[name]] = False
         for cell in map(_parse, running.bound):
             unbound[cells.inside((cells.levels.index(cell[0]), cell[1]))] = False
@@ -90,6 +98,15 @@ def _bound(state: ClusterState, cells: Cells, virtual_cluster: str) -> tuple[lis
                 mine[cells.levels.index(cell[0]), cell[1]] = None
     unbound &= _present(state)
     return list(mine), unbound
+
+
+def _held_by_guests(state: ClusterState) -> Bools:
+    """A flag per GPU: whether only opportunistic jobs are there."""
+    held = np.zeros(len(state.free), dtype=np.bool_)
+    for name, running in state.running.items():
+        if running.job.opportunistic:
+            held[state.held[name]] = True
+    return held
 
 
 def _present(state: ClusterState) -> Bools:
@@ -105,12 +122,16 @@ def _parse(bound: str) -> tuple[str, int]:
 
 @dataclass(slots=True)
 class _Share:
-    """What a virtual cluster has while one job is placed: cells ``bound`` to it, and ``unbound`` GPUs beyond."""
+    """What a virtual cluster has while one job is placed: cells ``bound`` to it, and ``unbound`` GPUs beyond.
+
+    ``guests``: GPUs of opportunistic jobs, which are left in peace where other cells do as well.
+    """
 
     cells: Cells
     quota: Mapping[int, int]
     bound: list[Cell]
     unbound: Bools
+    guests: Bools
 
     def take(self, free: Bools, gpus: int) -> Bools | None:
         """A flag per GPU: those that the job gets; None if it has to wait.
@@ -124,9 +145,11 @@ class _Share:
             enough = self._level_for(gpus)
             found = lowest_level(self.cells.counts(allowed), gpus)
             if found is not None and found <= enough <= max(self.quota):
-                return _marked(self.cells, taken, allowed, gpus)
+                beside = allowed & ~self.guests
+                as_good = lowest_level(self.cells.counts(beside), gpus) == found
+                return _marked(self.cells, taken, beside if as_good else allowed, gpus)
             level = self._unbound_level(gpus)
-            cell = None if level is None else whole_cell(self.cells, self.unbound, level)
+            cell = None if level is None else whole_cell(self.cells, self.unbound, level, self.guests)
             if cell is None:
                 return None if found is None else _marked(self.cells, taken, allowed, gpus)
             fresh = self._bind(cell)

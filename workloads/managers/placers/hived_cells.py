@@ -102,14 +102,31 @@ def tightest(cells: Cells, counts: tuple[Ints, ...], level: int, candidates: Int
     return int(left[0])
 
 
-def whole_cell(cells: Cells, available: Bools, level: int) -> Cell | None:
+def whole_cell(cells: Cells, available: Bools, level: int, avoid: Bools | None = None) -> Cell | None:
     """Return the cell of ``level`` that buddy allocation binds: all of its GPUs ``available``; None if there is none.
 
-    It comes out of the lowest free cell at or above ``level``, which is split as far as needed.
+    It comes out of the lowest free cell at or above ``level``, which is split as far as needed. Of such cells it is one
+    with the fewest GPUs of ``avoid``.
     """
     counts = cells.counts(available)
     found = np.flatnonzero(counts[level] == cells.sizes[level])
-    return (level, tightest(cells, counts, level, found)) if len(found) else None
+    if not len(found):
+        return None
+    if avoid is not None and avoid.any():
+        found = _out_of_the_lowest(cells, counts, level, found)
+        there = cells.counts(avoid)[level][found]
+        found = found[there == there.min()]
+    return level, tightest(cells, counts, level, found)
+
+
+def _out_of_the_lowest(cells: Cells, counts: tuple[Ints, ...], level: int, found: Ints) -> Ints:
+    """Those of the free cells ``found`` that are part of the lowest free cell: all that buddy allocation may bind."""
+    for above in range(level + 1, len(cells.levels)):
+        around = cells.cell_of[above][cells.first_of[level][found]]
+        part_of_larger = counts[above][around] == cells.sizes[above][around]
+        if not part_of_larger.all():
+            return found[~part_of_larger]
+    return found
 
 
 def lowest_level(counts: tuple[Ints, ...], gpus: int) -> int | None:

@@ -17,20 +17,20 @@ class Gang(Policy):
     needs_remaining: ClassVar[bool] = False
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PlacementRequest]:
-        """A request per queued job, except those that cannot fit and block no other."""
+        """A request per queued job, except those that cannot fit, block no other and preempt none."""
         free = state.free_gpus  # only falls: no job gives GPUs back
         return (
             PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn")
             for entry in queued
-            if entry.line is not None or entry.job.gpus <= free
+            if entry.line is not None or entry.evicts or entry.job.gpus <= free
         )
 
 
 class Guarantee(Policy):
-    """Gangs; opportunistic jobs use idle GPUs, and are preempted when another job is placed there (HiveD).
+    """Gangs; opportunistic jobs use idle GPUs, and are preempted for jobs that find no place as good (HiveD).
 
-    Other jobs are placed as if opportunistic jobs did not run, so that HiveD's guarantee holds beside them. Preempted
-    opportunistic jobs are placed elsewhere at once where possible.
+    A job gets a place as local as if no opportunistic job ran, so that HiveD's guarantee holds beside them; where such
+    a place is free, nobody leaves. Preempted opportunistic jobs are placed elsewhere at once where possible.
     """
 
     name: ClassVar[str] = "guarantee"
@@ -40,7 +40,7 @@ class Guarantee(Policy):
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:
         """Guaranteed jobs first, then opportunistic ones."""
         guests = [running for running in state.running.values() if running.job.opportunistic]
-        names = tuple(running.name for running in guests)
+        names = tuple(running.name for running in reversed(guests))  # the last to start leaves first
         for entry in queued:
             if not entry.job.opportunistic:
                 yield PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn", evicts=names)

@@ -349,22 +349,47 @@ def test_opportunistic_jobs_never_take_what_a_virtual_cluster_was_promised(seed:
     assert free_cells(SMALL_CELLS, state.free)["cluster"] == (0,)
 
 
-def test_an_opportunistic_job_leaves_only_for_who_is_placed_on_its_gpus_and_looks_for_another_place() -> None:
-    books = Ledger(
-        manager(
-            "hived", policy="guarantee", options={"placer": {"virtual_clusters": {"a": {"host": 1}, "b": {"host": 1}}}}
-        ),
-        TWO_HOSTS,
-    )
+def books_with_two_clusters() -> Ledger:
+    quotas = {"virtual_clusters": {"a": {"host": 1}, "b": {"host": 1}}}
+    return Ledger(manager("hived", policy="guarantee", options={"placer": quotas}), TWO_HOSTS)
+
+
+def test_an_opportunistic_job_leaves_only_where_no_free_host_would_do() -> None:
+    books = books_with_two_clusters()
     books.submit(Waiting("guest", 4, opportunistic=True))
     books.decide(0.0)
     (before,) = (running.gpus for running in books.state.running.values())
     books.submit(Waiting("owner", 4, virtual_cluster="a"))
-    done = books.decide(5.0)
-    assert [type(action).__name__ for action in done] == ["Preempt", "Start", "Start"]
-    assert books.state.running["owner"].gpus == before
-    assert set(books.state.running["guest"].gpus).isdisjoint(before)
+    assert [type(action).__name__ for action in books.decide(5.0)] == ["Start"]
+    assert books.state.running["guest"].gpus == before
     books.submit(Waiting("other", 4, virtual_cluster="b"))
-    books.decide(6.0)
+    assert [type(action).__name__ for action in books.decide(6.0)] == ["Preempt", "Start"]
     assert set(books.state.running) == {"owner", "other"}
     assert [job.name for job in books.waiting] == ["guest"]
+
+
+def test_an_opportunistic_job_that_had_to_leave_finds_another_place_at_once() -> None:
+    books = books_with_two_clusters()
+    books.submit(Waiting("half", 2, virtual_cluster="a"))
+    books.submit(Waiting("guest", 2, opportunistic=True))
+    books.submit(Waiting("end", 2, opportunistic=True))
+    books.decide(0.0)
+    beside = [name for name in ("guest", "end") if books.state.running[name].gpus[0][:2] == "h0"]
+    assert beside == ["guest"]
+    books.submit(Waiting("rest", 2, virtual_cluster="a"))
+    done = books.decide(5.0)
+    assert [type(action).__name__ for action in done] == ["Preempt", "Start", "Start"]
+    assert books.state.running["rest"].gpus[0][:2] == "h0" and books.state.running["guest"].gpus[0][:2] == "h1"
+
+
+def test_without_quotas_a_guest_leaves_for_a_place_on_fewer_hosts_and_no_more_guests_leave_than_must() -> None:
+    books = Ledger(manager("hived", policy="guarantee"), TWO_HOSTS)
+    for name in ("one", "two", "three"):
+        books.submit(Waiting(name, 2, opportunistic=True))
+    books.decide(0.0)
+    books.submit(Waiting("fits", 2))
+    assert [type(action).__name__ for action in books.decide(1.0)] == ["Start"]
+    books.submit(Waiting("whole", 4))
+    done = books.decide(2.0)
+    assert sum(isinstance(action, Preempt) for action in done) == 2
+    assert len({gpu[:2] for gpu in books.state.running["whole"].gpus}) == 1

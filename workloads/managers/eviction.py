@@ -1,0 +1,55 @@
+"""Places for a job that may preempt others: beside them where it can be, else with as few of them gone as will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.jobs import Placement
+
+Place = Callable[[ClusterState], Placement | None]
+"""Where a placer puts the job in a state of the cluster; None if it has to wait."""
+
+
+def as_local(
+    place: Place, state: ClusterState, victims: Sequence[str], beside: Placement | None
+) -> Placement | None:
+    """Return a place as local as the one on a cluster without ``victims``; ``beside`` them if that is as local."""
+    without = _without(state, victims)
+    best = beside if without is state else place(without)
+    if best is None or (beside is not None and _spread(state, beside) <= _spread(state, best)):
+        return beside
+    return _with_few_gone(place, state, victims, best, local=True)
+
+
+def fewest_evicted(place: Place, state: ClusterState, victims: Sequence[str]) -> Placement | None:
+    """Return a place for which some of ``victims`` leave, the first ones first; None if there is none."""
+    best = place(_without(state, victims))
+    return None if best is None else _with_few_gone(place, state, victims, best, local=False)
+
+
+def _with_few_gone(
+    place: Place, state: ClusterState, victims: Sequence[str], best: Placement, *, local: bool
+) -> Placement:
+    """A place with 1, 2, 4, .. victims gone, if it is as ``local`` as the ``best``, with all of them gone."""
+    gone = 1
+    while gone < len(victims):
+        found = place(_without(state, victims[:gone]))
+        if found is not None and (not local or _spread(state, found) <= _spread(state, best)):
+            return found
+        gone *= 2
+    return best
+
+
+def _without(state: ClusterState, jobs: Sequence[str]) -> ClusterState:
+    """The state without those of ``jobs`` that run."""
+    for name in jobs:
+        state = state.end(name) if name in state.running else state
+    return state
+
+
+def _spread(state: ClusterState, placement: Placement) -> tuple[int, int]:
+    """Number of hosts and of ToRs."""
+    structure = state.structure
+    gpus = structure.indices(placement.gpus)
+    return len(set(structure.host_of_gpu[gpus].tolist())), len(set(structure.tor_of_gpu[gpus].tolist()))
