@@ -64,6 +64,11 @@ class ManagedRun:
         return [each.name for each in self.managed.outcomes if each.end_s is None]
 
     @property
+    def partly_started(self) -> dict[str, str]:
+        """Jobs that hold some of their GPUs at the end of the run and wait for the rest, in words."""
+        return {each.name: f"holds {each.holds} of {each.gpus} GPUs" for each in self.managed.outcomes if each.holds}
+
+    @property
     def measured(self) -> MeasuredRun:
         """The run with its jobs, without metrics of the manager.
 

@@ -45,7 +45,7 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
     Metric(
         "queue_mean_s",
         "s",
-        "mean time without GPUs, before the start and while preempted",
+        "mean time without all its GPUs, before the start and while preempted",
         lambda jobs: jobs.queue_s.mean,
         column=Column("queue s", formats.tenths),
     ),
@@ -121,6 +121,12 @@ MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
         column=Column("open", lambda names: str(len(names)), place=1),
     ),
     Metric("refused", "", "jobs that could never start, and why", lambda run: run.managed.refused),
+    Metric(
+        "partly_started",
+        "",
+        "jobs that held some of their GPUs at the end and waited for the rest: a deadlock, if no other job ran",
+        lambda run: run.partly_started,
+    ),
 )
 
 

@@ -169,9 +169,15 @@ def manager_table(summary: Summary) -> Table | None:
 
 
 def refusals(summary: Summary) -> list[str]:
-    """A line for every job that could never start, once."""
-    refused = {name: why for run in summary["runs"] for name, why in run.get("manager", {}).get("refused", {}).items()}
-    return [f"{name} was refused: {why}" for name, why in refused.items()]
+    """A line for every job that could never start, or held some of its GPUs at the end of a run, once."""
+    refused, held = _told(summary, "refused"), _told(summary, "partly_started")
+    waiting = [f"{name} {what} at the end and waits for the rest" for name, what in held.items()]
+    return [*(f"{name} was refused: {why}" for name, why in refused.items()), *waiting]
+
+
+def _told(summary: Summary, key: str) -> dict[str, str]:
+    """What the managers of all runs say of jobs under ``key``."""
+    return {name: said for run in summary["runs"] for name, said in run.get("manager", {}).get(key, {}).items()}
 
 
 def tables(summary: Summary) -> list[Table]:

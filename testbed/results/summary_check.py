@@ -47,6 +47,7 @@ class _Loss(_Part):
 
 class _Manager(_Part):
     refused: dict[str, str] = {}
+    partly_started: dict[str, str] = {}
 
 
 class _Job(_Part):

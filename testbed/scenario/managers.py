@@ -9,9 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from testbed.experiment.experiment import JobFailures, Managed, Submission
 from testbed.scenario.quantities import Flag
-from topologies.input.spelling import expectation
 from topologies.limits import OPTION
-from workloads.managers.catalogue import MANAGERS
+from workloads.managers.catalogue import MANAGERS, unknown_manager
 from workloads.managers.registry import GROUPS, Point
 
 POINTS: Final[tuple[Point, ...]] = tuple(GROUPS)
@@ -100,7 +99,7 @@ ManagerEntry = Annotated[
 def managed(spec: ManagerSpec, submissions: Sequence[Submission]) -> Managed:
     """Return the parts of ``spec`` by name, with the jobs; ``ValueError``, one line, for an unknown manager."""
     if spec.name not in MANAGERS:
-        raise ValueError(f"unknown manager '{spec.name}', {expectation(spec.name, sorted(MANAGERS))}")
+        raise ValueError(unknown_manager(spec.name))
     whole = MANAGERS[spec.name]
     usual: dict[Point, str] = {
         "queue": whole.queue,

@@ -18,8 +18,9 @@ class JobOutcome:
     """A job under a manager: when it was submitted, started and ended (None: not within the run), what it used.
 
     ``alone_s`` is how long it would have run without contention; ``busy_gpu_s`` the time its GPUs computed,
-    ``held_s`` for how long it held any. ``waits``: cause (:data:`workloads.managers.ledger.CAUSES`) -> seconds
-    without GPUs. ``status``: passed, killed or unsuccessful, after so many ``attempts``.
+    ``held_s`` for how long it had its GPUs. ``waits``: cause (:data:`workloads.managers.ledger.CAUSES`) -> seconds
+    without them. ``status``: passed, killed or unsuccessful, after so many ``attempts``. ``holds``: how many GPUs it
+    holds at the end while it waits for the rest.
     """
 
     name: str
@@ -36,6 +37,7 @@ class JobOutcome:
     waits: Mapping[str, float] = field(default_factory=dict)
     status: str = "passed"
     attempts: int = 1
+    holds: int = 0
 
     @property
     def jct_s(self) -> float | None:
@@ -48,8 +50,8 @@ class Account:
     """The account of a job that asks for ``asked_gpus``: it holds ``gpus``; times are added up until ``since_s``.
 
     ``busy_gpu_s``: GPU time that computed, where the engine measures it. A resize counts as a migration. ``holding``:
-    it holds some of its GPUs and waits for the rest; to get more, or to give them back, is no migration and no
-    preemption.
+    it holds some of its GPUs and waits for the rest: that counts as GPU time and as waiting, and to get more, or to
+    give them back, is no migration and no preemption.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Account:
         """Add up the time until ``now_s``; return how long that was."""
         seconds = now_s - self.since_s
         if self.gpus:
-            self.held_s += seconds
+            self.held_s += 0.0 if self.holding else seconds
             self.held_gpu_s += seconds * len(self.gpus)
         self.since_s = now_s
         return seconds
@@ -120,12 +122,13 @@ class Account:
             alone_s,
             self.busy_gpu_s,
             self.held_gpu_s + open_s * len(self.gpus),
-            self.held_s + open_s,
+            self.held_s + (0.0 if self.holding else open_s),
             self.preemptions,
             self.migrations,
             dict(waits or {}),
             status,
             self.attempts,
+            len(self.gpus) if self.holding else 0,
         )
 
 

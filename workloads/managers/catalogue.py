@@ -9,7 +9,7 @@ from typing import Final
 
 from topologies.input.spelling import expectation
 from workloads.managers.manager import Manager
-from workloads.managers.registry import Point, manager
+from workloads.managers.registry import NO_PARTS, Point, manager
 from workloads.plugins import Options
 
 
@@ -29,6 +29,7 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "fifo": Composition(queue="fifo"),
         "consolidated": Composition(),
         "fair": Composition(queue="fair"),
+        "capacity-scheduler": Composition(queue="capacity-scheduler"),
         "kubernetes": Composition("none", "fifo-backfill", "kubernetes"),
         "srtf": Composition(policy="srtf"),
         "srsf": Composition(policy="srsf"),
@@ -48,9 +49,14 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
 """Name -> parts. ``none`` is the placement that Crux calls None: the first free GPUs."""
 
 
+def unknown_manager(name: str) -> str:
+    """Return in one line that there is no manager called ``name``, and what there is."""
+    return NO_PARTS.get(name, f"unknown manager '{name}', {expectation(name, sorted(MANAGERS))}")
+
+
 def named_manager(name: str, seed: int | None = None) -> Manager:
     """Return the manager called ``name``; ``ValueError``, one line, if there is none."""
     if name not in MANAGERS:
-        raise ValueError(f"unknown manager '{name}', {expectation(name, sorted(MANAGERS))}")
+        raise ValueError(unknown_manager(name))
     parts = MANAGERS[name]
     return manager(parts.placer, parts.queue, parts.policy, options=parts.options, seed=seed)

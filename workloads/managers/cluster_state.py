@@ -135,9 +135,7 @@ class ClusterState:
             case Preempt():
                 return self.end(action.job)
             case Resize() | Migrate():
-                going_on = self.running[action.job].until(self.time_s)
-                holding = action.pause_s == inf
-                return self.end(action.job).start(going_on, action.gpus, action.bound, holding=holding)
+                return self._on_others(action)
             case Pack():
                 return self._packed(action)
             case Loan():
@@ -161,6 +159,14 @@ class ClusterState:
             for name, seconds in left_s.items()
         }
         return replace(self, running=MappingProxyType({**self.running, **running})) if left_s else self
+
+    def _on_others(self, action: Resize | Migrate) -> ClusterState:
+        """A job that holds more of its GPUs now has held some since it held the first."""
+        before, holding = self.running[action.job], action.pause_s == inf
+        state = self.end(action.job)
+        if before.holding and holding:
+            return state._with(Running(before.job, action.gpus, before.since_s, action.bound, holding=True))
+        return state.start(before.until(self.time_s), action.gpus, action.bound, holding=holding)
 
     def _packed(self, action: Pack) -> ClusterState:
         """Jobs already on these GPUs stay there; what their placer bound holds for all."""

@@ -6,7 +6,7 @@ its speed is in proportion (linear scaling), and jobs packed on the same GPUs sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -60,6 +60,11 @@ class Play:
                     if isinstance(step, PutOn):
                         self._put_on(step)
         raise ValueError(f"nothing ends after {_MOST_EVENTS} events")
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Jobs that could never start, each with the reason."""
+        return self._ledger.refused
 
     def _idle(self) -> bool:
         return not self._coming and not self._ledger.waiting and not self._ledger.state.running

@@ -11,9 +11,7 @@ Place = Callable[[ClusterState], Placement | None]
 """Where a placer puts the job in a state of the cluster; None if it has to wait."""
 
 
-def as_local(
-    place: Place, state: ClusterState, victims: Sequence[str], beside: Placement | None
-) -> Placement | None:
+def as_local(place: Place, state: ClusterState, victims: Sequence[str], beside: Placement | None) -> Placement | None:
     """Return a place as local as the one on a cluster without ``victims``; ``beside`` them if that is as local."""
     without = _without(state, victims)
     best = beside if without is state else place(without)

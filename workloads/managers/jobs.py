@@ -77,7 +77,7 @@ class Running:
     gpus: tuple[str, ...]
     """Names of its GPUs, in ring order."""
     since_s: float
-    """Since when it has had them."""
+    """Since when it has had them; if it holds some of its GPUs, since it has held any."""
     bound: tuple[str, ...] = ()
     """What its placer recorded (``Placement.bound``)."""
     share_gpus_with: tuple[str, ...] = ()

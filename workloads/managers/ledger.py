@@ -11,7 +11,7 @@ from math import inf
 from typing import Final
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import Action, Ask, Pack, Preempt, Promote, Requeue, Start
+from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
@@ -19,7 +19,8 @@ from workloads.managers.manager import Manager
 
 CAUSES: Final = ("share", "capacity", "fragmentation")
 """Why a job waits: the queue does not let it start (a quota, a line), too few GPUs are free, or enough are free but
-not where its placer wants them (or its policy keeps them for others). A job that backs off has the same causes."""
+not where its placer wants them (or its policy keeps them for others). A job that backs off, or holds some of its GPUs
+and waits for the rest, has the same causes."""
 
 Remaining = Callable[[str], float | None]
 """A running job -> seconds left on the GPUs it asked for; None where unknown."""
@@ -37,6 +38,7 @@ class Ledger:
         manager.check(self.state.structure)
         self._waiting: dict[str, Waiting] = {}
         self._sent_back: dict[str, float] = {}
+        self._holding: set[str] = set()
         self._events: list[Event] = []
         self._changes = manager.capacity.changes(fabric)
         self._next_change = next(self._changes, None)
@@ -130,16 +132,18 @@ class Ledger:
 
     def _causes(self, now_s: float) -> dict[str, str]:
         """Why each waiting job waits."""
-        if not self._waiting:
-            return {}
-        state, asking = self.state.at(now_s), self._asking()
-        eligible = {entry.job.name for entry in self._manager.queue.eligible(state, asking)}
-        return {name: self._cause(job, name in eligible) for name, job in self._waiting.items()}
+        causes = {name: self._cause(self.state.running[name].job, True) for name in self._holding}
+        if self._waiting:
+            state, asking = self.state.at(now_s), self._asking()
+            eligible = {entry.job.name for entry in self._manager.queue.eligible(state, asking)}
+            causes.update({name: self._cause(job, name in eligible) for name, job in self._waiting.items()})
+        return causes
 
     def _cause(self, job: Waiting, eligible: bool) -> str:
         if not eligible and job.name not in self._sent_back:
             return "share"
-        return "capacity" if (job.min_gpus or job.gpus) > self.state.free_gpus else "fragmentation"
+        held = len(self.state.running[job.name].gpus) if job.name in self._holding else 0
+        return "capacity" if (job.min_gpus or job.gpus) - held > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
         """Create the events that are due."""
@@ -157,6 +161,7 @@ class Ledger:
 
     def _book(self, action: Action, state: ClusterState, remaining: Remaining) -> None:
         now_s = state.time_s
+        self._book_holding(action)
         match action:
             case Start():
                 del self._waiting[action.job]
@@ -184,6 +189,12 @@ class Ledger:
                 )
             case _:
                 pass  # the state already has the change
+
+    def _book_holding(self, action: Action) -> None:
+        if isinstance(action, Start | Resize | Migrate) and action.pause_s == inf:
+            self._holding.add(action.job)
+        elif isinstance(action, Start | Resize | Migrate | Preempt | Requeue):
+            self._holding.discard(action.job)
 
     def _wait_again(self, job: Waiting) -> None:
         in_place = job.name in self._waiting

@@ -121,11 +121,11 @@ class Manager:
             evicted = [name for name in evicts if name in state.running and _overlap(state, name, placement)]
             left = tuple(Preempt(name, state.time_s, f"{request.job.name} needs its GPUs") for name in evicted)
             return (*left, _placed(state, request, placement), *_packed(state, request, placement))
-        if request.line is not None:
-            blocked.add(request.line)
         part = self._part(state, request) if request.holds else None
         if part is not None:
             return (_placed(state, replace(request, pause_s=inf), part),)
+        if request.line is not None:
+            blocked.add(request.line)
         return () if request.otherwise is None else (request.otherwise,)
 
     def _part(self, state: ClusterState, request: PlacementRequest) -> Placement | None:

@@ -42,3 +42,10 @@ def require_hosts(part: str, option: str, hosts: Sequence[str], structure: Struc
 def next_round(now_s: float, round_s: float) -> float:
     """Return the first multiple of ``round_s`` after ``now_s``."""
     return (floor(now_s / round_s + 1e-9) + 1) * round_s
+
+
+def flag(part: str, option: str, value: object) -> bool:
+    """Return ``value`` as a yes or no; ``ValueError``, one line, if it is neither true nor false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"option '{option}' of {part} must be true or false, not '{value}'")
+    return value

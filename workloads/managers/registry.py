@@ -32,6 +32,7 @@ from workloads.managers.policies.sharing.packing import Packing
 from workloads.managers.policies.srtf import Srsf, Srtf
 from workloads.managers.policies.time_slicing import TimeSlices
 from workloads.managers.policies.tiresias import Tiresias
+from workloads.managers.queues.capacity_scheduler import CapacityScheduler
 from workloads.managers.queues.fair import Fair
 from workloads.managers.queues.fifo import Fifo, FifoBackfill
 from workloads.plugins import Factory, Options, PartDescription, Plugins
@@ -53,7 +54,7 @@ _METHODS: Final[Mapping[Point, str]] = MappingProxyType(
 )
 _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
     {
-        "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair)},
+        "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair, CapacityScheduler)},
         "policy": {
             part.name: part
             for part in (
@@ -86,6 +87,15 @@ _PARTS: Final[Mapping[Point, Plugins]] = MappingProxyType(
 )
 
 
+NO_PARTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "drf": "there is no 'drf': GPUs are the only resource here, and dominant resource fairness of one resource is "
+        "max-min fairness, which is the queue fair"
+    }
+)
+"""Names that one may look for -> why there is nothing of that name, and what to use."""
+
+
 def all_built_in(queue: str, policy: str, placer: str, capacity: str) -> bool:
     """Whether no part of a manager comes from another package."""
     parts: Mapping[Point, str] = {"queue": queue, "policy": policy, "placer": placer, "capacity": capacity}
@@ -107,6 +117,8 @@ def create(point: Point, name: str, options: Options | None = None, seed: int | 
 
     Raises ``ValueError``, one line, for an unknown name or option, or an option's bad value.
     """
+    if name in NO_PARTS and name not in names(point):
+        raise ValueError(NO_PARTS[name])
     return _PARTS[point].create(name, options, seed)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
-from workloads.managers.placers.consolidated import consolidate, placement_of
+from workloads.managers.placers.consolidated import Share, consolidate, placement_of
 
 TRIES_PER_LEVEL = 5
 """From memory of the paper, which does not print it."""
@@ -33,11 +35,8 @@ class Locality(Placer):
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """The tightest place that the job's step allows."""
         structure, free = state.structure, state.free_by_host
-        step = job.attempts // self._tries
-        fewest = -(-gpus // int(structure.gpus_of_host.max()))
-        most = {0: fewest, 1: 2 * fewest}.get(step, len(structure.hosts))
-        per_tor = int(structure.by_tor(structure.gpus_of_host).max())
-        if step < 3 and gpus <= per_tor:
+        most = self._most_hosts(structure, job, gpus)
+        if self._under_one_tor(structure, job, gpus):
             rooms = structure.by_tor(free)
             for tor in np.lexsort((np.arange(len(rooms)), rooms)).tolist():
                 if rooms[tor] >= gpus:
@@ -47,3 +46,43 @@ class Locality(Placer):
             return None
         shares = consolidate(structure, free, gpus)
         return None if shares is None or len(shares) > most else placement_of(state, shares)
+
+    def part(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
+        """What is free of a place that the job's step allows: where most is free, on the hosts with most free GPUs."""
+        structure = state.structure
+        most = self._most_hosts(structure, job, gpus)
+        best: list[tuple[int, int]] = []
+        for hosts in self._groups(structure, job, gpus):
+            chosen = [host for host in hosts if structure.hosts[host] not in state.absent]
+            chosen = sorted(chosen, key=lambda host: (-int(state.free_by_host[host]), host))[:most]
+            if sum(int(structure.gpus_of_host[host]) for host in chosen) >= gpus:
+                shares = _first_of(((host, int(state.free_by_host[host])) for host in chosen), gpus)
+                best = max(best, shares, key=lambda each: sum(count for _, count in each))
+        return placement_of(state, best) if best else None
+
+    def _step(self, job: Waiting) -> int:
+        return job.attempts // self._tries
+
+    def _most_hosts(self, structure: Structure, job: Waiting, gpus: int) -> int:
+        """On how many hosts the job may be."""
+        fewest = -(-gpus // int(structure.gpus_of_host.max()))
+        return {0: fewest, 1: 2 * fewest}.get(self._step(job), len(structure.hosts))
+
+    def _under_one_tor(self, structure: Structure, job: Waiting, gpus: int) -> bool:
+        return self._step(job) < 3 and gpus <= int(structure.gpus_of_tor.max())
+
+    def _groups(self, structure: Structure, job: Waiting, gpus: int) -> list[list[int]]:
+        """Hosts among which the job's place may be: those of one ToR, or all."""
+        if not self._under_one_tor(structure, job, gpus):
+            return [list(range(len(structure.hosts)))]
+        return [np.flatnonzero(structure.tor_of_host == tor).tolist() for tor in range(len(structure.tors))]
+
+
+def _first_of(rooms: Iterable[Share], gpus: int) -> list[Share]:
+    """The first ``gpus`` of the free GPUs of some hosts."""
+    shares = []
+    for host, room in rooms:
+        if min(room, gpus) > 0:
+            shares.append((host, min(room, gpus)))
+            gpus -= room
+    return shares

@@ -3,76 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
+from workloads.managers.options import flag, number
 from workloads.managers.queues.fair_share import Share, fair_shares
+from workloads.managers.queues.queue_tree import ROOT, Order, Path, QueueTree, above, in_words, tree_of, used_by
+
+PREEMPT_ABOVE: Final = 0.8
+"""Share of the GPUs in use above which YARN preempts (its ``preemption.cluster-utilization-threshold``)."""
 
 
 class Fair(Queue):
     """Serves the virtual cluster furthest below its fair share; inside one, first come first served.
 
-    ``shares``: virtual cluster -> {weight, least, most}; others have weight 1. What a virtual cluster does not
-    ask for is lent to the others. Options ``backfill``: whether a job that fits may pass one of its own cluster that
-    does not.
+    ``shares``: virtual cluster -> {weight, least, most, queues}; others have weight 1. ``queues`` are virtual clusters
+    inside it, which divide its share in the same way. What a virtual cluster does not ask for is lent to the others.
+    ``backfill``: whether a job that fits may pass one of its own cluster that does not. ``preemption``: whether, with
+    more than the share ``preempt_above`` of the GPUs in use, a job that its cluster's fair share covers preempts jobs
+    of clusters that keep their fair share without them, the last to start first.
     """
 
     name: ClassVar[str] = "fair"
     summary: ClassVar[str] = "virtual clusters by weight, the one furthest below its fair share first"
 
-    def __init__(self, *, shares: Mapping[str, Mapping[str, float]] | None = None, backfill: bool = False) -> None:
-        self._shares = {name: _share_of(name, given) for name, given in (shares or {}).items()}
-        self._backfill = backfill
+    def __init__(
+        self,
+        *,
+        shares: Mapping[str, Mapping[str, object]] | None = None,
+        backfill: bool = False,
+        preemption: bool = False,
+        preempt_above: float = PREEMPT_ABOVE,
+    ) -> None:
+        self._tree = tree_of(shares or {}, _share_of)
+        self._backfill = flag(self.name, "backfill", backfill)
+        self._preemption = flag(self.name, "preemption", preemption)
+        self._preempt_above = number(self.name, "preempt_above", preempt_above, least=0)
+
+    def refusal(self, structure: Structure, job: Waiting) -> str | None:
+        """Why ``job`` can never start: it asks for more than its virtual cluster may have at most."""
+        named = tuple(job.virtual_cluster.split("."))
+        if named in self._tree.children:
+            inside = ", ".join(in_words(path) for path in self._tree.children[named])
+            found = f"virtual cluster '{job.virtual_cluster}' has others inside"
+            return f"job '{job.name}': {found}, expected one of: {inside}"
+        for path in above(self._leaf(job.virtual_cluster)):
+            most = self._tree.shares.get(path, Share()).most
+            if job.gpus > most:
+                bound = f"virtual cluster '{in_words(path)}' may have {most:g} at most"
+                return f"job '{job.name}' asks for {job.gpus} GPUs, {bound}"
+        return None
 
     def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """The waiting jobs of clusters that may have more, ordered by their shares; a line for each cluster."""
-        used = _used(state)
-        queues: dict[str, list[Waiting]] = {}
+        queues: dict[Path, list[Waiting]] = {}
         for job in waiting:
-            queues.setdefault(job.virtual_cluster, []).append(job)
-        active = {name: self._share(name) for name in dict.fromkeys((*used, *queues))}
-        fair = fair_shares(state.present_gpus, active)
-        queued: list[QueuedJob] = []
-        while queues:
-            name = min(queues, key=lambda each: self._hunger(each, used, fair))
-            job = queues[name].pop(0)
-            if not queues[name]:
-                del queues[name]
-            if used.get(name, 0) + job.gpus > active[name].most:
-                queues.pop(name, None)
-                continue
-            used[name] = used.get(name, 0) + job.gpus
-            queued.append(QueuedJob(job, None if self._backfill else name))
-        return queued
+            queues.setdefault(self._leaf(job.virtual_cluster), []).append(job)
+        if not queues:
+            return ()
+        used = used_by(state, self._leaf)
+        active = {path for leaf in (*used, *queues) for path in above(leaf)}
+        tree = self._tree.with_leaves((*used, *queues), Share())
+        fair = _fair_shares(tree, active, state.present_gpus)
+        givers = self._over_their_share(state, used, fair)
 
-    def _hunger(self, name: str, used: Mapping[str, int], fair: Mapping[str, int]) -> tuple[int, float, str]:
-        """Those below their least share first, by how much of it they have; then by use over fair share."""
-        have, least = used.get(name, 0), self._share(name).least
-        if have < least:
-            return (0, have / least, name)
-        return (1, have / max(fair.get(name, 0), 1), name)
+        def rank(path: Path, now_used: Mapping[Path, int]) -> tuple[float, ...]:
+            """Those below their least share first, by how much of it they have; then by use over fair share."""
+            have, least = now_used.get(path, 0), tree.shares[path].least
+            return (0, have / least) if have < least else (1, have / max(fair.get(path, 0), 1))
 
-    def _share(self, name: str) -> Share:
-        return self._shares.get(name, Share())
+        order = Order(tree.children, rank, lambda path: tree.shares[path].most, self._backfill)
+        return [
+            QueuedJob(
+                job,
+                None if self._backfill else in_words(leaf),
+                givers if used.get(leaf, 0) + job.gpus <= fair[leaf] else (),
+            )
+            for leaf, job in order.serve(queues, used)
+        ]
+
+    def _leaf(self, virtual_cluster: str) -> Path:
+        return self._tree.leaves.get(virtual_cluster, (virtual_cluster,))
+
+    def _over_their_share(
+        self, state: ClusterState, used: Mapping[Path, int], fair: Mapping[Path, int]
+    ) -> tuple[str, ...]:
+        """Running jobs that clusters can all do without and keep their fair share, the last to start first."""
+        if not self._preemption or state.free_gpus >= (1 - self._preempt_above) * state.present_gpus:
+            return ()
+        over = {path: gpus - fair.get(path, 0) for path, gpus in used.items()}
+        found = []
+        for running in reversed(state.running.values()):
+            leaf, gpus = self._leaf(running.job.virtual_cluster), len(running.gpus)
+            if running.job.preemptible and over[leaf] >= gpus:
+                over[leaf] -= gpus
+                found.append(running.name)
+        return tuple(found)
 
 
-def _used(state: ClusterState) -> dict[str, int]:
-    used: dict[str, int] = {}
-    for running in state.running.values():
-        name = running.job.virtual_cluster
-        used[name] = used.get(name, 0) + len(running.gpus)
-    return used
+def _fair_shares(tree: QueueTree[Share], active: set[Path], gpus: int) -> dict[Path, int]:
+    """The fair share of each active queue, level by level: the queues inside one divide its share."""
+    fair: dict[Path, int] = {ROOT: gpus}
+    for parent in (ROOT, *tree.shares):
+        if parent in fair:
+            inside = {child: tree.shares[child] for child in tree.children.get(parent, ()) if child in active}
+            fair.update(fair_shares(fair[parent], inside))
+    return fair
 
 
-def _share_of(name: str, given: Mapping[str, float]) -> Share:
+def _share_of(name: str, given: Mapping[str, object]) -> Share:
     unknown = sorted(given.keys() - {"weight", "least", "most"})
     if unknown:
-        raise ValueError(
-            f"share of virtual cluster '{name}' has an unknown key '{unknown[0]}', expected weight, least or most"
-        )
-    share = Share(**given)
+        found = f"share of virtual cluster '{name}' has an unknown key '{unknown[0]}'"
+        raise ValueError(f"{found}, expected weight, least, most or queues")
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"share of virtual cluster '{name}': {key} is {value!r}, expected a number")
+    share = Share(**given)  # type: ignore[arg-type]
     if share.weight <= 0 or not 0 <= share.least <= share.most:
         raise ValueError(f"share of virtual cluster '{name}' must have weight > 0 and 0 <= least <= most")
     return share
