@@ -21,7 +21,7 @@ SCHEDULER: Final = "crux"
 DAYS: Final = 14.0
 MOST_CPU_S: Final = 120.0
 NEVER_ENDS: Final = ("kubernetes",)
-"""Jobs that each hold what others need wait for ever: what is left to replay after that is nothing."""
+"""Jobs that each hold what others need may wait for ever: what is left to replay after that is nothing."""
 
 
 def measure(quick: bool) -> list[Line]:
@@ -55,7 +55,8 @@ def _line(cell: Cell, found: Result) -> Line:
         "CPU s": round(cpu_s, 1),
         "MiB": round(float(found["peak_bytes"]) / 2**20),
     }
-    note = "some jobs wait for ever" if name in NEVER_ENDS else ""
+    stuck = name in NEVER_ENDS and found["finished"] < found["jobs"]
+    note = "some jobs wait for ever" if stuck else ""
     return Line(columns, f"{MOST_CPU_S:.0f} s", "pass" if cpu_s <= MOST_CPU_S else "missed", note)
 
 

@@ -45,7 +45,7 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
     Metric(
         "queue_mean_s",
         "s",
-        "mean time without all its GPUs, before the start and while preempted",
+        "mean time before the start and while preempted",
         lambda jobs: jobs.queue_s.mean,
         column=Column("queue s", formats.tenths),
     ),

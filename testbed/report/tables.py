@@ -161,7 +161,7 @@ def manager_table(summary: Summary) -> Table | None:
     if not runs:
         return None
     shown = columns([*OUTCOMES, *MANAGER])
-    title = "JCT, time without GPUs (queue), makespan (all), GPUs held, preemptions (stops), migrations, hosts per job"
+    title = "JCT, time waited (queue), makespan (all), GPUs held, preemptions (stops), migrations, hosts per job"
     table = new_table(title, left=("scheduler",), right=_titles(shown), optional=least_important(shown))
     for run in runs:
         table.add_row(marked_run(run), *_cells(run["manager"], shown))

@@ -113,16 +113,30 @@ def _add(file: str, line: int, job: dict[str, Any], found: Gathering) -> None:
     else:
         hosts, gpus = _places(file, line, attempts)
         found.add(
-            str(job["jobid"]),
+            _text(file, line, job, "jobid"),
             _time(file, line, job, "submitted_time"),
             sum(spans) if spans else None,
             gpus,
-            user=str(job.get("user") or ""),
-            virtual_cluster=str(job.get("vc") or ""),
+            user=_text(file, line, job, "user"),
+            virtual_cluster=_text(file, line, job, "vc"),
             fate=FATE[job["status"]],
             hosts=hosts,
             attempts=len(attempts),
         )
+
+
+def _text(file: str, line: int, holder: dict[str, Any], key: str) -> str:
+    """A text or a number; "" where there is none."""
+    said = holder.get(key)
+    if isinstance(said, list | dict | bool):
+        raise TraceError(file, line, f"{key} is {_short(said)}", "a text or a number")
+    return "" if said is None else str(said)
+
+
+def _short(said: object) -> str:
+    """What stands in the file, cut short."""
+    shown = repr(said)
+    return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
 def _time(file: str, line: int, holder: dict[str, Any], key: str) -> float | None:
@@ -131,7 +145,7 @@ def _time(file: str, line: int, holder: dict[str, Any], key: str) -> float | Non
         return None
     seconds = seconds_of(said) if isinstance(said, str) else None
     if seconds is None:
-        raise TraceError(file, line, f"{key} is {said!r}", "a time such as 2017-10-07 01:12:09")
+        raise TraceError(file, line, f"{key} is {_short(said)}", "a time such as 2017-10-07 01:12:09")
     return seconds
 
 
@@ -141,8 +155,10 @@ def _places(file: str, line: int, attempts: list[dict[str, Any]]) -> tuple[tuple
         detail = attempt.get("detail")
         if detail:
             try:
-                hosts = dict.fromkeys(str(part["ip"]) for part in detail)
+                hosts = dict.fromkeys(_text(file, line, part, "ip") for part in detail if part["ip"])
+                if not all(isinstance(part["gpus"], list) for part in detail):
+                    raise TypeError("gpus")
                 return tuple(hosts), sum(len(part["gpus"]) for part in detail)
-            except (TypeError, KeyError):
+            except (TypeError, KeyError, AttributeError):
                 raise TraceError(file, line, "a detail has no ip or gpus", "{ip: .., gpus: [..]}") from None
     return (), 0

@@ -66,6 +66,7 @@ def test_gpus_that_a_job_holds_while_it_waits_for_more_are_idle(tmp_path: Path) 
     assert (run["jobs"], run["gpu_utilization"]) == ([], 0.0)
     assert run["allocated_gpu_s"] == pytest.approx(16 * run["duration_s"]) == run["gpu_idle_s"]["start"]
     assert run["manager"]["unfinished"] == ["one", "two"]
+    assert run["manager"]["partly_started"] == {"one": "holds 8 of 12 GPUs", "two": "holds 8 of 12 GPUs"}
 
 
 def test_the_summary_comes_again_from_the_files(tmp_path: Path) -> None:

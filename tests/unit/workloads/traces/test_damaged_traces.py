@@ -21,11 +21,12 @@ Writer = Callable[[str, str], Path]
 
 ITP = "job_id,submission_time,duration,num_gpu\n"
 OWN = "name,submit_s,duration_s,gpus\na,0,1,1\n"
+ATTEMPT: dict[str, Any] = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:09", "detail": []}
 JOB: dict[str, Any] = {
     "status": "Pass",
     "jobid": "a",
     "submitted_time": "2017-10-07 01:11:39",
-    "attempts": [{"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:09", "detail": []}],
+    "attempts": [ATTEMPT],
 }
 
 
@@ -44,6 +45,13 @@ def refusal(path: Path) -> str:
         ({**JOB, "status": ["Pass"]}, ":1: status is no text, expected one such as Pass"),
         ({**JOB, "submitted_time": ["2017"]}, ":1: submitted_time is ['2017'], expected a time"),
         ({**JOB, "attempts": [{"start_time": {}, "end_time": None}]}, ":1: start_time is {}, expected a time"),
+        ({**JOB, "status": {"value": "Pass"}}, ":1: status is no text, expected one such as Pass"),
+        ({**JOB, "jobid": ["a"]}, ":1: jobid is ['a'], expected a text or a number"),
+        ({**JOB, "vc": {"name": "x"}}, ":1: vc is {'name': 'x'}, expected a text or a number"),
+        ({**JOB, "user": ["y"] * 99}, ":1: user is ['y', 'y', 'y', 'y', 'y', 'y', 'y', '..., expected a text"),
+        ({**JOB, "attempts": [{**ATTEMPT, "detail": [{"ip": ["m"], "gpus": []}]}]}, ":1: ip is ['m'], expected a text"),
+        ({**JOB, "attempts": [{**ATTEMPT, "detail": [{"ip": "m", "gpus": "gpu0"}]}]}, ":1: a detail has no ip or gpus"),
+        ({**JOB, "attempts": [{**ATTEMPT, "detail": "m1"}]}, ":1: a detail has no ip or gpus"),
     ],
 )
 def test_a_list_where_philly_has_text_is_refused(written: Writer, job: dict[str, Any], message: str) -> None:

@@ -53,12 +53,14 @@ def test_every_job_ends_and_has_computed_what_it_had_to(policy: str) -> None:
 
 
 def test_without_gangs_two_jobs_that_hold_what_both_need_wait_for_ever() -> None:
-    requests = [ReplayRequest(f"job{number}", float(number), 100.0, 12, "crux-bert") for number in range(3)]
+    requests = [ReplayRequest(f"job{number}", 10.0 * (number > 0), 100.0, 12, "crux-bert") for number in range(3)]
     assert replay("gang", requests).running == 0
     stuck = replay("kubernetes", requests)
-    # The first has all it needs; of the other two each has 8 of 12 when it has ended.
+    # The first has all it needs; the other two came together, and each has 8 of 12 when it has ended.
     assert [job.name for job in stuck.jobs if job.end_s is not None] == ["job0"]
-    assert stuck.running == 2
+    assert [job.holds for job in stuck.jobs if job.end_s is None] == [8, 8] and stuck.running == 2
+    released = replay("kubernetes", requests, release_s=60.0)
+    assert released.running == released.waiting == 0 and all(job.preemptions == 0 for job in released.jobs)
 
 
 def test_preemption_costs_what_a_restart_takes() -> None:

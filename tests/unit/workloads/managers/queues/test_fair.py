@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from topologies.clos import clos
 from workloads.managers.cluster_state import empty_cluster
 from workloads.managers.jobs import Waiting
+from workloads.managers.ledger import Ledger
 from workloads.managers.queues.fair import Fair
 from workloads.managers.queues.fair_share import Share, fair_shares
+from workloads.managers.registry import manager
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
+EMPTY = empty_cluster(FABRIC)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,82 @@ def test_a_cluster_below_its_least_share_comes_first_and_none_gets_more_than_its
 
 
 def test_a_share_that_is_wrong_is_refused_in_one_line() -> None:
-    with pytest.raises(ValueError, match="unknown key 'wieght', expected weight, least or most"):
+    with pytest.raises(ValueError, match="unknown key 'wieght', expected weight, least, most or queues"):
         Fair(shares={"a": {"wieght": 1}})
     with pytest.raises(ValueError, match="must have weight > 0 and 0 <= least <= most"):
         Fair(shares={"a": {"least": 5, "most": 4}})
+    with pytest.raises(ValueError, match=r"share of virtual cluster 'a\.b': least is 'few', expected a number"):
+        Fair(shares={"a": {"queues": {"b": {"least": "few"}}}})
+    with pytest.raises(ValueError, match="option 'preemption' of fair must be true or false, not 'yes'"):
+        Fair(preemption="yes")  # type: ignore[arg-type]
+
+
+def refusal(queue: Fair, gpus: int, cluster: str) -> str | None:
+    return queue.refusal(EMPTY.structure, Waiting("job", gpus, virtual_cluster=cluster))
+
+
+def test_a_job_above_the_most_of_its_cluster_is_refused_and_holds_up_nobody() -> None:
+    queue = Fair(shares={"a": {"most": 4}})
+    assert refusal(queue, 8, "a") == "job 'job' asks for 8 GPUs, virtual cluster 'a' may have 4 at most"
+    assert refusal(queue, 4, "a") is None and refusal(queue, 8, "b") is None
+    books = Ledger(manager("consolidated", "fair", options={"queue": {"shares": {"a": {"most": 4}}}}), FABRIC)
+    assert not books.submit(Waiting("large", 8, virtual_cluster="a"))
+    assert books.submit(Waiting("small", 4, virtual_cluster="a"))
+    books.decide(0.0)
+    assert set(books.state.running) == {"small"} and set(books.refused) == {"large"}
+
+
+def test_with_backfill_a_job_that_keeps_to_the_most_of_its_cluster_passes_one_that_does_not() -> None:
+    jobs = [("a1", "a", 4), ("a2", "a", 4), ("a3", "a", 2)]
+    assert order(Fair(shares={"a": {"most": 6}}), *jobs) == ["a1"]
+    assert order(Fair(shares={"a": {"most": 6}}, backfill=True), *jobs) == ["a1", "a3"]
+
+
+RESEARCH = {"research": {"weight": 1, "most": 12, "queues": {"vision": {"weight": 3}, "speech": {}}}, "product": {}}
+
+
+def test_clusters_inside_a_cluster_divide_its_share() -> None:
+    queue = Fair(shares=RESEARCH)
+    jobs = [(f"{cluster}{n}", cluster, 1) for cluster in ("vision", "speech", "product") for n in range(8)]
+    served = order(queue, *jobs)[:16]
+    assert {name: sum(job.startswith(name) for job in served) for name in ("product", "vision", "speech")} == {
+        "product": 8,
+        "vision": 6,
+        "speech": 2,
+    }
+
+
+def test_the_most_of_a_cluster_bounds_all_clusters_inside_it() -> None:
+    queue = Fair(shares=RESEARCH)
+    assert order(queue, ("v", "vision", 8), ("s", "research.speech", 8)) == ["s"]
+    assert refusal(queue, 13, "vision") == "job 'job' asks for 13 GPUs, virtual cluster 'research' may have 12 at most"
+    assert refusal(queue, 1, "research") == (
+        "job 'job': virtual cluster 'research' has others inside, expected one of: research.vision, research.speech"
+    )
+
+
+def busy(preemption: bool, sizes: tuple[int, ...] = (8, 4, 4), least: int = 0) -> Ledger:
+    """Jobs of cluster a on the GPUs, in order; then one of 8 GPUs of cluster b, whose fair share that is."""
+    options = {"queue": {"preemption": preemption, "shares": {"b": {"least": least}}}}
+    books = Ledger(manager("consolidated", "fair", options=options), FABRIC)
+    for number, gpus in enumerate(sizes):
+        books.submit(Waiting(f"a{number}", gpus, virtual_cluster="a"))
+        books.decide(float(number))
+    books.submit(Waiting("b", 8, virtual_cluster="b"))
+    books.decide(10.0)
+    return books
+
+
+def test_preemption_is_off_unless_asked_for() -> None:
+    assert set(busy(preemption=False).state.running) == {"a0", "a1", "a2"}
+
+
+def test_preemption_restores_the_fair_share_and_takes_the_last_to_start_first() -> None:
+    books = busy(preemption=True)
+    assert set(books.state.running) == {"a0", "b"}
+    assert [job.name for job in books.waiting] == ["a1", "a2"]
+
+
+def test_nobody_is_preempted_below_their_fair_share_nor_while_a_fifth_of_the_gpus_is_free() -> None:
+    assert set(busy(preemption=True, sizes=(12, 4)).state.running) == {"a0", "a1"}  # without a0 its cluster has 4 of 8
+    assert set(busy(preemption=True, sizes=(4, 4, 4)).state.running) == {"a0", "a1", "a2"}
