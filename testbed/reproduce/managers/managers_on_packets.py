@@ -42,15 +42,10 @@ SHOWN: Final = (
 )
 
 
-DEADLOCKS: Final = ("kubernetes",)
-"""Without gang scheduling some jobs wait forever for GPUs that others hold: such runs end after two minutes."""
-
-
 def treatment(manager: str) -> Treatment:
     """Return the treatment: Crux under ``manager``."""
     options = f", {SHORT[manager]}" if manager in SHORT else ""
-    limit = ("measure.time_limit=120s",) if manager in DEADLOCKS else ()
-    return Treatment(f"crux-{manager}", "crux", (f"manager={{name: {manager}{options}}}", *limit))
+    return Treatment(f"crux-{manager}", "crux", (f"manager={{name: {manager}{options}}}",))
 
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
