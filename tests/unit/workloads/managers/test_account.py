@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from workloads.managers.account import Account, PutOn, ShareGpus, TakeOff, carry_out
@@ -55,6 +57,17 @@ def test_a_pack_leaves_those_on_its_gpus_alone() -> None:
 @pytest.mark.parametrize("action", [Loan(("h0",), 10.0, ""), Requeue("one", 20.0, 10.0, ""), Promote("one", 10.0, "")])
 def test_what_changes_nobodys_progress_has_no_steps(action: Action) -> None:
     assert steps(action, accounts(one=())) == []
+
+
+def test_holding_gpus_while_waiting_for_more_is_gpu_time_but_no_migration_and_no_preemption() -> None:
+    known = accounts(one=())
+    steps(Start(ONE, ("a",), 10.0, "", pause_s=inf), known)
+    assert (known["one"].outcome(15.0, 6.0).holds, known["one"].outcome(15.0, 6.0).held_s) == (1, 0.0)
+    assert steps(Requeue("one", 40.0, 20.0, ""), known, 20.0) == [TakeOff("one")]
+    steps(Start(ONE, ("a",), 40.0, "", pause_s=inf), known, 40.0)
+    steps(Resize("one", ("a", "b"), 50.0, ""), known, 50.0)
+    done = known["one"].outcome(60.0, 6.0)
+    assert (done.allocated_gpu_s, done.held_s, done.preemptions, done.migrations, done.holds) == (40.0, 10.0, 0, 0, 0)
 
 
 def test_the_outcome_adds_what_is_still_held_and_leaves_the_account_as_it_is() -> None:
