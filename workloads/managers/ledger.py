@@ -172,7 +172,7 @@ class Ledger:
                     if left is not None:
                         self._left_when_packed[name] = (now_s, left)
             case Preempt():
-                left = remaining(action.job)
+                left = None if state.running[action.job].holding else remaining(action.job)
                 job = state.running[action.job].until(now_s)
                 job = replace(job, apart_from=(*job.apart_from, *action.apart_from))
                 self._wait_again(job if left is None else replace(job, remaining_s=left))

@@ -98,7 +98,7 @@ class Fair(Queue):
         found = []
         for running in reversed(state.running.values()):
             leaf, gpus = self._leaf(running.job.virtual_cluster), len(running.gpus)
-            if running.job.preemptible and over[leaf] >= gpus:
+            if running.job.preemptible and not running.holding and over[leaf] >= gpus:
                 over[leaf] -= gpus
                 found.append(running.name)
         return tuple(found)
