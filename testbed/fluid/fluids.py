@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from testbed.fluid.maxmin import Flags, Floats, Integers
+from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
 from workloads.periodic_job import PeriodicJob
 
 FINEST: Final = 256
@@ -51,13 +52,25 @@ class Contention:
         return np.array([job.period_s for job in self.jobs])
 
     @cached_property
+    def near(self) -> tuple[Integers, Integers]:
+        """Which jobs share a link, in rows by job."""
+        return neighbours(self.starts, self.links, self.count)
+
+    @cached_property
+    def users(self) -> Users:
+        """Which jobs use which share of a link, in rows by link."""
+        return users_of(self.starts, self.links, self.shares, self.count)
+
+    @cached_property
     def _alike(self) -> Flags:
         """[jobs, jobs]: whether two jobs share a link and have iterations of like length; true for a job itself."""
+        # Not by a product of matrices: the threads of BLAS cost more than they save.
         jobs = len(self.jobs)
-        uses = np.zeros((jobs, self.links.max(initial=0) + 1), np.float32)
-        uses[np.repeat(np.arange(jobs), np.diff(self.starts)), self.links] = 1.0
+        rows, others = self.near
+        share = np.eye(jobs, dtype=np.bool_)
+        share[np.repeat(np.arange(jobs), np.diff(rows)), others] = True
         ratios = self.periods_s[:, None] / self.periods_s
-        return (uses @ uses.T > 0.0) & (ratios < MUCH) & (ratios * MUCH > 1.0) | np.eye(jobs, dtype=np.bool_)
+        return share & (ratios < MUCH) & (ratios * MUCH > 1.0)
 
     def bundles(self, one_by_one: Flags, stretch_s: float) -> Floats:
         """How many iterations of each job are taken as one, so many times as long; mostly 1.

@@ -90,7 +90,7 @@ class Crux(Scheduler):
         return Decision(
             paths=PathsByJob({name: placed.paths for name, placed in placements.items()}),
             levels=levels,
-            notes=self._notes(view, senders, factors, priorities),
+            notes=self._notes(view, senders, factors, priorities) if view.keeps_notes else {},
             ports=self._source_ports(view, jobs, placements) if self._ports else {},
             exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
         )

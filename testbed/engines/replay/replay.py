@@ -90,7 +90,7 @@ class Replay:
         self._users = LinkSharing()
         self._next = next(self._coming, None)
         # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
-        self._decider = Decider(fabric, scheduler, levels, seed, as_decided)
+        self._decider = Decider(fabric, scheduler, levels, seed, as_decided, keeps_notes=False)
         self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
