@@ -333,39 +333,46 @@ def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
 
 @compiled
 def run(
+    target_s: float,
+    clock: Floats,
     left: Floats,
     times: Floats,
     starts: Integers,
     links: Integers,
     shares: Floats,
-    count: int,
+    near: tuple[Integers, Integers],
+    users: Users,
     levels: Integers,
+    rank: Integers,
     weights: Floats,
-    pack: Integers,
-    first_s: float,
-    limit_s: float,
-    doublings: int,
+    turns: Turns,
+    by_job: Floats,
+    sums: Floats,
+    half: Floats,
+    flags: Flags,
+    numbers: Integers,
+    by_link: Floats,
     rates: Floats,
-) -> float:
-    """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
+) -> bool:
+    """Let time pass until the rates have settled, or to ``target_s``; return whether they have settled.
 
-    ``left`` [3, jobs]: what is left of each iteration, at the beginning and, afterwards, at the end. ``times``
-    [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
+    ``clock``: now, the end of the present stretch, the busy GPUs in the one before, and the doublings left. ``rates``
+    [jobs] receives iterations per second: in the long run if they have settled, since the last call otherwise.
+    ``left`` [3, jobs]: what is left of each iteration. ``times`` [jobs, 4]: compute (with pause), lead (with pause),
+    communication, offset. The others are kept from call to call, or are room: ``by_job`` [4, jobs] has speeds,
+    since when each job has been as it is, when something happens to it next, and room for new speeds; ``flags``
+    [3, jobs] who sends, who sent and room; ``numbers`` [4, jobs] all jobs and room; ``by_link`` [2, links] room.
     """
-    jobs = len(levels)
-    # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
-    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels, kind="mergesort"))
-    users = users_of(starts, links, shares, count)
-    speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
-    sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
-    sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
-    everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
-    since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
-    turns = turns_at_start(left, times, pack)
+    # Sums in the order of the jobs: compiled and not compiled, the numbers are the same.
+    speed, since, due, fresh = by_job[0], by_job[1], by_job[2], by_job[3]
+    sending, last, inside = flags[0], flags[1], flags[2]
+    everybody, ready, anew, room = numbers[0], numbers[1], numbers[2], numbers[3]
+    free, wanted = by_link[0], by_link[1]
     waits = turns[1]
-    now, end, before = 0.0, min(first_s, limit_s), -1.0
+    begin, now, done = clock[0], clock[0], sums[0].copy()
     while True:
-        while now < end - SLACK_S:
+        stop = min(clock[1], target_s)
+        while now < stop - SLACK_S:
             some = those_due(due, now, ready)
             bring_to(now, ready[:some], left, times, speed, turns, since, sums)
             some = grant(now, turns, since, ready, some)
@@ -378,15 +385,20 @@ def run(
                 bring_to(now, who, left, times, speed, turns, since, sums)
                 speed[who] = fresh[who]
                 expect(who, now, left, waits, speed, due)
-            now = min(end, due.min())
+            now = min(stop, due.min())
         bring_to(now, everybody, left, times, speed, turns, since, sums)
-        if end == first_s or end >= limit_s:
+        clock[0] = now
+        if stop >= target_s:
+            if now > begin:
+                rates[:] = (sums[0] - done) / (now - begin)
+            return False
+        if clock[2] < 0.0:
             rates[:] = sums[0] / now
         else:
             weighted(sums, half, now, rates)
         busy = np.cumsum(weights * rates * times[:, 0])[-1]
-        stands_still = abs(busy - before) < TOLERANCE * np.cumsum(weights)[-1]
-        if doublings == 0 or stands_still or end >= limit_s:
-            return now
+        stands_still = abs(busy - clock[2]) < TOLERANCE * np.cumsum(weights)[-1]
+        if clock[3] == 0.0 or stands_still:
+            return True
         half[:] = sums
-        before, end, doublings = busy, min(2.0 * end, limit_s), doublings - 1
+        clock[1], clock[2], clock[3] = 2.0 * stop, busy, clock[3] - 1.0
