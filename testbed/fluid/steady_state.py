@@ -82,7 +82,6 @@ class Settling:
         self._left = _state(self._times, self._bundles, states)
         self._rates = np.zeros(count)
         self._settled: Settled | None = None
-        rank = np.argsort(np.argsort(on.levels, kind="mergesort"))
         self._kept = (
             self._left,
             self._times,
@@ -92,14 +91,13 @@ class Settling:
             on.near,
             on.users,
             on.levels,
-            rank,
             on.weights,
             turns_at_start(self._left, self._times, pack),
             np.zeros((4, count)),
             np.zeros((2, count)),
             np.zeros((2, count)),
             np.zeros((3, count), np.bool_),
-            np.tile(np.arange(count), (4, 1)),
+            np.tile(np.arange(count), (5, 1)),
             np.array([np.ones(on.count), np.zeros(on.count)]),
             self._rates,
         )

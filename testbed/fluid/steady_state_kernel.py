@@ -16,6 +16,8 @@ from workloads.periodic_job import SLACK_S
 TOLERANCE: Final = 1e-3
 """A stretch twice as long must move the busy GPUs by less than this share of all."""
 _FULL: Final = 1e-12
+_UNKNOWN: Final = 2.0
+"""More than any link has free."""
 
 Turns = tuple[Integers, Flags, Floats, Integers]
 """What :func:`turns_at_start` returns."""
@@ -64,57 +66,94 @@ def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers,
 
 
 @compiled
-def touched(
+def pass_on(
+    from_job: int,
+    least: int,
+    near: tuple[Integers, Integers],
+    sending: Flags,
+    levels: Integers,
+    inside: Flags,
+    out: Integers,
+    count: int,
+) -> int:
+    """Add to the ``count`` jobs ``out`` those that send at level ``least`` or below beside ``from_job``."""
+    rows, others = near
+    for job in others[rows[from_job] : rows[from_job + 1]]:
+        if sending[job] and not inside[job] and levels[job] >= least:
+            inside[job] = True
+            out[count] = job
+            count += 1
+    return count
+
+
+@compiled
+def that_began_or_ended(
     changed: Integers,
     sending: Flags,
     last: Flags,
     near: tuple[Integers, Integers],
     levels: Integers,
-    rank: Integers,
     inside: Flags,
     out: Integers,
 ) -> int:
-    """Write into ``out`` who sends and may feel that one of ``changed`` began or ended; return how many.
+    """Write into ``out`` who must look for another speed: those of ``changed`` that began to send, and those beside.
 
-    Those are reached over links of jobs that send, from each only those of its own and of lower levels. They are in the
-    order of ``rank``, and ``inside`` says who they are; all of it is False before. ``last`` is brought up to date.
+    Beside those that began or ended, of their own and of lower levels. Return how many. ``inside`` says who they are;
+    all of it is False before. ``last`` is brought up to date.
     """
-    rows, others = near
     count = 0
     for job in changed:
         if sending[job] != last[job]:
             last[job] = sending[job]
-            inside[job] = True
-            out[count] = job
-            count += 1
-    done = 0
-    while done < count:
-        from_job = out[done]
-        done += 1
-        for job in others[rows[from_job] : rows[from_job + 1]]:
-            if sending[job] and not inside[job] and levels[job] >= levels[from_job]:
+            if sending[job] and not inside[job]:
                 inside[job] = True
                 out[count] = job
                 count += 1
-    kept = 0
-    for place in range(count):
-        job = out[place]
-        if not sending[job]:
-            inside[job] = False
+            count = pass_on(job, levels[job], near, sending, levels, inside, out, count)
+    return count
+
+
+@compiled
+def of_highest_level(
+    waiting: Integers,
+    count: int,
+    near: tuple[Integers, Integers],
+    sending: Flags,
+    levels: Integers,
+    inside: Flags,
+    out: Integers,
+) -> tuple[int, int]:
+    """Move from the ``count`` jobs ``waiting`` those of the highest level into ``out``, with all whom they meet in it.
+
+    Return how many those are and how many still wait.
+    """
+    level = levels[waiting[0]]
+    for job in waiting[:count]:
+        level = min(level, levels[job])
+    found = left = 0
+    for job in waiting[:count]:
+        if levels[job] == level:
+            out[found] = job
+            found += 1
         else:
-            at = kept
-            while at > 0 and rank[out[at - 1]] > rank[job]:
-                out[at] = out[at - 1]
-                at -= 1
-            out[at] = job
-            kept += 1
-    return kept
+            waiting[left] = job
+            left += 1
+    rows, others = near
+    done = 0
+    while done < found:
+        from_job = out[done]
+        done += 1
+        for job in others[rows[from_job] : rows[from_job + 1]]:
+            if sending[job] and not inside[job] and levels[job] == level:
+                inside[job] = True
+                out[found] = job
+                found += 1
+    return found, left
 
 
 @compiled
 def speeds(
     who: Integers,
-    inside: Flags,
     speed: Floats,
     starts: Integers,
     links: Integers,
@@ -126,45 +165,43 @@ def speeds(
     growing: Integers,
     out: Floats,
 ) -> None:
-    """Write the speeds, 0 to 1, of the jobs ``who``, in order of their level, into their places of ``out``.
+    """Write the speeds, 0 to 1, of the jobs ``who``, all of one level that meet there, into their places of ``out``.
 
-    Strict between levels, max-min fair inside one; others keep their ``speed``, which takes its part of links first.
-    ``inside`` says who ``who`` are. ``free`` and ``wanted`` [links] and ``growing`` [jobs] are room to compute in;
-    ``wanted`` holds zeros, before and after.
+    Max-min fair, of what the ``speed`` of higher levels leaves. ``free`` and ``wanted`` [links] and ``growing``
+    [jobs] are room to compute in; ``wanted`` holds zeros, before and after.
     """
     rows, others, parts = users
+    level = levels[who[0]]
     for job in who:
         for link in links[starts[job] : starts[job + 1]]:
-            left_over = 1.0
-            for place in range(rows[link], rows[link + 1]):
-                if not inside[others[place]]:
-                    left_over -= parts[place] * speed[others[place]]
-            free[link] = left_over
-    first = 0
-    while first < len(who):
-        level, left = levels[who[first]], 0
-        while first < len(who) and levels[who[first]] == level:
-            growing[left] = who[first]
-            left += 1
-            first += 1
-        if left == 1:
-            job = growing[0]
-            out[job] = fill(job, starts, links, shares, free)
-            continue
-        reached = 0.0
-        while left > 0:
-            reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
-            still = 0
-            for job in growing[:left]:
-                stops = reached >= 1.0 - _FULL
-                for link in links[starts[job] : starts[job + 1]]:
-                    stops = stops or free[link] <= _FULL
-                if stops:
-                    out[job] = reached
-                else:
-                    growing[still] = job
-                    still += 1
-            left = still
+            free[link] = _UNKNOWN
+    for job in who:
+        for link in links[starts[job] : starts[job + 1]]:
+            if free[link] == _UNKNOWN:
+                left_over = 1.0
+                for place in range(rows[link], rows[link + 1]):
+                    if levels[others[place]] < level:
+                        left_over -= parts[place] * speed[others[place]]
+                free[link] = left_over
+    left = len(who)
+    if left == 1:
+        out[who[0]] = fill(who[0], starts, links, shares, free)
+        return
+    growing[:left] = who
+    reached = 0.0
+    while left > 0:
+        reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
+        still = 0
+        for job in growing[:left]:
+            stops = reached >= 1.0 - _FULL
+            for link in links[starts[job] : starts[job + 1]]:
+                stops = stops or free[link] <= _FULL
+            if stops:
+                out[job] = reached
+            else:
+                growing[still] = job
+                still += 1
+        left = still
 
 
 @compiled
@@ -202,18 +239,6 @@ def rise_together(
             free[link] -= rise * wanted[link]
             wanted[link] = 0.0
     return rise
-
-
-@compiled
-def that_change(who: Integers, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
-    """Write into ``out`` those of ``who`` that get another speed; return how many. ``inside`` is False afterwards."""
-    count = 0
-    for job in who:
-        inside[job] = False
-        if fresh[job] != speed[job]:
-            out[count] = job
-            count += 1
-    return count
 
 
 @compiled
@@ -343,7 +368,6 @@ def run(
     near: tuple[Integers, Integers],
     users: Users,
     levels: Integers,
-    rank: Integers,
     weights: Floats,
     turns: Turns,
     by_job: Floats,
@@ -361,12 +385,12 @@ def run(
     ``left`` [3, jobs]: what is left of each iteration. ``times`` [jobs, 4]: compute (with pause), lead (with pause),
     communication, offset. The others are kept from call to call, or are room: ``by_job`` [4, jobs] has speeds,
     since when each job has been as it is, when something happens to it next, and room for new speeds; ``flags``
-    [3, jobs] who sends, who sent and room; ``numbers`` [4, jobs] all jobs and room; ``by_link`` [2, links] room.
+    [3, jobs] who sends, who sent and room; ``numbers`` [5, jobs] all jobs and room; ``by_link`` [2, links] room.
     """
     # Sums in the order of the jobs: compiled and not compiled, the numbers are the same.
     speed, since, due, fresh = by_job[0], by_job[1], by_job[2], by_job[3]
     sending, last, inside = flags[0], flags[1], flags[2]
-    everybody, ready, anew, room = numbers[0], numbers[1], numbers[2], numbers[3]
+    everybody, ready, waiting, anew, room = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
     free, wanted = by_link[0], by_link[1]
     waits = turns[1]
     begin, now, done = clock[0], clock[0], sums[0].copy()
@@ -378,13 +402,19 @@ def run(
             some = grant(now, turns, since, ready, some)
             changed = wish(ready[:some], left, waits, sending, last, speed)
             expect(ready[:some], now, left, waits, speed, due)
-            if changed:
-                who = anew[: touched(ready[:some], sending, last, near, levels, rank, inside, anew)]
-                speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
-                who = room[: that_change(who, inside, speed, fresh, room)]
-                bring_to(now, who, left, times, speed, turns, since, sums)
-                speed[who] = fresh[who]
-                expect(who, now, left, waits, speed, due)
+            count = that_began_or_ended(ready[:some], sending, last, near, levels, inside, waiting) if changed else 0
+            while count > 0:  # from level to level, and only beside those whose speed has changed
+                found, count = of_highest_level(waiting, count, near, sending, levels, inside, anew)
+                who = anew[:found]
+                speeds(who, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
+                for place in range(found):
+                    job = who[place]
+                    inside[job] = False
+                    if abs(fresh[job] - speed[job]) > _FULL:
+                        bring_to(now, who[place : place + 1], left, times, speed, turns, since, sums)
+                        speed[job] = fresh[job]
+                        expect(who[place : place + 1], now, left, waits, speed, due)
+                        count = pass_on(job, levels[job] + 1, near, sending, levels, inside, waiting, count)
             now = min(stop, due.min())
         bring_to(now, everybody, left, times, speed, turns, since, sums)
         clock[0] = now

@@ -16,7 +16,6 @@ from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 
-
 Rank = tuple[float, str]
 """Less intensity and name: the smallest chooses first."""
 
@@ -48,7 +47,8 @@ class IncrementalPaths:
         changed = {
             name: _Ranked(job, profiles[name])
             for name, job in jobs.items()
-            if (known := self._placed.get(name)) is None or name in gone
+            if (known := self._placed.get(name)) is None
+            or name in gone
             or (known.profile is not profiles[name] and known.profile != profiles[name])
         }
         if gone or changed:

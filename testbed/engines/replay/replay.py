@@ -74,7 +74,7 @@ class Replay:
         self._coming: Iterator[ReplayRequest] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
         self._reference_s = reference_s
-        self._index = FabricIndex(fabric)
+        self._index = FabricIndex.of(fabric)
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
         self._packed: list[ReplayedJob] = []
         self._classes = link_classes(self._index)
