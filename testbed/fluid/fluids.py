@@ -54,7 +54,7 @@ class Contention:
     @cached_property
     def near(self) -> tuple[Integers, Integers]:
         """Which jobs share a link, in rows by job."""
-        return neighbours(self.starts, self.links, self.count)
+        return neighbours(self.starts, self.links, self.users)
 
     @cached_property
     def users(self) -> Users:
@@ -81,6 +81,8 @@ class Contention:
         taken so.
         """
         most = np.where(one_by_one, 0.0, stretch_s / FINEST / self.periods_s)
+        if most.max() < 2.0:
+            return np.ones(len(self.jobs))
         while True:  # over all whom like iterations join, directly or through others
             least = np.where(self._alike, most, inf).min(axis=1)
             if np.array_equal(least, most):

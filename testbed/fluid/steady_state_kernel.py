@@ -43,17 +43,15 @@ def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> U
 
 
 @compiled
-def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
+def neighbours(starts: Integers, links: Integers, users: Users) -> tuple[Integers, Integers]:
     """Return which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
     jobs = len(starts) - 1
-    uses = np.zeros((count, jobs), np.bool_)
-    for job in range(jobs):
-        for place in range(starts[job], starts[job + 1]):
-            uses[links[place], job] = True
+    first, using, _ = users
     near = np.zeros((jobs, jobs), np.bool_)
     for job in range(jobs):
-        for place in range(starts[job], starts[job + 1]):
-            near[job] |= uses[links[place]]
+        for link in links[starts[job] : starts[job + 1]]:
+            for other in using[first[link] : first[link + 1]]:
+                near[job, other] = True
         near[job, job] = False
     rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
     for job in range(jobs):
