@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from testbed.fluid.level_speeds import Users, neighbours, users_of
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
 from workloads.periodic_job import PeriodicJob
 
 FINEST: Final = 256

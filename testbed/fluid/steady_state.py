@@ -83,14 +83,9 @@ class Settling:
         self._rates = np.zeros(count)
         self._settled: Settled | None = None
         self._kept = (
+            (on.starts, on.links, on.shares, on.near, on.users, on.levels),
             self._left,
             self._times,
-            on.starts,
-            on.links,
-            on.shares,
-            on.near,
-            on.users,
-            on.levels,
             on.weights,
             turns_at_start(self._left, self._times, pack),
             np.zeros((4, count)),
