@@ -94,10 +94,13 @@ class Decider:
         levels: int = 8,
         seed: int = 1,
         complete: Completion = with_default_paths,
+        *,
+        keeps_notes: bool = True,
     ) -> None:
+        """``keeps_notes`` False tells the scheduler that nobody reads its notes."""
         self._scheduler = scheduler
         self._complete = complete
-        self._view = ClusterView(fabric, {}, levels, seed)
+        self._view = ClusterView(fabric, {}, levels, seed, keeps_notes=keeps_notes)
 
     @property
     def view(self) -> ClusterView:

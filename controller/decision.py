@@ -207,6 +207,8 @@ class ClusterView:
     """Job name -> recent iterations per second, divided by those of the job alone on the cluster."""
     time_s: float = 0.0
     """Seconds since the start of the run."""
+    keeps_notes: bool = True
+    """Whether anyone reads ``Decision.notes``. In replays nobody does, so a scheduler need not compute them."""
 
     @property
     def levels(self) -> int:

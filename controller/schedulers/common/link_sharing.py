@@ -30,7 +30,10 @@ class LinkSharing:
     def put(self, job: str, links: Collection[int]) -> Set[str]:
         """Set the links of ``job``, new or known; return the jobs that now share links with other jobs than before."""
         before, after = self._links.get(job, frozenset()), frozenset(links)
+        known_already = job in self._links
         self._given[job], self._links[job] = links, after
+        if known_already and after == before:
+            return frozenset()
         self._leave(job, before - after)
         for link in after - before:
             self._users.setdefault(link, set()).add(job)

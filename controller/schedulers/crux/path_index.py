@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +86,22 @@ class FabricIndex:
         self._switch_names = list(fabric.switches)
         self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
         self._bundles: dict[tuple[int, int], Bundle] = {}
+        self._jobs: WeakValueDictionary[int, JobIndex] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, fabric: Fabric) -> FabricIndex:
+        """Return the index of ``fabric``, one for all who use it at the same time."""
+        known = _INDICES.get(id(fabric))
+        if known is None:  # an index holds its fabric, so no other one has that identity while it is known
+            known = _INDICES[id(fabric)] = cls(fabric)
+        return known
+
+    def job(self, job: Job) -> JobIndex:
+        """Return ``job`` on this fabric, one for all who use it at the same time."""
+        known = self._jobs.get(id(job))
+        if known is None:
+            known = self._jobs[id(job)] = JobIndex(job, self)
+        return known
 
     def no_load(self) -> Floats:
         """A load of 0 on every link, for :meth:`JobIndex.batches` to be placed on."""
@@ -100,6 +117,9 @@ class FabricIndex:
             numbers = np.array([[self.number[link] for link in path] for path in paths], np.intp)
             self._bundles[key] = Bundle(paths, numbers, hash_tree(self.fabric, paths))
         return self._bundles[key]
+
+
+_INDICES: WeakValueDictionary[int, FabricIndex] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)

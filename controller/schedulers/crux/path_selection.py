@@ -65,6 +65,11 @@ class RoutableJob:
         self._found, self._left = (period_s, found), load[touched]
         return placement
 
+    def withdraw(self, load: Floats) -> None:
+        """Restore in ``load`` what the last :meth:`choose` found: exact where nobody has chosen since."""
+        if self._found is not None:
+            load[self.index.touched] = self._found[1]
+
 
 def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers:
     """Return flow -> candidate, each flow the path with the smallest (maximum, sum) of ``load``; adds to ``load``.

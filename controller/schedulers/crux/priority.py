@@ -38,11 +38,25 @@ def correction_factor(job: PeriodicJob[str], reference: PeriodicJob[str]) -> flo
     """Return k_j of ``job`` against ``reference`` (k_r = 1): gain of ``job`` from going first / gain of the other."""
     if job == reference:
         return 1.0
-    return _factor(job, reference)
+    return _factor(*_times(job), *_times(reference))
+
+
+def _times(job: PeriodicJob[str]) -> tuple[float, float, float]:
+    return job.compute_s, job.communication_s, job.lead_s
 
 
 @lru_cache(maxsize=16384)
-def _factor(job: PeriodicJob[str], reference: PeriodicJob[str]) -> float:
+def _factor(
+    compute_s: float,
+    communication_s: float,
+    lead_s: float,
+    reference_compute_s: float,
+    reference_communication_s: float,
+    reference_lead_s: float,
+) -> float:
+    """The factor of two jobs on one link, kept by numbers: jobs hash without their loads, and many would collide."""
+    job = on_one_link(compute_s, communication_s, lead_s)
+    reference = on_one_link(reference_compute_s, reference_communication_s, reference_lead_s)
     longest = max(job.period_s, reference.period_s)
     duration_s, warmup_s = MEASURED_PERIODS * longest, WARMUP_PERIODS * longest
     job_gain = reference_gain = 0.0

@@ -11,7 +11,7 @@ from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
 from controller.schedulers.crux.incremental_paths import IncrementalPaths
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
-from controller.schedulers.crux.path_index import FabricIndex, JobIndex
+from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 from controller.schedulers.crux.priority import KnownFactors, blended_with_loss, priority_order, reference_of
 from controller.schedulers.crux.source_ports import Wanted, source_ports
@@ -90,7 +90,7 @@ class Crux(Scheduler):
         return Decision(
             paths=PathsByJob({name: placed.paths for name, placed in placements.items()}),
             levels=levels,
-            notes=self._notes(view, senders, factors, priorities),
+            notes=self._notes(view, senders, factors, priorities) if view.keeps_notes else {},
             ports=self._source_ports(view, jobs, placements) if self._ports else {},
             exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
         )
@@ -101,7 +101,7 @@ class Crux(Scheduler):
         kept.jobs = {
             name: kept.jobs[name]
             if name in kept.jobs and kept.jobs[name].index.job is job
-            else RoutableJob(JobIndex(job, kept.index))
+            else RoutableJob(kept.index.job(job))
             for name, job in view.jobs.items()
         }
         return kept.jobs
@@ -177,7 +177,7 @@ class _Kept:
     """What later calls need not recompute: arrays, placements, factors, and the levels of contending jobs."""
 
     def __init__(self, fabric: Fabric) -> None:
-        self.index = FabricIndex(fabric)
+        self.index = FabricIndex.of(fabric)
         self.jobs: dict[str, RoutableJob] = {}
         self.placements = IncrementalPaths(self.index)
         self.factors = KnownFactors()

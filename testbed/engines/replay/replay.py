@@ -35,7 +35,7 @@ from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
-from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of
+from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of, settling_of
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.steady_state import Settled, settle
@@ -74,7 +74,7 @@ class Replay:
         self._coming: Iterator[ReplayRequest] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
         self._reference_s = reference_s
-        self._index = FabricIndex(fabric)
+        self._index = FabricIndex.of(fabric)
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
         self._packed: list[ReplayedJob] = []
         self._classes = link_classes(self._index)
@@ -90,7 +90,7 @@ class Replay:
         self._users = LinkSharing()
         self._next = next(self._coming, None)
         # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
-        self._decider = Decider(fabric, scheduler, levels, seed, as_decided)
+        self._decider = Decider(fabric, scheduler, levels, seed, as_decided, keeps_notes=False)
         self._told_anew = ChangedJobs()
         self._outcomes: list[JobOutcome] = []
         self._totals = Totals()
@@ -170,8 +170,13 @@ class Replay:
         return found
 
     def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
-        """What a group does from its present state: in the long run, or in just ``seconds``."""
+        """What a group does from its present state: in the long run, or in just ``seconds``.
+
+        A group that no event has touched goes on where it was, so that it settles however often others change.
+        """
         running = [self._running[name] for name in members]
+        if self._jump:
+            return settling_of(running, limit_s).advance(limit_s)
         packs = [each.pack for each in running]
         return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from random import Random
 from typing import Final
 
 import numpy as np
 
 from controller.decision import Decision
-from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex, Numbers
+from controller.schedulers.crux.path_index import FabricIndex, Floats, Numbers
 from topologies.fabric import Path
 from workloads.job import Job
 from workloads.periodic_job import PeriodicJob
@@ -27,8 +28,8 @@ class Traffic:
         self.sends = bool(job.flows)
         """Whether the job uses the network."""
         self._index, self._classes = index, classes
-        self._flows = JobIndex(job, index)
-        self.default: Mapping[str, Path] = self._flows.paths(self._flows.hashed_choice(seed)) if job.flows else {}
+        self._flows = index.job(job)
+        self._seed = seed
         self.alone_s = self._flows.alone.iteration_s
         """Seconds of an iteration where only the job's own host links bound its communication."""
         self._lead_s = self._flows.lead_s
@@ -40,6 +41,11 @@ class Traffic:
         self.loads: Mapping[int, float] = {}
         self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
+
+    @cached_property
+    def default(self) -> Mapping[str, Path]:
+        """The job's ECMP paths."""
+        return self._flows.paths(self._flows.hashed_choice(self._seed)) if self.job.flows else {}
 
     def follow(self, decided: Mapping[str, Path]) -> None:
         """Take the paths of the job's flows from ``decided``, or ECMP's where it lacks them."""
