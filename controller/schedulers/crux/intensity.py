@@ -16,7 +16,8 @@ class Profile:
     """A job alone on the fabric, as a scheduler sees it.
 
     ``communication_s`` is t_j: the largest bytes per iteration / capacity over its links.
-    ``lead_s`` is the compute that must be done before communication may start. ``traffic`` is in
+    ``lead_s`` is the compute that must be done before communication may start, if an iteration has one
+    stretch of each (:func:`lead_of`). ``traffic`` is in
     bytes per second of isolated iteration, all flows added up. ``intensity`` is W_j / t_j in
     FLOP/s; 0 for a job that sends nothing.
     """
@@ -89,10 +90,22 @@ def _profile(job: Job, transfer_s: float, iteration_s: float, sent_bytes: float,
         intensity=job.flops / transfer_s if transfer_s > 0 else 0.0,
         communication_s=transfer_s,
         compute_s=job.compute_s,
-        lead_s=lead_s,
+        lead_s=lead_of(job, lead_s, transfer_s, iteration_s),
         iteration_s=iteration_s,
         traffic=sent_bytes / iteration_s if iteration_s > 0 else 0.0,
     )
+
+
+def lead_of(job: Job, lead_s: float, communication_s: float, iteration_s: float) -> float:
+    """Return the lead with which one stretch of compute and one of communication take ``iteration_s``, at most all.
+
+    ``lead_s`` is what :func:`compute_before_communication` gives. It is right for one phase. With several, the compute
+    of one phase hides no communication of the others: the iteration is longer than that lead says, and the lead is the
+    iteration less its communication, as it is where both are measured.
+    """
+    if len(job.phases) < 2 or max(job.compute_s, lead_s + communication_s) >= iteration_s:
+        return lead_s
+    return min(job.compute_s, iteration_s - communication_s)
 
 
 def compute_before_communication(job: Job) -> float:

@@ -14,7 +14,7 @@ from controller.decision import Decision
 from controller.schedulers.crux.path_index import FabricIndex, Floats, Numbers
 from topologies.fabric import Path
 from workloads.job import Job
-from workloads.periodic_job import PeriodicJob
+from workloads.periodic_job import SLACK_S, PeriodicJob
 
 LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
 
@@ -32,7 +32,7 @@ class Traffic:
         self._seed = seed
         self.alone_s = self._flows.alone.iteration_s
         """Seconds of an iteration where only the job's own host links bound its communication."""
-        self._lead_s = self._flows.lead_s
+        self._lead_s = self._flows.alone.lead_s
         self._phase = Random(f"{seed}|{job.name}").random()
         self._flow_names = tuple(flow.id for flow in job.flows)
         self._followed: Mapping[str, Path] | None = None
@@ -94,13 +94,15 @@ class Traffic:
     def _fluid_at(self, level: int, period_s: float, shift_s: float) -> PeriodicJob[int]:
         job = self.job
         plain = PeriodicJob(job.compute_s, self._lead_s, self.loads, float(len(job.gpus)), level=level)
+        if (missing_s := self.alone_s - plain.period_s) > SLACK_S:  # links inside hosts bound it, which are not loaded
+            plain = replace(plain, pause_s=missing_s)
         if period_s <= 0.0:
             return replace(plain, offset_s=self._phase * plain.period_s)
         pause_s = max(0.0, period_s - plain.period_s)
         period_s = plain.period_s + pause_s
         offset_s = (pause_s - shift_s) % period_s
         # The remainder of a number just below 0 is rounded to the whole period.
-        return replace(plain, pause_s=pause_s, offset_s=offset_s if offset_s < period_s else 0.0)
+        return replace(plain, pause_s=plain.pause_s + pause_s, offset_s=offset_s if offset_s < period_s else 0.0)
 
 
 def link_classes(index: FabricIndex) -> Numbers:
