@@ -1,7 +1,8 @@
 """Cluster managers without a network: a job runs as long as its trace records, faster or slower with its GPU count.
 
 This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
-its speed is in proportion (linear scaling), and jobs packed on the same GPUs share them evenly.
+its speed is in proportion (linear scaling). Jobs packed on the same GPUs interleave the resources of their iterations
+as in Muri (:func:`.interleaving.interleaved_speeds`); if nothing is known of one, they share the GPUs evenly.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
+from workloads.managers.policies.sharing.interleaving import interleaved_speeds
+from workloads.managers.policies.sharing.resources import stages_of
 
 _DONE_S = 1e-9
 _MOST_EVENTS = 10_000_000
@@ -79,14 +82,14 @@ class Play:
 
     def _end_of(self, running: Running) -> float:
         each = self._known[running.name]
-        return max(self._now_s, each.paused_until_s) + each.left_s / _speed(running)
+        return max(self._now_s, each.paused_until_s) + each.left_s / self._speed(running)
 
     def _pass(self, then_s: float) -> None:
         for running in self._ledger.state.running.values():
             each = self._known[running.name]
             begin_s = max(self._now_s, each.paused_until_s)
             each.advance(then_s)
-            each.left_s -= max(0.0, then_s - begin_s) * _speed(running)
+            each.left_s -= max(0.0, then_s - begin_s) * self._speed(running)
         self._now_s = then_s
 
     def _end_jobs(self) -> None:
@@ -101,6 +104,11 @@ class Play:
             each.begin(self._now_s)
         each.paused_until_s = self._now_s + step.pause_s
 
-
-def _speed(running: Running) -> float:
-    return len(running.gpus) / running.job.gpus / (1 + len(running.share_gpus_with))
+    def _speed(self, running: Running) -> float:
+        """Seconds of its duration per second."""
+        scale = len(running.gpus) / running.job.gpus
+        if not running.share_gpus_with:
+            return scale
+        members = (running, *(self._ledger.state.running[name] for name in running.share_gpus_with))
+        speeds = interleaved_speeds([stages_of(each.job) for each in members])
+        return scale * (speeds[0] if speeds else 1 / len(members))

@@ -31,6 +31,10 @@ class Waiting:
     """Seconds of compute in an iteration alone; 0 for both: nothing is known."""
     communication_s: float = 0.0
     """Seconds of communication in an iteration alone."""
+    storage_s: float | None = None
+    """Seconds in which an iteration reads its input from storage; None: not profiled."""
+    preprocessing_s: float | None = None
+    """Seconds in which CPUs prepare the input of an iteration; None: not profiled."""
     virtual_cluster: str = ""
     """The virtual cluster it was submitted to."""
     user: str = ""

@@ -1,6 +1,6 @@
 """Muri with shared GPUs (Zhao et al., SIGCOMM 2022): in rounds, jobs that interleave well get the same GPUs.
 
-:mod:`workloads.managers.policies.sharing.interleaving` groups the jobs, by two resources, compute and network; here
+:mod:`workloads.managers.policies.sharing.grouping` groups the jobs, by the resources that they have a profile of; here
 the groups become actions of a cluster manager.
 """
 
@@ -16,7 +16,15 @@ from workloads.managers.interfaces import Event, PlacementRequest, Policy, Polic
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by
-from workloads.managers.policies.sharing.interleaving import Sharer, group_jobs, least_attained, srsf
+from workloads.managers.policies.sharing.grouping import (
+    MOST_JOBS,
+    Grouping,
+    Sharer,
+    group_jobs,
+    least_attained,
+    srsf,
+)
+from workloads.managers.policies.sharing.resources import RESOURCES, stages_of, unprofiled, used_resources
 
 ROUND_S: Final = 360.0
 """Six minutes, the interval between two schedules in Muri's repository."""
@@ -28,17 +36,42 @@ class MuriSharing(Policy):
     """Groups all jobs every ``round_s`` seconds; in between, free GPUs go to waiting jobs, in groups if they are few.
 
     ``order``: which jobs it admits first, the least ``remaining`` GPU-time (Muri-S) or the least ``attained`` (Muri-L).
-    Resuming costs a preempted job ``restart_s``.
+    At most ``most_jobs`` share GPUs, each ahead of the next by one of the ``resources``; those that no job has a
+    profile of do not count. ``overheads``: factors on the iteration of 1, 2, .. jobs that share. Resuming costs a
+    preempted job ``restart_s``.
     """
 
     name: ClassVar[str] = "muri-sharing"
-    summary: ClassVar[str] = "jobs that interleave compute and network share GPUs, matched in rounds"
+    summary: ClassVar[str] = (
+        "up to four jobs that interleave storage, CPUs, GPUs and network share GPUs, matched in rounds"
+    )
     changes_running: ClassVar[bool] = True
 
-    def __init__(self, *, order: str = "remaining", round_s: float = ROUND_S, restart_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        order: str = "remaining",
+        most_jobs: int = MOST_JOBS,
+        resources: Sequence[str] = RESOURCES,
+        overheads: Sequence[float] = (),
+        round_s: float = ROUND_S,
+        restart_s: float = 0.0,
+    ) -> None:
         if order not in ORDERS:
             raise ValueError(f"option 'order' of muri-sharing must be one of {', '.join(ORDERS)}, not '{order}'")
         self._key = ORDERS[order]
+        if isinstance(most_jobs, bool) or not isinstance(most_jobs, int) or most_jobs < 1:
+            raise ValueError(
+                f"option 'most_jobs' of muri-sharing must be a whole number of at least 1, not '{most_jobs}'"
+            )
+        self._most_jobs = most_jobs
+        if isinstance(resources, str) or not resources or not set(resources) <= set(RESOURCES):
+            expected = ", ".join(RESOURCES)
+            raise ValueError(f"option 'resources' of muri-sharing must be a list of {expected}, not '{resources}'")
+        self._resources = tuple(name for name in RESOURCES if name in resources)
+        if isinstance(overheads, str | float | int):
+            raise ValueError(f"option 'overheads' of muri-sharing must be a list such as [1, 1.3], not '{overheads}'")
+        self._overheads = tuple(number(self.name, "overheads", factor, least=1) for factor in overheads)
         self._round_s = number(self.name, "round_s", round_s, above=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
@@ -48,8 +81,7 @@ class MuriSharing(Policy):
         if isinstance(event, Tick):
             yield from self._regroup(state, waiting)
             return
-        sharers = [_sharer(job, state.time_s) for job in waiting.values()]
-        for group in group_jobs(sharers, state.free_gpus, self._key).groups:
+        for group in self._grouped(list(waiting.values()), state.free_gpus, state.time_s).groups:
             yield self._place([waiting[each.name] for each in group])
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
@@ -58,6 +90,11 @@ class MuriSharing(Policy):
             return inf
         return next_round(state.time_s, self._round_s)
 
+    def _grouped(self, candidates: Sequence[Candidate], gpus: int, now_s: float) -> Grouping:
+        used = used_resources([asked_by(each) for each in candidates], self._resources)
+        sharers = [_sharer(each, now_s, used) for each in candidates]
+        return group_jobs(sharers, gpus, self._key, self._overheads, self._most_jobs)
+
     def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[PolicyAction]:
         """Jobs whose group stays on their GPUs continue; the others are preempted, and placed again."""
         now_s = state.time_s
@@ -65,7 +102,7 @@ class MuriSharing(Policy):
         fixed = {gpu for each in state.running.values() if each.name not in movable for gpu in each.gpus}
         everybody: list[Candidate] = [*movable.values(), *waiting.values()]
         in_order = sorted(everybody, key=lambda each: asked_by(each).number)
-        found = group_jobs([_sharer(each, now_s) for each in in_order], state.present_gpus - len(fixed), self._key)
+        found = self._grouped(in_order, state.present_gpus - len(fixed), now_s)
         groups = [tuple(each.name for each in group) for group in found.groups]
         homes = list(zip(groups, _homes(groups, movable), strict=True))
         staying = {name for group, home in homes for name in group if name in movable and movable[name].gpus == home}
@@ -76,15 +113,20 @@ class MuriSharing(Policy):
         for group, home in homes:
             if home is not None and not staying.issuperset(group):
                 members = tuple(asked[name] for name in group)
-                yield Pack(members, home, now_s, "interleaves", self._pause_s(members))
+                yield Pack(members, home, now_s, self._reason(members), self._pause_s(members))
         for group, home in homes:
             if home is None:
                 yield self._place([asked[name] for name in group])
 
     def _place(self, members: Sequence[Waiting]) -> PlacementRequest:
         first, *others = members
-        reason = "interleaves" if others else "its turn"
-        return PlacementRequest(first, first.gpus, reason=reason, pause_s=self._pause_s(members), sharers=tuple(others))
+        reason, pause_s = self._reason(members), self._pause_s(members)
+        return PlacementRequest(first, first.gpus, reason=reason, pause_s=pause_s, sharers=tuple(others))
+
+    def _reason(self, members: Sequence[Waiting]) -> str:
+        """Why, and of which resources there is no profile."""
+        missing = unprofiled(members, self._resources)
+        return ("interleaves" if len(members) > 1 else "its turn") + (f"; no profile of {missing}" if missing else "")
 
     def _pause_s(self, members: Sequence[Waiting]) -> float:
         return self._restart_s if any(each.started_s is not None for each in members) else 0.0
@@ -103,10 +145,9 @@ def _homes(groups: Sequence[tuple[str, ...]], running: Mapping[str, Running]) ->
     return homes
 
 
-def _sharer(each: Candidate, now_s: float) -> Sharer:
+def _sharer(each: Candidate, now_s: float, resources: Sequence[str]) -> Sharer:
     """The job as Muri's grouping sees it; an unknown remaining time counts as infinite."""
     job = asked_by(each)
     left_s = each.left_s(now_s) if isinstance(each, Running) else each.left_s
     attained = each.attained_service_s(now_s) if isinstance(each, Running) else each.attained_service_s
-    stages = (job.compute_s, job.communication_s)
-    return Sharer(job.name, job.gpus, stages, inf if left_s is None else left_s, attained / job.gpus)
+    return Sharer(job.name, job.gpus, stages_of(job, resources), inf if left_s is None else left_s, attained / job.gpus)

@@ -69,8 +69,9 @@ def took_s(model: str, gpus: int, jump: bool, by: Manager, fabric: Fabric = FABR
 def test_a_job_alone_takes_its_recorded_time(model: str) -> None:
     for gpus in (1, 2, 8, 12, 16, 32):
         assert took_s(model, gpus, True, manager("consolidated")) == pytest.approx(RECORDED_S, rel=1e-9)
-        # Step by step it ends within an iteration, not at a mean rate: a little early or late.
-        assert took_s(model, gpus, False, manager("consolidated")) == pytest.approx(RECORDED_S, rel=1e-4)
+        # Step by step it ends in the middle of an iteration, not at a mean rate: at most that much early or late.
+        iteration_s = sum(stage_times(FABRIC)(ReplayRequest("one", 0.0, RECORDED_S, gpus, model)))
+        assert took_s(model, gpus, False, manager("consolidated")) == pytest.approx(RECORDED_S, abs=iteration_s)
 
 
 @pytest.mark.parametrize("model", sorted(CATALOGUE))

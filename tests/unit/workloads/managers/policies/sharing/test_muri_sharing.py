@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from topologies.clos import clos
 from workloads.managers.actions import Action, Migrate, Pack, Preempt, Start
+from workloads.managers.catalogue import named_manager
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
@@ -100,7 +101,68 @@ def test_the_order_says_who_is_admitted_when_not_even_sharing_is_enough() -> Non
     assert set(state.running) == {"b", "c", "d", "e"}
 
 
-@pytest.mark.parametrize("options", [{"order": "size"}, {"round_s": 0}, {"round_s": True}])
+def four_stages(name: str, storage_s: float | None, preprocessing_s: float | None, *others: float) -> Waiting:
+    compute_s, communication_s = others
+    return replace(job(name, 4, compute_s, communication_s), storage_s=storage_s, preprocessing_s=preprocessing_s)
+
+
+SPECIALISTS = [
+    four_stages("a", 3.0, 0.0, 1.0, 0.0),
+    four_stages("b", 0.0, 3.0, 1.0, 0.0),
+    four_stages("c", 0.0, 0.0, 4.0, 0.0),
+    four_stages("d", 0.0, 0.0, 1.0, 3.0),
+]
+
+
+@pytest.mark.parametrize("name", ["muri-s", "muri-l"])
+def test_four_jobs_with_four_resources_share_all_gpus(name: str) -> None:
+    actions, state = decided(named_manager(name), EMPTY, SPECIALISTS, Submitted("d"))
+    assert partners(state)["a"] == {"a", "b", "c", "d"} and state.free_gpus == 0
+    assert {each.reason for each in actions} == {"interleaves"}
+
+
+def test_fewer_jobs_share_if_an_option_says_so() -> None:
+    pairs = manager(policy="muri-sharing", options={"policy": {"most_jobs": 2}})
+    _, state = decided(pairs, EMPTY, SPECIALISTS, Submitted("d"))
+    assert [len(each) for each in partners(state).values()] == [2, 2]
+    two = manager(policy="muri-sharing", options={"policy": {"resources": ["network", "compute"]}})
+    assert [len(each) for each in partners(decided(two, EMPTY, SPECIALISTS, Submitted("d"))[1]).values()] == [2, 2]
+
+
+def test_a_decision_says_which_profiles_are_missing() -> None:
+    actions, _ = decided(MURI, EMPTY, COMPLEMENTS, Submitted("d"))
+    assert {each.reason for each in actions} == {"interleaves; no profile of storage, preprocessing"}
+    some = [four_stages("a", 1.0, 1.0, 1.0, 1.0), four_stages("b", None, 1.0, 1.0, 1.0)]
+    actions, _ = decided(MURI, EMPTY, some, Submitted("b"))
+    assert {each.reason for each in actions} == {"interleaves; no profile of storage (b)"}
+    actions, _ = decided(MURI, EMPTY, [job("x", 2, 0.0, 0.0)], Submitted("x"))
+    assert [each.reason for each in actions] == [
+        "its turn; no profile of storage, preprocessing, compute, network",
+    ]
+
+
+def test_four_jobs_that_interleave_end_as_if_each_were_alone() -> None:
+    even = [
+        replace(four_stages(name, 1.0, 1.0, 1.0, 1.0), duration_s=100.0, remaining_s=100.0)
+        for name in ("a", "b", "c", "d")
+    ]
+    assert [each.end_s for each in Play(named_manager("muri-s"), FABRIC, even).run()] == [100.0] * 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"order": "size"},
+        {"round_s": 0},
+        {"round_s": True},
+        {"most_jobs": 0},
+        {"most_jobs": 2.5},
+        {"resources": "network"},
+        {"resources": ["disk"]},
+        {"overheads": [0.5]},
+        {"overheads": 1.5},
+    ],
+)
 def test_a_wrong_option_of_muri_is_named(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=f"option '{next(iter(options))}' of muri-sharing must be"):
         manager(policy="muri-sharing", options={"policy": options})

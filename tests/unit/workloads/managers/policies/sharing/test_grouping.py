@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workloads.managers.policies.sharing.grouping import Sharer, group_jobs, least_attained, srsf
 from workloads.managers.policies.sharing.interleaving import (
-    Sharer,
     best_order,
-    group_jobs,
     group_time,
+    interleaved_speeds,
     interleaving_efficiency,
-    least_attained,
-    srsf,
     worth_sharing,
 )
 
@@ -81,6 +79,33 @@ def test_four_jobs_share_four_resources_after_two_rounds() -> None:
     stages = [(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)]
     (group,) = group_jobs([Sharer(str(index), 1, each) for index, each in enumerate(stages)], 1, srsf).groups
     assert len(group) == 4
+
+
+def test_no_more_jobs_share_than_allowed() -> None:
+    jobs = [Sharer(str(index), 1, (1.0, 1.0, 1.0, 1.0)) for index in range(4)]
+    grouping = group_jobs(jobs, 1, srsf, most_jobs=2)
+    assert (names(grouping.groups), len(grouping.waiting)) == ([{"0", "1"}], 2)
+    assert names(group_jobs(jobs, 1, srsf).groups) == [{"0", "1", "2", "3"}]
+
+
+def test_a_job_without_a_profile_shares_with_nobody() -> None:
+    jobs = [Sharer("known", 1, (2.0, 1.0)), Sharer("unknown", 1, (0.0, 0.0))]
+    assert names(group_jobs(jobs, 1, srsf).groups) == [{"known"}]
+
+
+def test_jobs_are_admitted_with_those_of_their_size_that_could_join_them() -> None:
+    four = [Sharer(f"four{index}", 4, (1.0, 1.0), remaining_s=1.0 + index) for index in range(3)]
+    one = Sharer("one", 1, (1.0, 1.0), remaining_s=100.0)
+    grouping = group_jobs([*four, one], 4, srsf)
+    assert names(grouping.groups) == [{"four0", "four1"}]
+    assert [job.name for job in grouping.waiting] == ["four2", "one"]
+
+
+def test_jobs_that_share_run_as_fast_as_their_group() -> None:
+    assert interleaved_speeds([(2.0, 1.0), (1.0, 2.0)]) == (1.0, 1.0)
+    assert interleaved_speeds([(2.0, 1.0), (2.0, 1.0)]) == (0.75, 0.75)
+    assert interleaved_speeds([(0.0, 0.0, 2.0, 0.0), (0.0, 0.0, 6.0, 0.0)]) == (0.25, 0.75)
+    assert interleaved_speeds([(1.0, 1.0), (0.0, 0.0)]) == ()
 
 
 def test_muri_s_admits_the_shortest_remaining_service_and_muri_l_the_least_attained() -> None:
