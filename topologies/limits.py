@@ -50,6 +50,8 @@ CHANNELS: Final = 32
 """Connections of a job per pair of ports; NCCL opens no more channels."""
 EXPERTS: Final = 4096
 """Experts of a job."""
+PRIORITY: Final = 1000
+"""Of a job inside its virtual cluster, up or down."""
 MESSAGES: Final = 250_000
 """Messages in an iteration of all jobs of a scenario: an all-to-all has one for each pair of hosts and rail."""
 FACTOR: Final = 1e9

@@ -64,8 +64,8 @@ class LinkFailure:
 class Submission:
     """A job that asks a cluster manager for ``spec.gpus`` GPUs at ``spec.start_s``.
 
-    The rest is for parts of managers that ask: its virtual cluster, the bounds of an elastic job, and whether it is
-    content with what is idle.
+    The rest is for parts of managers that ask: its virtual cluster, the bounds of an elastic job, whether it is
+    content with what is idle, its priority inside the virtual cluster, and the type of its GPUs.
     """
 
     spec: JobSpec
@@ -73,6 +73,8 @@ class Submission:
     min_gpus: int | None = None
     max_gpus: int | None = None
     opportunistic: bool = False
+    priority: int = 0
+    gpu_type: str = ""
 
     @property
     def gpus(self) -> int:

@@ -42,7 +42,7 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
     if scenario.manager is None:
         return None
     submissions = [
-        Submission(spec, job.virtual_cluster, job.min_gpus, job.max_gpus, job.opportunistic)
+        Submission(spec, job.virtual_cluster, job.min_gpus, job.max_gpus, job.opportunistic, job.priority, job.gpu_type)
         for job in scenario.jobs
         for spec in _specs(job, scenario, fabric)
     ]

@@ -101,7 +101,7 @@ def _managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
 
 def _not_managed(jobs: Mapping[int, JobEntry]) -> Iterator[Problem]:
     for index, job in jobs.items():
-        for key in ("virtual_cluster", "min_gpus", "max_gpus", "opportunistic"):
+        for key in ("virtual_cluster", "min_gpus", "max_gpus", "opportunistic", "priority", "gpu_type"):
             if getattr(job, key):
                 message = f"job '{job.name}' has {key}, expected a key 'manager' beside jobs"
                 yield Problem(("jobs", index, key), message)

@@ -65,6 +65,7 @@ _PATTERNS: Final[Mapping[str, str]] = {
     "jobs": JOB_NAME_FORM,
     "label": JOB_NAME_FORM,
     "virtual_cluster": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
+    "gpu_type": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
     "name": "a letter (A to Z, a to z) or digit, then letters, digits, '.', '_' and '-'",
 }
 

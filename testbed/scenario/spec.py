@@ -197,6 +197,15 @@ class JobEntry(_Spec):
     min_gpus: Count | None = Field(None, description="fewest GPUs of an elastic job; with a manager")
     max_gpus: Count | None = Field(None, description="most GPUs of an elastic job; with a manager")
     opportunistic: Flag = Field(False, description="whether it is content with what is idle; with a manager")
+    priority: Annotated[int, Field(strict=True, ge=-limits.PRIORITY, le=limits.PRIORITY)] = Field(
+        0, description="higher goes first inside a virtual cluster; with a manager"
+    )
+    gpu_type: str = Field(
+        "",
+        pattern=VIRTUAL_CLUSTER,
+        max_length=limits.NAME,
+        description="the type of GPUs that it asks for, of the placer's gpu_types; with a manager",
+    )
 
 
 Label = Annotated[str, Field(pattern=JOB_NAME, max_length=limits.NAME), AfterValidator(_free_label)]

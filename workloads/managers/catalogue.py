@@ -40,7 +40,7 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "gandiva-growing": Composition(policy="grow-shrink"),
         "optimus": Composition(policy="optimus"),
         "lyra": Composition(policy="lyra"),
-        "hived": Composition("hived", policy="guarantee"),
+        "hived": Composition("hived", "priority", "guarantee"),
         "muri": Composition("muri"),
         "muri-s": Composition(policy="muri-sharing"),
         "muri-l": Composition(policy="muri-sharing", options={"policy": {"order": "attained"}}),

@@ -17,23 +17,36 @@ def as_local(place: Place, state: ClusterState, victims: Sequence[str], beside: 
     best = beside if without is state else place(without)
     if best is None or (beside is not None and _spread(state, beside) <= _spread(state, best)):
         return beside
-    return _with_few_gone(place, state, victims, best, local=True)
+    return _with_few_gone(place, state, victims, best)
 
 
-def fewest_evicted(place: Place, state: ClusterState, victims: Sequence[str]) -> Placement | None:
-    """Return a place for which some of ``victims`` leave, the first ones first; None if there is none."""
+def fewest_evicted(
+    place: Place, state: ClusterState, victims: Sequence[str]
+) -> tuple[Placement, tuple[str, ...]] | None:
+    """Return a place for which some of ``victims`` leave, the first ones first, and who leaves; None if there is none.
+
+    Those on its GPUs leave. Where that is not enough, since a quota is full, all leave without whom it was found.
+    """
     best = place(_without(state, victims))
-    return None if best is None else _with_few_gone(place, state, victims, best, local=False)
+    if best is None:
+        return None
+    gone, found = 1, None
+    while found is None:
+        found = place(_without(state, victims[:gone])) if gone < len(victims) else best
+        gone *= 2
+    gone //= 2
+    leaving = tuple(name for name in victims[:gone] if name in state.running)
+    there = tuple(name for name in leaving if not set(state.running[name].gpus).isdisjoint(found.gpus))
+    again = place(_without(state, there)) if there else None
+    return (found, leaving) if again is None else (again, there)
 
 
-def _with_few_gone(
-    place: Place, state: ClusterState, victims: Sequence[str], best: Placement, *, local: bool
-) -> Placement:
-    """A place with 1, 2, 4, .. victims gone, if it is as ``local`` as the ``best``, with all of them gone."""
+def _with_few_gone(place: Place, state: ClusterState, victims: Sequence[str], best: Placement) -> Placement:
+    """A place with 1, 2, 4, .. victims gone, if it is as local as the ``best``, with all of them gone."""
     gone = 1
     while gone < len(victims):
         found = place(_without(state, victims[:gone]))
-        if found is not None and (not local or _spread(state, found) <= _spread(state, best)):
+        if found is not None and _spread(state, found) <= _spread(state, best):
             return found
         gone *= 2
     return best

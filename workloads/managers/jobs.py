@@ -51,6 +51,10 @@ class Waiting:
     """Most GPUs of an elastic job."""
     opportunistic: bool = False
     """Whether it uses idle GPUs only, and may be preempted by any other."""
+    priority: int = 0
+    """Of jobs of the same virtual cluster, those of higher priority go first."""
+    gpu_type: str = ""
+    """The type of GPUs that it asks for; empty if any will do."""
     apart_from: tuple[str, ...] = ()
     """Jobs with which it must not share GPUs."""
     started_s: float | None = None

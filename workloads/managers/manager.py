@@ -62,6 +62,10 @@ class Manager:
             return f"job '{job.name}' asks for {job.gpus} GPUs, expected at least 1"
         if job.gpus > len(structure.gpus):
             return f"job '{job.name}' asks for {job.gpus} GPUs, the fabric has {len(structure.gpus)}"
+        if job.gpu_type and not getattr(self.placer, "knows_gpu_types", False):
+            return (
+                f"job '{job.name}' asks for GPUs of type '{job.gpu_type}', placer '{self.placer.name}' knows no types"
+            )
         reasons = (_member(part, "refusal")(structure, job) for part in self._parts())
         return next((why for why in reasons if why), None)
 
@@ -114,11 +118,18 @@ class Manager:
         placement, place = self._place(state, request), partial(self._place, request=request)
         if request.evicts:
             placement = as_local(place, state, request.evicts, placement)
+        leaving: frozenset[str] = frozenset()
         if placement is None and makes_way:
-            placement = fewest_evicted(place, state, makes_way)
+            found = fewest_evicted(place, state, (*request.evicts, *makes_way))
+            if found is not None:
+                placement, leaving = found[0], frozenset(found[1]).intersection(makes_way)
         if placement is not None:
-            evicts = dict.fromkeys((*request.evicts, *makes_way))
-            evicted = [name for name in evicts if name in state.running and _overlap(state, name, placement)]
+            evicted = [
+                name
+                for name in dict.fromkeys((*request.evicts, *makes_way))
+                if name in leaving
+                or (name in request.evicts and name in state.running and _overlap(state, name, placement))
+            ]
             left = tuple(Preempt(name, state.time_s, f"{request.job.name} needs its GPUs") for name in evicted)
             return (*left, _placed(state, request, placement), *_packed(state, request, placement))
         part = self._part(state, request) if request.holds else None

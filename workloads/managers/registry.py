@@ -35,6 +35,7 @@ from workloads.managers.policies.tiresias import Tiresias
 from workloads.managers.queues.capacity_scheduler import CapacityScheduler
 from workloads.managers.queues.fair import Fair
 from workloads.managers.queues.fifo import Fifo, FifoBackfill
+from workloads.managers.queues.priority import Priority
 from workloads.plugins import Factory, Options, PartDescription, Plugins
 
 Point = Literal["queue", "policy", "placer", "capacity"]
@@ -54,7 +55,7 @@ _METHODS: Final[Mapping[Point, str]] = MappingProxyType(
 )
 _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
     {
-        "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair, CapacityScheduler)},
+        "queue": {part.name: part for part in (Fifo, FifoBackfill, Fair, CapacityScheduler, Priority)},
         "policy": {
             part.name: part
             for part in (

@@ -251,6 +251,8 @@ class ManagedJobs:
             min_gpus=submission.min_gpus,
             max_gpus=submission.max_gpus,
             opportunistic=submission.opportunistic,
+            priority=submission.priority,
+            gpu_type=submission.gpu_type,
         )
 
     def _alone(self, spec: JobSpec, gpus: int) -> Isolated:

@@ -73,18 +73,26 @@ def cells_of(structure: Structure) -> Cells:
 
     Hosts of two GPUs have no pairs: these are the hosts.
     """
-    gpus = np.arange(len(structure.gpus))
-    local = gpus - structure.first_gpu[structure.host_of_gpu]
+    return cells_among(structure, np.arange(len(structure.gpus)))
+
+
+def cells_among(structure: Structure, gpus: Ints) -> Cells:
+    """Return the cells that only ``gpus`` make up: all those of some hosts, by index in the fabric, ascending."""
+    host_of, local = structure.host_of_gpu[gpus], gpus - structure.first_gpu[structure.host_of_gpu[gpus]]
     levels: dict[str, Ints] = {}
-    size, smallest = 1, int(structure.gpus_of_host.min())
+    size, smallest = 1, int(structure.gpus_of_host[host_of].min())
     while size == 1 or (size < smallest and smallest % size == 0):
-        together = structure.host_of_gpu * len(gpus) + local // size
-        levels[_NAMES.get(size, f"{size}-gpus")] = frozen(np.unique(together, return_inverse=True)[1])
+        levels[_NAMES.get(size, f"{size}-gpus")] = _numbered(host_of * len(structure.gpus) + local // size)
         size *= 2
-    levels[HOST] = structure.host_of_gpu
-    levels[TOR] = structure.tor_of_gpu
+    levels[HOST] = _numbered(host_of)
+    levels[TOR] = _numbered(structure.tor_of_gpu[gpus])
     levels[CLUSTER] = frozen(np.zeros(len(gpus), dtype=np.intp))
     return Cells(tuple(levels), tuple(levels.values()))
+
+
+def _numbered(groups: Ints) -> Ints:
+    """The same groups, numbered from 0."""
+    return frozen(np.unique(groups, return_inverse=True)[1])
 
 
 def tightest(cells: Cells, counts: tuple[Ints, ...], level: int, candidates: Ints) -> int:

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from workloads.managers.placers.hived_cells import Cells
 
 Quotas = Mapping[str, Mapping[str, int]]
 """Virtual cluster -> level -> number of cells."""
+TypedQuotas = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""Virtual cluster -> GPU type -> level -> number of cells."""
+
+
+def by_type(quotas: Quotas | TypedQuotas, types: Sequence[str]) -> TypedQuotas:
+    """Return ``quotas`` by GPU type; of the one type "" where there are no ``types``.
+
+    ``ValueError``, one line, for a type that is not one of ``types``, and for quotas that are of another form.
+    """
+    if not types:
+        return {name: {"": dict(quota)} for name, quota in quotas.items()}  # type: ignore[arg-type]
+    found = {}
+    for name, quota in quotas.items():
+        for key, levels in quota.items():
+            if key not in types or not isinstance(levels, Mapping):
+                known = ", ".join(types)
+                raise ValueError(f"virtual cluster '{name}' has quotas of '{key}', expected of GPU types: {known}")
+        found[name] = {key: dict(levels) for key, levels in quota.items() if isinstance(levels, Mapping)}
+    return found
+
+
+def cells_held(cells: Cells, quota: Mapping[str, int]) -> int:
+    """Return the GPUs of all cells of ``quota``."""
+    return sum(int(cells.sizes[level][0]) * count for level, count in quota_levels(cells, quota).items())
 
 
 def quota_levels(cells: Cells, quota: Mapping[str, int]) -> dict[int, int]:
