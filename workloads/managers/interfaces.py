@@ -158,6 +158,9 @@ class Policy(Waking):
 class Placer(Part):
     """Which GPUs."""
 
+    knows_gpu_types: ClassVar[bool] = False
+    """Whether it heeds ``Waiting.gpu_type``; for others a job that asks for a type is refused."""
+
     @abstractmethod
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """Return ``gpus`` free GPUs for ``job``, or None if it has to wait: all or nothing."""

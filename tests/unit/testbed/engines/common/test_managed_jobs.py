@@ -126,6 +126,20 @@ def test_a_job_that_could_never_start_is_refused_with_the_reason_and_not_waited_
     assert jobs.refused == {"huge": "job 'huge' asks for 17 GPUs, the fabric has 16"}
 
 
+def test_a_job_of_higher_priority_and_of_a_gpu_type_gets_its_gpus_first() -> None:
+    placer = {
+        "virtual_clusters": {"a": {"V100": {"host": 1}, "A100": {"host": 2}}},
+        "gpu_types": {"V100": ["h0"], "A100": ["h1", "h2", "h3"]},
+    }
+    asks = {"virtual_cluster": "a", "gpu_type": "V100"}
+    low = replace(submission("low", 4, 20), **asks)
+    high = replace(submission("high", 4, 5, 3.0), priority=1, **asks)
+    clock = Clock(ManagedJobs(managed(low, high, name="hived", placer=placer), FABRIC, 1))
+    clock.run()
+    ended = {each.name: each.end_s for each in clock.jobs.outcomes(clock.now)}
+    assert (ended["high"], ended["low"]) == (8.0, 25.0)
+
+
 def test_pods_without_gangs_hold_gpus_and_wait_for_ever() -> None:
     clock = Clock(ManagedJobs(managed(submission("a", 12, 3), submission("b", 12, 3), name="kubernetes"), FABRIC, 1))
     clock.run(until_s=50.0)
