@@ -120,7 +120,7 @@ class HiveD(Placer):
         if not any(quota.values()):
             return None
         guests = _held_by_guests(state, hierarchy)
-        share = Share(cells, quota, *_bound(state, hierarchy, job.virtual_cluster), guests)
+        share = Share(cells, quota, *_bound(state, hierarchy, job.virtual_cluster, guests), guests)
         taken = share.take(free | guests, gpus)
         if taken is None or (taken & guests).any():
             return None
@@ -128,36 +128,28 @@ class HiveD(Placer):
         return Placement(state.structure.in_ring(hierarchy.members[np.flatnonzero(taken)]), names)
 
 
-def _bound(state: ClusterState, hierarchy: Hierarchy, virtual_cluster: str) -> tuple[list[Cell], Bools]:
+def _bound(state: ClusterState, hierarchy: Hierarchy, virtual_cluster: str, guests: Bools) -> tuple[list[Cell], Bools]:
     """The cells bound to a virtual cluster, and a flag per GPU: unbound, on a host that is present.
 
     A job that was placed by something else binds its GPUs, and no cell of a virtual cluster; an opportunistic one
-    binds nothing.
+    (``guests`` are its GPUs) binds nothing.
     """
-    unbound = np.ones(len(hierarchy.members), dtype=np.bool_)
-    mine: dict[Cell, None] = {}
-    for name, running in state.running.items():
-        if running.job.opportunistic:
-            continue
-        unbound[hierarchy.among_members(state.held[name])] = False
-        for cell in hierarchy.named(running.bound):
-            unbound[hierarchy.cells.inside(cell)] = False
-            if running.job.virtual_cluster == virtual_cluster:
-                mine[cell] = None
-    unbound &= _present(state)[hierarchy.members]
-    return list(mine), unbound
+    owners: dict[str, str] = {}
+    for running in state.running.values():
+        if not running.job.opportunistic:
+            owners.update(dict.fromkeys(running.bound, running.job.virtual_cluster))
+    cells = dict(hierarchy.named(owners))
+    mine = [cell for name, cell in cells.items() if owners[name] == virtual_cluster]
+    return mine, (state.free[hierarchy.members] | guests) & ~hierarchy.cells.covered(cells.values())
 
 
 def _held_by_guests(state: ClusterState, hierarchy: Hierarchy) -> Bools:
     """A flag per GPU: whether only opportunistic jobs are there."""
-    held = np.zeros(len(hierarchy.members), dtype=np.bool_)
+    held = np.zeros(len(state.free), dtype=np.bool_)
     for name, running in state.running.items():
         if running.job.opportunistic:
-            held[hierarchy.among_members(state.held[name])] = True
-    return held
-
-
-def _present(state: ClusterState) -> Bools:
-    away = np.zeros(len(state.structure.hosts), dtype=np.bool_)
-    away[[state.structure.host_index[host] for host in state.absent]] = True
-    return ~away[state.structure.host_of_gpu]
+            held[state.held[name]] = True
+    for name, running in state.running.items():
+        if running.share_gpus_with and not running.job.opportunistic:
+            held[state.held[name]] = False
+    return held[hierarchy.members]

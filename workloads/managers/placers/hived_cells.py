@@ -8,7 +8,7 @@ used (:func:`tightest`). Free lists need not be kept: they are what :func:`free_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
@@ -59,6 +59,18 @@ class Cells:
     def inside(self, cell: Cell) -> Bools:
         """A flag per GPU: whether it is in ``cell``."""
         flags: Bools = self.cell_of[cell[0]] == cell[1]
+        return flags
+
+    def covered(self, cells: Iterable[Cell]) -> Bools:
+        """A flag per GPU: whether it is in one of ``cells``."""
+        by_level: dict[int, list[int]] = {}
+        for level, index in cells:
+            by_level.setdefault(level, []).append(index)
+        flags: Bools = np.zeros(len(self.cell_of[0]), dtype=np.bool_)
+        for level, indices in by_level.items():
+            wanted = np.zeros(len(self.sizes[level]), dtype=np.bool_)
+            wanted[indices] = True
+            flags |= wanted[self.cell_of[level]]
         return flags
 
     def size_of(self, level: int) -> int | None:

@@ -56,10 +56,7 @@ class Share:
         return tuple(cell for cell in self.bound if (self.cells.inside(cell) & taken).any())
 
     def _mine(self) -> Bools:
-        mine = np.zeros(len(self.unbound), dtype=np.bool_)
-        for cell in self.bound:
-            mine |= self.cells.inside(cell)
-        return mine
+        return self.cells.covered(self.bound)
 
     def _level_for(self, gpus: int) -> int:
         """The lowest level with a cell of ``gpus`` GPUs; beyond all levels if there is none."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,32 +22,19 @@ class Hierarchy:
     gpu_type: str
     cells: Cells
     members: Ints
-    fabric_gpus: int
-
-    @cached_property
-    def _place_of(self) -> Ints:
-        """By index in the fabric: the place of a GPU among the members, -1 for one of another type."""
-        places = np.full(self.fabric_gpus, -1, dtype=np.intp)
-        places[self.members] = np.arange(len(self.members))
-        return frozen(places)
-
-    def among_members(self, gpus: Ints) -> Ints:
-        """Return which members ``gpus`` are; those of other types are left out."""
-        places = self._place_of[gpus]
-        return places[places >= 0]
 
     def name_of(self, cell: Cell) -> str:
         """Return the name of ``cell``, as placements record it."""
         plain = f"{self.cells.levels[cell[0]]}:{cell[1]}"
         return f"{self.gpu_type}/{plain}" if self.gpu_type else plain
 
-    def named(self, names: Sequence[str]) -> Iterator[Cell]:
-        """Yield the cells of this hierarchy among ``names``."""
+    def named(self, names: Iterable[str]) -> Iterator[tuple[str, Cell]]:
+        """Yield those of ``names`` that are cells of this hierarchy, each with the cell."""
         for name in names:
             gpu_type, _, plain = name.rpartition("/")
             if gpu_type == self.gpu_type:
                 level, _, index = plain.partition(":")
-                yield self.cells.levels.index(level), int(index)
+                yield name, (self.cells.levels.index(level), int(index))
 
 
 def type_hosts(gpu_types: Mapping[str, Sequence[str]]) -> TypeHosts:
@@ -58,16 +45,15 @@ def type_hosts(gpu_types: Mapping[str, Sequence[str]]) -> TypeHosts:
 @lru_cache(maxsize=8)
 def hierarchies(structure: Structure, types: TypeHosts) -> tuple[Hierarchy, ...]:
     """Return a hierarchy per GPU type; without ``types`` one of all GPUs, called ""."""
-    total = len(structure.gpus)
     if not types:
-        everything = np.arange(total)
-        return (Hierarchy("", cells_among(structure, everything), frozen(everything), total),)
+        everything = np.arange(len(structure.gpus))
+        return (Hierarchy("", cells_among(structure, everything), frozen(everything)),)
     found = []
     for name, hosts in types:
         of_type = np.zeros(len(structure.hosts), dtype=np.bool_)
         of_type[[structure.host_index[host] for host in hosts]] = True
         members = np.flatnonzero(of_type[structure.host_of_gpu])
-        found.append(Hierarchy(name, cells_among(structure, members), frozen(members), total))
+        found.append(Hierarchy(name, cells_among(structure, members), frozen(members)))
     return tuple(found)
 
 

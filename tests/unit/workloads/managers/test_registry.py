@@ -68,7 +68,7 @@ def test_a_placer_of_another_package_places() -> None:
     ("name", "options", "message"),
     [
         ("borg", {}, "unknown placer 'borg', expected one of broken, consolidated, empty, hived, last-free, "),
-        ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: virtual_clusters"),
+        ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: gpu_types, virtual_clusters"),
         ("hived", {"virtual_clusters": 3}, "placer hived: 'int' object has no attribute 'items'"),
         ("none", {"seed": 1}, "unknown option 'seed' of placer none, expected: none"),
         ("broken", {}, "placer 'broken' cannot be loaded: KeyError: 'nothing'"),

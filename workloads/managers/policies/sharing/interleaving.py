@@ -31,7 +31,7 @@ def group_time(stages: Sequence[Stages]) -> float:
     if len(stages) < 2:
         return sum(map(sum, stages))
     delayed = (job[resources - offset :] + job[: resources - offset] for offset, job in enumerate(stages))
-    return sum(map(max, *delayed))
+    return float(sum(map(max, *delayed)))
 
 
 def best_order(stages: Sequence[Stages]) -> tuple[int, ...]:
