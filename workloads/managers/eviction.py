@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count, takewhile
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.jobs import Placement
@@ -30,11 +31,12 @@ def fewest_evicted(
     best = place(_without(state, victims))
     if best is None:
         return None
-    gone, found = 1, None
-    while found is None:
-        found = place(_without(state, victims[:gone])) if gone < len(victims) else best
-        gone *= 2
-    gone //= 2
+    found, gone = best, len(victims)
+    for few in takewhile(lambda few: few < len(victims), (2**power for power in count())):
+        place_of_few = place(_without(state, victims[:few]))
+        if place_of_few is not None:
+            found, gone = place_of_few, few
+            break
     leaving = tuple(name for name in victims[:gone] if name in state.running)
     there = tuple(name for name in leaving if not set(state.running[name].gpus).isdisjoint(found.gpus))
     again = place(_without(state, there)) if there else None
