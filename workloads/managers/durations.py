@@ -16,8 +16,7 @@ from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
-from workloads.managers.policies.sharing.interleaving import interleaved_speeds
-from workloads.managers.policies.sharing.resources import stages_of
+from workloads.managers.policies.sharing.resources import shared_speed
 
 _DONE_S = 1e-9
 _MOST_EVENTS = 10_000_000
@@ -106,9 +105,4 @@ class Play:
 
     def _speed(self, running: Running) -> float:
         """Seconds of its duration per second."""
-        scale = len(running.gpus) / running.job.gpus
-        if not running.share_gpus_with:
-            return scale
-        members = (running, *(self._ledger.state.running[name] for name in running.share_gpus_with))
-        speeds = interleaved_speeds([stages_of(each.job) for each in members])
-        return scale * (speeds[0] if speeds else 1 / len(members))
+        return len(running.gpus) / running.job.gpus * shared_speed(running, self._ledger.state)

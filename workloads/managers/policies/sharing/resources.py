@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from workloads.managers.jobs import Waiting
-from workloads.managers.policies.sharing.interleaving import Stages
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.jobs import Running, Waiting
+from workloads.managers.policies.sharing.interleaving import Stages, interleaved_speeds
 
 
 def _of_the_network(job: Waiting) -> float | None:
@@ -45,3 +46,16 @@ def unprofiled(jobs: Sequence[Waiting], resources: Sequence[str] = RESOURCES) ->
         if without:
             found.append(name if len(without) == len(jobs) else f"{name} ({', '.join(without)})")
     return ", ".join(found)
+
+
+def shared_speed(running: Running, state: ClusterState) -> float:
+    """Return how fast a job is beside those that it shares GPUs with, as a share of its speed alone there.
+
+    They interleave their resources (:func:`.interleaving.interleaved_speeds`); if nothing is known of one, all have an
+    even part.
+    """
+    if not running.share_gpus_with:
+        return 1.0
+    members = (running, *(state.running[name] for name in running.share_gpus_with))
+    speeds = interleaved_speeds([stages_of(each.job) for each in members])
+    return speeds[0] if speeds else 1 / len(members)
