@@ -22,6 +22,9 @@ from workloads.managers.registry import manager, names
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=1, tors=2, aggregations=1, port_rate=1e9, fabric_rate=1e9)
 TRACES = 20
+COMPUTE_S, COMMUNICATION_S = 1.0, 0.4
+SHARED = {0: 1.0, 1: (COMPUTE_S + COMMUNICATION_S) / (2 * COMPUTE_S)}
+"""Jobs on the same GPUs -> speed: of two like jobs one computes, while the other sends and then waits for the GPUs."""
 
 
 def asked(job: RandomJob) -> Waiting:
@@ -32,8 +35,8 @@ def asked(job: RandomJob) -> Waiting:
         job.submit_s,
         job.duration_s,
         remaining_s=job.duration_s,
-        compute_s=1.0,
-        communication_s=0.4,
+        compute_s=COMPUTE_S,
+        communication_s=COMMUNICATION_S,
         virtual_cluster=job.virtual_cluster,
         min_gpus=least,
         max_gpus=most,
@@ -50,9 +53,9 @@ def played(whole: Manager, trace: Sequence[RandomJob]) -> tuple[Books, dict[str,
 
 
 def work_of(books: Books, job: RandomJob) -> float:
-    """Seconds of the job on the GPUs that it asked for, as its stretches add up; jobs on the same GPUs share them."""
+    """Seconds of the job on the GPUs that it asked for, as its stretches add up; two on the same GPUs interleave."""
     mine = (each for each in books.stretches if each.job == job.name)
-    return sum((each.to_s - each.from_s) * len(each.gpus) / job.gpus / (1 + len(each.mates)) for each in mine)
+    return sum((each.to_s - each.from_s) * len(each.gpus) / job.gpus * SHARED[len(each.mates)] for each in mine)
 
 
 def assert_properties(whole: Manager, trace: Sequence[RandomJob], may_deadlock: bool = False) -> None:
