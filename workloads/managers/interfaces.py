@@ -7,9 +7,10 @@ four are pure: what they need is in the arguments, time is passed in, and the sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from topologies.fabric import Fabric
@@ -112,6 +113,8 @@ class Part(ABC):
     """The name in scenario files and results."""
     summary: ClassVar[str] = ""
     """What the part does, in one line."""
+    uses: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Property of jobs (:mod:`workloads.managers.inputs`) -> the mechanism that does nothing without such jobs."""
 
     def check(self, structure: Structure) -> None:  # noqa: B027 - a default, not an oversight
         """Raise ``ValueError``, one line, if the part cannot work on this fabric; by default it can."""

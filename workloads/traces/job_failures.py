@@ -16,6 +16,10 @@ Status = Literal["passed", "killed", "unsuccessful"]
 Cause = Literal["", "user", "infrastructure", "semantic"]
 
 SHARES: Final[Mapping[Status, float]] = MappingProxyType({"passed": 0.604, "killed": 0.090, "unsuccessful": 0.306})
+STATUS_OF_FATE: Final[Mapping[str, Status]] = MappingProxyType(
+    {"pass": "passed", "kill": "killed", "fail": "unsuccessful"}
+)
+"""Fate of a job in a trace -> status of its outcome."""
 RETRIES: Final = 4
 LARGE_GPUS: Final = 8
 USER_ERROR_S: Final = 120.0

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from itertools import accumulate, pairwise
 from typing import Final, TypeVar
 
+from workloads.traces.additions import with_elastic_jobs, with_retries
 from workloads.traces.gathering import NO_GPUS
 from workloads.traces.trace import Trace, TraceJob
 
@@ -111,13 +112,16 @@ def lingjun_like(
     *,
     gpu_share: float = GPU_SHARE,
     keep_peaks: bool = True,
+    elastic_jobs: float = 0.0,
+    retries: int = 0,
 ) -> Trace:
     """Return ``jobs`` jobs submitted to a cluster of ``gpus`` GPUs in ``days`` days, those without GPUs as skipped.
 
     ``gpu_share`` of the jobs have GPUs; 1 makes every one a GPU job and about doubles the load. A
     job that would lift the running jobs or their GPUs above figure 5's peaks per GPU is held back,
     and counted if it is not submitted by the end; ``keep_peaks`` False submits all as they come.
-    Raises ``ValueError`` for numbers that make no trace.
+    ``elastic_jobs``: share of the jobs that are elastic (Lyra: 0.05, with 36 % of the GPU time). ``retries``: how often
+    a failed job is tried again, each time for its run time. Raises ``ValueError`` for numbers that make no trace.
     """
     _require(gpus, jobs, days, gpu_share)
     chance = random.Random(f"lingjun-like {seed}")
@@ -127,13 +131,14 @@ def lingjun_like(
     first = held[0][0]
     submitted = tuple(TraceJob(f"job-{index:05d}", time - first, *job) for index, (time, job) in enumerate(held))
     skipped = {NO_GPUS: jobs - wanted, DID_NOT_FIT: wanted - len(held)}
-    return Trace(
+    drawn_trace = Trace(
         f"lingjun-like-{seed}",
         submitted,
         {reason: count for reason, count in skipped.items() if count},
         synthetic=True,
         notes=_notes(gpus, keep_peaks),
     )
+    return with_retries(with_elastic_jobs(drawn_trace, seed, elastic_jobs, most=gpus), retries)
 
 
 def _notes(gpus: int, keep_peaks: bool) -> tuple[str, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from testbed.engines.replay.running_job import ReplayRequest
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action
+from workloads.managers.inputs import JobInputs
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -21,24 +23,38 @@ class ManagedPlacing:
 
     def __init__(self, manager: Manager, fabric: Fabric, stage_times: StageTimes) -> None:
         self._ledger = Ledger(manager, fabric)
+        self._manager, self._inputs = manager, JobInputs()
         self._stage_times = stage_times
 
     def submitted(self, request: ReplayRequest, now_s: float) -> bool:
         """Take a job in, unless it could never start."""
+        job = self._asks(request, request.duration_s)
+        self._inputs.add(job)
+        return self._ledger.submit(job)
+
+    def failed(self, request: ReplayRequest, attempt: int, now_s: float) -> None:
+        """End attempt number ``attempt`` of a job, which waits again from its beginning."""
+        self._ledger.end(request.name, now_s)
+        left_s = request.attempt_s * (request.attempts - attempt)
+        self._ledger.submit(replace(self._asks(request, left_s), waiting_since_s=now_s, attempts=attempt))
+
+    def _asks(self, request: ReplayRequest, left_s: float) -> Waiting:
+        """The job as the manager sees it; an estimate of its time is what the trace records of all its attempts."""
         compute_s, communication_s = self._stage_times(request)
-        return self._ledger.submit(
-            Waiting(
-                request.name,
-                request.gpus,
-                request.submit_s,
-                request.duration_s,
-                remaining_s=request.duration_s,
-                compute_s=compute_s,
-                communication_s=communication_s,
-                virtual_cluster=request.virtual_cluster,
-                user=request.user,
-                model=request.model,
-            )
+        return Waiting(
+            request.name,
+            request.gpus,
+            request.submit_s,
+            request.duration_s,
+            remaining_s=left_s,
+            compute_s=compute_s,
+            communication_s=communication_s,
+            virtual_cluster=request.virtual_cluster,
+            user=request.user,
+            model=request.model,
+            min_gpus=request.min_gpus,
+            max_gpus=request.max_gpus,
+            opportunistic=request.opportunistic,
         )
 
     def ended(self, name: str, now_s: float) -> None:
@@ -60,6 +76,11 @@ class ManagedPlacing:
     def waiting(self) -> int:
         """Jobs that were submitted and do not run."""
         return len(self._ledger.waiting)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line per mechanism of the manager that the jobs so far leave without input."""
+        return self._inputs.notes(self._manager)
 
     @property
     def refused(self) -> Mapping[str, str]:

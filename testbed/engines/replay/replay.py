@@ -195,11 +195,20 @@ class Replay:
                 continue
             gone.append(self._running.pop(end[2]))
             self._forget(end[2])
-            del self._requests[end[2]], self._accounts[end[2]]
-            self._placing.ended(end[2], self.now_s)
-            running.account.end(self.now_s)
-            self._outcomes.append(running.outcome(self.now_s))
+            self._end_attempt(running)
         return gone
+
+    def _end_attempt(self, running: ReplayedJob) -> None:
+        """The job is done, or it fails and waits to be tried again."""
+        name, account = running.name, running.account
+        if account.attempts < running.request.attempts:
+            self._placing.failed(running.request, account.attempts, self.now_s)
+            account.fail(self.now_s)
+            return
+        del self._requests[name], self._accounts[name]
+        self._placing.ended(name, self.now_s)
+        account.end(self.now_s)
+        self._outcomes.append(running.outcome(self.now_s))
 
     def _forget(self, name: str) -> None:
         """Drop what holds for a job only as long as it runs where it is."""
@@ -266,7 +275,7 @@ class Replay:
             account.begin(self.now_s)
         if before is None:
             iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
-            left = request.duration_s / iteration_s * request.gpus / len(step.gpus)
+            left = request.attempt_s / iteration_s * request.gpus / len(step.gpus)
             running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s)
         else:
             running = before.moved_to(traffic, fluid, paused_until_s)
@@ -387,6 +396,7 @@ class Replay:
             self._series,
             self._placing.waiting,
             len(on_gpus),
+            self._placing.notes,
         )
 
 

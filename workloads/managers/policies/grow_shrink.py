@@ -5,7 +5,7 @@ Jobs take part by their ``max_gpus``. The paper does not say which job shrinks f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import ClassVar, Final
 
@@ -29,6 +29,7 @@ class GrowShrink(Policy):
 
     name: ClassVar[str] = "grow-shrink"
     summary: ClassVar[str] = "gangs; idle GPUs of a host go to elastic jobs there, and come back when others wait"
+    uses: ClassVar[Mapping[str, str]] = {"elastic": "growing"}
     changes_running: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False
 

@@ -91,6 +91,7 @@ class Lyra(Policy):
 
     name: ClassVar[str] = "lyra"
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
+    uses: ClassVar[Mapping[str, str]] = {"elastic": "scaling in and out"}
     changes_running: ClassVar[bool] = True
 
     def __init__(self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True) -> None:

@@ -7,7 +7,7 @@ than one alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from random import Random
 from typing import ClassVar, Final
@@ -36,6 +36,7 @@ class Packing(Policy):
 
     name: ClassVar[str] = "packing"
     summary: ClassVar[str] = "gangs; under overload a job joins another of its size, and leaves when GPUs are free"
+    uses: ClassVar[Mapping[str, str]] = {"stages": "packing"}
     changes_running: ClassVar[bool] = True
     measures_packs: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False
