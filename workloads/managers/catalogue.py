@@ -39,7 +39,7 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "gandiva-packing": Composition(policy="packing"),
         "gandiva-growing": Composition(policy="grow-shrink"),
         "optimus": Composition(policy="optimus"),
-        "lyra": Composition(policy="lyra"),
+        "lyra": Composition("elastic-groups", policy="lyra", options={"policy": {"resize_s": 30.0}}),
         "hived": Composition("hived", "priority", "guarantee"),
         "muri": Composition("muri"),
         "muri-s": Composition(policy="muri-sharing"),

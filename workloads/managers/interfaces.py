@@ -159,7 +159,11 @@ class Policy(Waking):
 
 
 class Placer(Part):
-    """Which GPUs."""
+    """Which GPUs.
+
+    A placer may also have ``resized(state, running, gpus) -> Placement | None``, which is asked for the GPUs of a
+    running job that grows or shrinks: free ones or its own. Without it such a job is placed as if its GPUs were free.
+    """
 
     knows_gpu_types: ClassVar[bool] = False
     """Whether it heeds ``Waiting.gpu_type``; for others a job that asks for a type is refused."""

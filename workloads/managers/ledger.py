@@ -13,6 +13,7 @@ from typing import Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
 from workloads.managers.cluster_state import ClusterState, empty_cluster
+from workloads.managers.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
@@ -32,9 +33,9 @@ class Ledger:
     ``ValueError`` at construction if the manager does not fit the fabric, and later if a part asks for the impossible.
     """
 
-    def __init__(self, manager: Manager, fabric: Fabric) -> None:
+    def __init__(self, manager: Manager, fabric: Fabric, gpu_types: GpuTypes = ONE_TYPE) -> None:
         self._manager = manager
-        self.state: ClusterState = empty_cluster(fabric)
+        self.state: ClusterState = empty_cluster(fabric, gpu_types=gpu_types)
         manager.check(self.state.structure)
         self._waiting: dict[str, Waiting] = {}
         self._sent_back: dict[str, float] = {}
@@ -146,10 +147,12 @@ class Ledger:
         return "capacity" if (job.min_gpus or job.gpus) - held > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
-        """Create the events that are due."""
+        """Create the events that are due; hosts that go now are gone before jobs are placed."""
+        changes: list[Event] = []
         while self._next_change is not None and self._next_change.time_s <= now_s:
-            self._events.append(self._next_change)
+            changes.append(self._next_change)
             self._next_change = next(self._changes, None)
+        self._events[:0] = changes
         due = [name for name, again_s in self._sent_back.items() if again_s <= now_s]
         for name in due:
             del self._sent_back[name]

@@ -24,7 +24,7 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
         "gandiva": "policy: {slice_s: 10}",
         "gandiva-growing": "policy: {look_s: 5}",
         "optimus": "policy: {round_s: 10, restart_s: 0.5}",
-        "lyra": "policy: {restart_s: 0.5}",
+        "lyra": "policy: {restart_s: 0.5, resize_s: 0.2}",
         "muri-s": "policy: {round_s: 10}",
         "muri-l": "policy: {order: attained, round_s: 10}",
     }
