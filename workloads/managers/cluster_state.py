@@ -150,8 +150,8 @@ class ClusterState:
             case Ask() | Promote():
                 return self
 
-    def measured(self, speeds: Mapping[str, float]) -> ClusterState:
-        """Return the state with the ``speeds`` of running jobs, as shares of those alone."""
+    def measured(self, speeds: Mapping[str, float | None]) -> ClusterState:
+        """Return the state with the ``speeds`` of running jobs, as shares of those alone; None: not measured yet."""
         running = {name: replace(self.running[name], speed=speed) for name, speed in speeds.items()}
         return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
 

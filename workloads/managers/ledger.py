@@ -45,7 +45,8 @@ class Ledger:
         self._next_change = next(self._changes, None)
         self._always, self._measures = manager.changes_running, manager.measures_packs
         self._needs_remaining = manager.needs_remaining
-        self._left_when_packed: dict[str, tuple[float, float]] = {}
+        self._measures_all = manager.measures_progress
+        self._left_when_placed: dict[str, tuple[float, float, bool]] = {}
         self._wake_s = inf
         self._count = 0
         self.refused: dict[str, str] = {}
@@ -86,7 +87,7 @@ class Ledger:
     def decide(self, now_s: float, remaining: Remaining = lambda _name: None) -> list[Action]:
         """Decide on everything that has happened until ``now_s``; return the actions to carry out, in order."""
         self._count_waits(now_s)
-        self._measure_packs(now_s, remaining)
+        self._measure(now_s, remaining)
         self._collect(now_s)
         done: list[Action] = []
         before_s = self.state.decided_s
@@ -112,14 +113,18 @@ class Ledger:
         found = ((name, remaining(name)) for name, each in state.running.items() if each.since_s < now_s)
         return state.with_known_left({name: left_s for name, left_s in found if left_s is not None})
 
-    def _measure_packs(self, now_s: float, remaining: Remaining) -> None:
-        """Measure the speed of packed jobs since they were packed: seconds of work done, per second."""
-        speeds: dict[str, float] = {}
-        for name, (since_s, left_s) in tuple(self._left_when_packed.items()):
+    def _measure(self, now_s: float, remaining: Remaining) -> None:
+        """Measure the speed of jobs since they were placed or packed: seconds of work done, per second."""
+        speeds: dict[str, float | None] = {}
+        for name, (since_s, left_s, packed) in tuple(self._left_when_placed.items()):
             running = self.state.running.get(name)
-            left = remaining(name) if running is not None and running.share_gpus_with else None
+            shares = running is not None and bool(running.share_gpus_with)
+            left = remaining(name) if running is not None and (shares or self._measures_all) else None
             if left is None:
-                del self._left_when_packed[name]
+                del self._left_when_placed[name]
+            elif packed and not shares:  # from now on it runs alone
+                self._left_when_placed[name] = (now_s, left, False)
+                speeds[name] = None
             elif now_s > since_s:
                 speeds[name] = (left_s - left) / (now_s - since_s)
         self.state = self.state.measured(speeds)
@@ -168,12 +173,15 @@ class Ledger:
         match action:
             case Start():
                 del self._waiting[action.job]
+                self._begin_measuring(action, action.asked.left_s)
+            case Resize() | Migrate():
+                self._begin_measuring(action, remaining(action.job))
             case Pack():
                 for name in action.jobs:
                     waited = self._waiting.pop(name, None)
                     left = self._left_of(name, waited, state, remaining) if self._measures else None
                     if left is not None:
-                        self._left_when_packed[name] = (now_s, left)
+                        self._left_when_placed[name] = (now_s, left, True)
             case Preempt():
                 left = None if state.running[action.job].holding else remaining(action.job)
                 job = state.running[action.job].until(now_s)
@@ -204,6 +212,12 @@ class Ledger:
         self._waiting[job.name] = job
         if not in_place:
             self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
+
+    def _begin_measuring(self, action: Start | Resize | Migrate, left_s: float | None) -> None:
+        """The speed of a job counts from when it computes on these GPUs."""
+        self._left_when_placed.pop(action.job, None)
+        if self._measures_all and left_s is not None and action.pause_s < inf:
+            self._left_when_placed[action.job] = (action.time_s + action.pause_s, left_s, False)
 
     @staticmethod
     def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:

@@ -15,6 +15,7 @@ from workloads.managers.capacities.planned import Planned, Steady
 from workloads.managers.guarded import GuardedPart
 from workloads.managers.interfaces import Capacity, Placer, Policy, Queue
 from workloads.managers.manager import Manager
+from workloads.managers.placers.affinity import Affinity
 from workloads.managers.placers.consolidated import Consolidated
 from workloads.managers.placers.elastic_groups import ElasticGroups
 from workloads.managers.placers.first_free import FirstFree
@@ -22,6 +23,7 @@ from workloads.managers.placers.hived import HiveD
 from workloads.managers.placers.locality import Locality
 from workloads.managers.placers.muri import MuriNet
 from workloads.managers.placers.skew import SkewAware
+from workloads.managers.policies.gandiva import Gandiva
 from workloads.managers.policies.gang import Gang, Guarantee
 from workloads.managers.policies.grow_shrink import GrowShrink
 from workloads.managers.policies.kubernetes import Kubernetes
@@ -67,6 +69,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 Philly,
                 Tiresias,
                 TimeSlices,
+                Gandiva,
                 Packing,
                 GrowShrink,
                 Optimus,
@@ -76,7 +79,8 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
             )
         },
         "placer": {
-            part.name: part for part in (FirstFree, Consolidated, ElasticGroups, HiveD, MuriNet, Locality, SkewAware)
+            part.name: part
+            for part in (FirstFree, Consolidated, Affinity, ElasticGroups, HiveD, MuriNet, Locality, SkewAware)
         },
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},
     }

@@ -108,7 +108,10 @@ def test_jobs_on_a_host_that_leaves_are_preempted_and_start_elsewhere() -> None:
     waiting = [Waiting("next", 4, number=1)]
     actions = manager().decide(state, waiting, CapacityChanged(7.0, leaving=("h0",), reason="failed"))
     assert actions[:2] == (Preempt("j", 7.0, "failed"), Reclaim(("h0",), 7.0, "failed"))
-    assert [(action.job, action.gpus[0]) for action in actions if isinstance(action, Start)] == [("j", "h1g0")]
+    assert [(action.job, action.gpus[0]) for action in actions if isinstance(action, Start)] == [
+        ("j", "h1g0"),
+        ("next", "h2g0"),
+    ]
 
 
 def test_hosts_that_join_are_used_at_once() -> None:
