@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from workloads.managers.actions import Pack, Resize
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
+from workloads.managers.interfaces import CapacityChanged, Ended, Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
 from workloads.managers.policies.grow_shrink import LOOK_S, GrowShrink, extra_gpus, grown_jobs
@@ -65,7 +65,7 @@ class Gandiva(Policy):
         if queued:
             yield from self._share_out(state, [entry.job for entry in queued])
             return
-        for actions in map(list, self._at_leisure(state)):
+        for actions in map(list, self._at_leisure(state, event)):
             if actions:
                 yield from actions
                 return
@@ -80,13 +80,14 @@ class Gandiva(Policy):
         moved = inf if self._introspection is None else self._introspection.wakes_at(state)
         return min(trial, moved, self._growing.wakes_at(state, waiting))
 
-    def _at_leisure(self, state: ClusterState) -> Iterator[Iterator[PolicyAction]]:
+    def _at_leisure(self, state: ClusterState, event: Event) -> Iterator[Iterator[PolicyAction]]:
         """What to do while no job waits, the first that applies: each may use all free GPUs."""
         yield self._packing.unpacked(state)
         yield self._packing.separated(state, set())
         if self._introspection is not None:
             yield self._introspection.undone(state)
-            yield self._introspection.moves(state)
+            if isinstance(event, Ended | CapacityChanged):  # to GPUs that have become free
+                yield self._introspection.moves(state)
         yield self._growing.growing(state)
 
     def _share_out(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[PolicyAction]:
