@@ -24,7 +24,7 @@ CROWD = [
 ]
 
 
-SHARING = ("muri-sharing", "packing")
+SHARING = ("gandiva", "muri-sharing", "packing")
 GANGS = [name for name in names("policy") if name != "kubernetes"]
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topologies.clos import clos
@@ -159,6 +159,36 @@ def test_a_job_is_as_slow_as_its_slowest_gpu_or_shares_its_batch_by_speed() -> N
     assert gpu_types({"T4": ["h2"]}).speed(["h2"]) == pytest.approx(8.1 / 15.7)
     with pytest.raises(ValueError, match="unknown GPU type 'K80', expected one of A100, T4, V100"):
         gpu_types({"K80": ["h2"]})
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> list[Waiting]:
+    jobs = []
+    for number in range(draw(st.integers(1, 8))):
+        gpus, duration_s = draw(st.integers(1, 8)), float(draw(st.integers(1000, 60_000)))
+        least, most = draw(st.integers(1, gpus)), draw(st.integers(gpus, 16))
+        elastic = {"min_gpus": least, "max_gpus": most} if draw(st.booleans()) else {}
+        submit_s = float(draw(st.integers(0, 40_000)))
+        jobs.append(Waiting(f"j{number}", gpus, submit_s, duration_s, remaining_s=duration_s, **elastic))
+    return jobs
+
+
+@given(jobs=crowds(), placer=st.sampled_from(["elastic-groups", "consolidated"]), resize_s=st.sampled_from([0.0, 30.0]))
+@settings(max_examples=30, deadline=None)
+def test_with_loans_of_slow_servers_every_job_ends_and_does_its_work(
+    jobs: list[Waiting], placer: str, resize_s: float
+) -> None:
+    lent = ["h2", "h3"]
+    options = {
+        "policy": {"loan_hosts": lent, "resize_s": resize_s},
+        "capacity": {"hosts": lent, "mean": 0.5, "swing": 0.5},
+    }
+    lyra = manager(placer, policy="lyra", capacity="inference", options=options)
+    made = Play(lyra, FABRIC, jobs, gpu_types({"T4": lent}, {"T4": 0.5})).run()
+    for each, job in zip(made, sorted(jobs, key=lambda job: job.submit_s), strict=True):
+        assert each.end_s is not None
+        work = job.gpus * (job.duration_s or 0.0)  # a GPU does one second of it in a second, or in two
+        assert work * (1 - 1e-9) <= each.allocated_gpu_s
 
 
 def test_on_slow_servers_on_loan_a_job_takes_longer() -> None:
