@@ -154,7 +154,13 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric("migrations", "", "times it moved to other GPUs", lambda job: job.placed.migrations, managed=True),
     Metric("status", "", "`passed`, `killed` or `unsuccessful`", lambda job: job.placed.status, managed=True),
     Metric("attempts", "", "attempts, failed ones included", lambda job: job.placed.attempts, managed=True),
-    Metric("queue_s", "s", "time before the start and while preempted; null if it has not ended", lambda job: job.queue_s, managed=True),
+    Metric(
+        "queue_s",
+        "s",
+        "time before the start and while preempted; null if it has not ended",
+        lambda job: job.queue_s,
+        managed=True,
+    ),
 )
 
 RUN: Final[tuple[Metric[MeasuredRun], ...]] = (

@@ -37,9 +37,8 @@ from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.process_pool import started
 from topologies.fabric import Fabric
 from workloads.managers.catalogue import named_manager
-from workloads.traces.additions import ELASTIC_JOBS
 from workloads.traces.registry import read_trace
-from workloads.traces.synthetic import lingjun_like
+from workloads.traces.synthetic import ELASTIC_JOBS, lingjun_like
 from workloads.traces.trace import Trace, window
 from workloads.whole_file import write_whole
 
@@ -61,7 +60,7 @@ class Cell:
     duration is that of iterations on adjacent GPUs, so that a worse placement takes longer; otherwise that of
     iterations on the first placement. ``crowded``: every job of the synthetic trace has GPUs and is
     submitted as drawn, without a limit on concurrency: about twice the load. ``elastic``: Lyra's share of the
-    synthetic trace's jobs is elastic (:func:`workloads.traces.additions.with_elastic_jobs`).
+    synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`).
     """
 
     fabric: str

@@ -27,8 +27,8 @@ from workloads.managers.actions import (
     Resize,
     Start,
 )
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.gpu_index import Bools, Ints, Structure, frozen, structure_of
-from workloads.managers.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.jobs import Running, Waiting
 
 _NONE = frozen(np.empty(0, dtype=np.intp))

@@ -13,7 +13,7 @@ from math import inf
 
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
-from workloads.managers.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager

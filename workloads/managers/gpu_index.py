@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topologies.fabric import Fabric
-from workloads.managers.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.placement import tor_of
 
 Ints = npt.NDArray[np.intp]

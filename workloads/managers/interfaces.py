@@ -114,7 +114,8 @@ class Part(ABC):
     summary: ClassVar[str] = ""
     """What the part does, in one line."""
     uses: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Property of jobs (:mod:`workloads.managers.inputs`) -> the mechanism that does nothing without such jobs."""
+    """``elastic``, ``opportunistic``, ``virtual_cluster`` or ``stages`` -> the mechanism that does nothing where no job
+    of a trace has it."""
 
     def check(self, structure: Structure) -> None:  # noqa: B027 - a default, not an oversight
         """Raise ``ValueError``, one line, if the part cannot work on this fabric; by default it can."""

@@ -12,8 +12,8 @@ from typing import Final
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.cluster_state import ClusterState, empty_cluster
-from workloads.managers.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
@@ -181,7 +181,9 @@ class Ledger:
                     waited = self._waiting.pop(name, None)
                     left = self._left_of(name, waited, state, remaining) if self._measures else None
                     if left is not None:
-                        self._left_when_placed[name] = (now_s, left, True)
+                        moves = waited is not None or state.running[name].gpus != action.gpus
+                        since_s = now_s + action.pause_s if moves else now_s  # its pause tells nothing of sharing
+                        self._left_when_placed[name] = (since_s, left, True)
             case Preempt():
                 left = None if state.running[action.job].holding else remaining(action.job)
                 job = state.running[action.job].until(now_s)

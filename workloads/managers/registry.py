@@ -23,9 +23,10 @@ from workloads.managers.placers.hived import HiveD
 from workloads.managers.placers.locality import Locality
 from workloads.managers.placers.muri import MuriNet
 from workloads.managers.placers.skew import SkewAware
-from workloads.managers.policies.gandiva import Gandiva
+from workloads.managers.policies.gandiva.gandiva import Gandiva
+from workloads.managers.policies.gandiva.grow_shrink import GrowShrink
+from workloads.managers.policies.gandiva.time_slicing import TimeSlices
 from workloads.managers.policies.gang import Gang, Guarantee
-from workloads.managers.policies.grow_shrink import GrowShrink
 from workloads.managers.policies.kubernetes import Kubernetes
 from workloads.managers.policies.lyra import Lyra
 from workloads.managers.policies.optimus import Optimus
@@ -33,7 +34,6 @@ from workloads.managers.policies.philly import Philly
 from workloads.managers.policies.sharing.muri_sharing import MuriSharing
 from workloads.managers.policies.sharing.packing import Packing
 from workloads.managers.policies.srtf import Srsf, Srtf
-from workloads.managers.policies.time_slicing import TimeSlices
 from workloads.managers.policies.tiresias import Tiresias
 from workloads.managers.queues.capacity_scheduler import CapacityScheduler
 from workloads.managers.queues.fair import Fair

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from testbed.engines.replay.running_job import ReplayRequest
+from testbed.engines.replay.unused_mechanisms import JobInputs
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action
-from workloads.managers.inputs import JobInputs
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager

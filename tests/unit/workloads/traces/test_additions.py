@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workloads.traces.additions import with_elastic_jobs, with_retries
-from workloads.traces.synthetic import lingjun_like
+from workloads.traces.job_failures import with_retries
+from workloads.traces.synthetic import lingjun_like, with_elastic_jobs
 from workloads.traces.trace import Trace, TraceJob
 
 TRACE = lingjun_like(1)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from topologies.clos import clos
 from workloads.managers.actions import Loan, Preempt, Reclaim, Resize, Start
+from workloads.managers.capacities.gpu_types import gpu_types
 from workloads.managers.cluster_state import empty_cluster
 from workloads.managers.durations import Play
-from workloads.managers.gpu_types import gpu_types
 from workloads.managers.interfaces import CapacityChanged, Submitted
 from workloads.managers.jobs import Waiting
 from workloads.managers.policies.lyra import choose

@@ -15,11 +15,11 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import CapacityChanged, Ended, Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
-from workloads.managers.policies.grow_shrink import LOOK_S, GrowShrink, extra_gpus, grown_jobs
-from workloads.managers.policies.introspection import Introspection
+from workloads.managers.policies.gandiva.grow_shrink import LOOK_S, GrowShrink, extra_gpus, grown_jobs
+from workloads.managers.policies.gandiva.introspection import Introspection
+from workloads.managers.policies.gandiva.suspension import SuspendCosts, change_jobs
+from workloads.managers.policies.gandiva.time_slicing import MIGRATE_S, SLICE_S, SUSPEND_S
 from workloads.managers.policies.sharing.packing import TRIAL_S, Packing
-from workloads.managers.policies.suspension import SuspendCosts, change_jobs
-from workloads.managers.policies.time_slicing import MIGRATE_S, SLICE_S, SUSPEND_S
 
 Unit = tuple[Running, ...]
 """A running job, or those that share GPUs: they take turns together."""

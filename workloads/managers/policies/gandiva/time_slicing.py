@@ -10,8 +10,8 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number
+from workloads.managers.policies.gandiva.suspension import SuspendCosts, change_jobs
 from workloads.managers.policies.preemption import Candidate, first_that_fit
-from workloads.managers.policies.suspension import SuspendCosts, change_jobs
 
 SLICE_S = 60.0
 SUSPEND_S = 0.1
