@@ -9,6 +9,7 @@ from testbed.engines.replay.running_job import ReplayRequest
 from testbed.engines.replay.unused_mechanisms import JobInputs
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
+from workloads.managers.account import Account
 from workloads.managers.actions import Action
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
@@ -32,12 +33,6 @@ class ManagedPlacing:
         self._inputs.add(job)
         return self._ledger.submit(job)
 
-    def failed(self, request: ReplayRequest, attempt: int, now_s: float) -> None:
-        """End attempt number ``attempt`` of a job, which waits again from its beginning."""
-        self._ledger.end(request.name, now_s)
-        left_s = request.attempt_s * (request.attempts - attempt)
-        self._ledger.submit(replace(self._asks(request, left_s), waiting_since_s=now_s, attempts=attempt))
-
     def _asks(self, request: ReplayRequest, left_s: float) -> Waiting:
         """The job as the manager sees it; an estimate of its time is what the trace records of all its attempts."""
         compute_s, communication_s = self._stage_times(request)
@@ -57,9 +52,17 @@ class ManagedPlacing:
             opportunistic=request.opportunistic,
         )
 
-    def ended(self, name: str, now_s: float) -> None:
-        """Free a job's GPUs."""
-        self._ledger.end(name, now_s)
+    def ended(self, request: ReplayRequest, account: Account, now_s: float) -> bool:
+        """End an attempt: whether the job is done; if not, it has failed and waits again from its beginning."""
+        self._ledger.end(request.name, now_s)
+        if account.attempts == request.attempts:
+            account.end(now_s)
+            return True
+        left_s = request.attempt_s * (request.attempts - account.attempts)
+        again = replace(self._asks(request, left_s), waiting_since_s=now_s, attempts=account.attempts)
+        self._ledger.submit(again)
+        account.fail(now_s)
+        return False
 
     def next_s(self) -> float:
         """The next time to call the manager even if nothing happens."""

@@ -195,20 +195,10 @@ class Replay:
                 continue
             gone.append(self._running.pop(end[2]))
             self._forget(end[2])
-            self._end_attempt(running)
+            if self._placing.ended(running.request, running.account, self.now_s):
+                del self._requests[end[2]], self._accounts[end[2]]
+                self._outcomes.append(running.outcome(self.now_s))
         return gone
-
-    def _end_attempt(self, running: ReplayedJob) -> None:
-        """The job is done, or it fails and waits to be tried again."""
-        name, account = running.name, running.account
-        if account.attempts < running.request.attempts:
-            self._placing.failed(running.request, account.attempts, self.now_s)
-            account.fail(self.now_s)
-            return
-        del self._requests[name], self._accounts[name]
-        self._placing.ended(name, self.now_s)
-        account.end(self.now_s)
-        self._outcomes.append(running.outcome(self.now_s))
 
     def _forget(self, name: str) -> None:
         """Drop what holds for a job only as long as it runs where it is."""
