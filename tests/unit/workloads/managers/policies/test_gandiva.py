@@ -12,7 +12,7 @@ from topologies.clos import clos
 from workloads.managers.actions import Migrate, Pack, Preempt, Resize, Start
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.durations import Play
-from workloads.managers.interfaces import Ended, Submitted, Tick
+from workloads.managers.interfaces import Ended, QueuedJob, Submitted, Tick
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.policies.sharing import packing
 from workloads.managers.registry import create, manager
@@ -181,6 +181,25 @@ def test_no_job_has_had_more_than_two_slices_more_than_another(count: int, gpus:
     had = [each.ran_s for each in waiting]
     had += [each.job.ran_s + state.time_s - each.since_s for each in state.running.values()]
     assert max(had) - min(had) <= 120.0
+
+
+@pytest.mark.parametrize("policy", ["gandiva", "time-slices"])
+@pytest.mark.parametrize("time_s", [30.0, 60.0])
+def test_a_decision_compares_no_two_jobs(policy: str, time_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a slice and at its end: comparing each job with each other takes time in the square of them."""
+    state = EMPTY
+    for number, gpu in enumerate(FABRIC.gpus):
+        state = state.start(job(f"r{number}", 1, number=number), (gpu,))
+    queued = [QueuedJob(job(f"w{number}", 1, number=8 + number)) for number in range(8)]
+
+    def compared(one: object, other: object) -> bool:
+        raise AssertionError("two jobs are compared")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Running, "__eq__", compared)
+        patched.setattr(Waiting, "__eq__", compared)
+        actions = list(create("policy", policy).decide(state.at(time_s), queued, Tick()))  # type: ignore[attr-defined]
+    assert bool(actions) == (time_s == 60.0)  # nothing is known of these jobs' stages: none is packed
 
 
 def test_a_draw_of_partners_compares_kinds_of_jobs_and_not_every_two_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
