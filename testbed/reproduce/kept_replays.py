@@ -38,7 +38,7 @@ from testbed.reproduce.process_pool import started
 from topologies.fabric import Fabric
 from workloads.managers.catalogue import named_manager
 from workloads.traces.registry import read_trace
-from workloads.traces.synthetic import lingjun_like
+from workloads.traces.synthetic import ELASTIC_JOBS, lingjun_like
 from workloads.traces.trace import Trace, window
 from workloads.whole_file import write_whole
 
@@ -59,7 +59,8 @@ class Cell:
     ``manager`` is one of :data:`workloads.managers.catalogue.MANAGERS`. ``reference``: a recorded
     duration is that of iterations on adjacent GPUs, so that a worse placement takes longer; otherwise that of
     iterations on the first placement. ``crowded``: every job of the synthetic trace has GPUs and is
-    submitted as drawn, without a limit on concurrency: about twice the load.
+    submitted as drawn, without a limit on concurrency: about twice the load. ``elastic``: Lyra's share of the
+    synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`).
     """
 
     fabric: str
@@ -71,6 +72,7 @@ class Cell:
     jump: bool = True
     reference: bool = False
     crowded: bool = False
+    elastic: bool = False
 
     @property
     def label(self) -> str:
@@ -96,7 +98,8 @@ def trace_note(trace: Trace) -> str:
 
 
 def _synthetic(cell: Cell) -> Trace:
-    return lingjun_like(cell.seed, gpu_share=1.0, keep_peaks=False) if cell.crowded else lingjun_like(cell.seed)
+    options: dict[str, Any] = {"gpu_share": 1.0, "keep_peaks": False} if cell.crowded else {}
+    return lingjun_like(cell.seed, elastic_jobs=ELASTIC_JOBS if cell.elastic else 0.0, **options)
 
 
 def replayed(cell: Cell, report: Report | None = None) -> Replayed:
@@ -134,6 +137,7 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
         "finished": len(ended),
         "running": done.running,
         "waiting": done.waiting,
+        "notes": list(done.notes),
         "mean_jct_s": fmean(job.jct_s or 0.0 for job in ended) if ended else 0.0,
         "mean_stretch": fmean(_stretch(job.end_s, job.start_s, job.alone_s) for job in ended) if ended else 1.0,
         "mean_jobs": float(jobs.mean()),

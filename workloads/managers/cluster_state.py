@@ -27,6 +27,7 @@ from workloads.managers.actions import (
     Resize,
     Start,
 )
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.gpu_index import Bools, Ints, Structure, frozen, structure_of
 from workloads.managers.jobs import Running, Waiting
 
@@ -57,6 +58,8 @@ class ClusterState:
     """The jobs that the queue lets start, in its order, while a manager decides."""
     decided_s: float = -inf
     """When the manager last decided, in seconds."""
+    loaned: frozenset[str] = frozenset()
+    """Names of hosts that joined while the cluster ran, and may have to go back."""
 
     @property
     def fabric(self) -> Fabric:
@@ -139,16 +142,16 @@ class ClusterState:
             case Pack():
                 return self._packed(action)
             case Loan():
-                return self.join(action.hosts)
+                return replace(self.join(action.hosts), loaned=self.loaned | set(action.hosts))
             case Reclaim():
-                return self.leave(action.hosts)
+                return replace(self.leave(action.hosts), loaned=self.loaned - set(action.hosts))
             case Requeue():
                 return self.end(action.job) if action.job in self.running else self
             case Ask() | Promote():
                 return self
 
-    def measured(self, speeds: Mapping[str, float]) -> ClusterState:
-        """Return the state with the ``speeds`` of running jobs, as shares of those alone."""
+    def measured(self, speeds: Mapping[str, float | None]) -> ClusterState:
+        """Return the state with the ``speeds`` of running jobs, as shares of those alone; None: not measured yet."""
         running = {name: replace(self.running[name], speed=speed) for name, speed in speeds.items()}
         return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
 
@@ -229,6 +232,7 @@ class ClusterState:
             self.absent,
             self.asking,
             self.decided_s,
+            self.loaned,
         )
 
     def _gpus_of(self, hosts: Iterable[str]) -> Ints:
@@ -240,9 +244,11 @@ class ClusterState:
         return np.flatnonzero(wanted[self.structure.host_of_gpu])
 
 
-def empty_cluster(fabric: Fabric, absent: Iterable[str] = (), time_s: float = 0.0) -> ClusterState:
+def empty_cluster(
+    fabric: Fabric, absent: Iterable[str] = (), time_s: float = 0.0, gpu_types: GpuTypes = ONE_TYPE
+) -> ClusterState:
     """Return the cluster of ``fabric`` without jobs; ``absent`` hosts are not present yet."""
-    structure = structure_of(fabric)
+    structure = structure_of(fabric, gpu_types)
     free = np.ones(len(structure.gpus), dtype=np.bool_)
     state = ClusterState(
         structure, time_s, free, structure.gpus_of_host, len(structure.gpus), MappingProxyType({}), MappingProxyType({})

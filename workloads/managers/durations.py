@@ -1,7 +1,7 @@
 """Cluster managers without a network: a job runs as long as its trace records, faster or slower with its GPU count.
 
 This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
-its speed is in proportion (linear scaling). Jobs packed on the same GPUs interleave the resources of their iterations
+its speed is in proportion (linear scaling, and the speed of the GPU type). Jobs packed on the same GPUs interleave the resources of their iterations
 as in Muri (:func:`.interleaving.interleaved_speeds`); if nothing is known of one, they share the GPUs evenly.
 """
 
@@ -13,6 +13,7 @@ from math import inf
 
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -34,8 +35,12 @@ class _Progress(Account):
 class Play:
     """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``."""
 
-    def __init__(self, manager: Manager, fabric: Fabric, jobs: Iterable[Waiting]) -> None:
-        self._ledger = Ledger(manager, fabric)
+    def __init__(
+        self, manager: Manager, fabric: Fabric, jobs: Iterable[Waiting], gpu_types: GpuTypes = ONE_TYPE
+    ) -> None:
+        """``gpu_types``: a job's duration is that on GPUs of speed 1."""
+        self._ledger = Ledger(manager, fabric, gpu_types)
+        self._types, self._host_of = gpu_types, fabric.host_of_gpu
         self._coming = sorted(jobs, key=lambda job: job.submit_s)
         self._known: dict[str, _Progress] = {}
         for job in self._coming:
@@ -105,4 +110,7 @@ class Play:
 
     def _speed(self, running: Running) -> float:
         """Seconds of its duration per second."""
-        return len(running.gpus) / running.job.gpus * shared_speed(running, self._ledger.state)
+        gpus = float(len(running.gpus))
+        if self._types.speed_of_host:
+            gpus = self._types.speed(self._host_of[gpu] for gpu in running.gpus)
+        return gpus / running.job.gpus * shared_speed(running, self._ledger.state)

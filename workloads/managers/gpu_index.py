@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from topologies.fabric import Fabric
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.placement import tor_of
 
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,13 @@ class Structure:
     """Shape (hosts,): index of each host's first GPU."""
     gpus_of_host: Ints
     """Shape (hosts,): how many GPUs each has."""
+    gpu_types: GpuTypes = ONE_TYPE
+    """How fast the GPUs of each host are."""
+
+    @cached_property
+    def speed_of_host(self) -> Floats:
+        """Shape (hosts,): speed of each host's GPUs, 1 by default."""
+        return np.array([self.gpu_types.speed_of_host.get(host, 1.0) for host in self.hosts])
 
     @cached_property
     def gpu_index(self) -> Mapping[str, int]:
@@ -77,7 +86,7 @@ class Structure:
         return tuple(self.gpus[index] for index in ordered.tolist())
 
 
-def structure_of(fabric: Fabric) -> Structure:
+def structure_of(fabric: Fabric, gpu_types: GpuTypes = ONE_TYPE) -> Structure:
     """Return the structure of ``fabric``; compute it once, and pass it on with the state of the cluster."""
     hosts = tuple(fabric.hosts)
     sizes = [len(host.gpus) for host in fabric.hosts.values()]
@@ -92,6 +101,7 @@ def structure_of(fabric: Fabric) -> Structure:
         tor_of_host=frozen(np.array([tors[name] for name in above], dtype=np.intp)),
         first_gpu=frozen(np.cumsum([0, *sizes[:-1]])),
         gpus_of_host=frozen(np.array(sizes, dtype=np.intp)),
+        gpu_types=gpu_types,
     )
 
 

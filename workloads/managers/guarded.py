@@ -9,7 +9,7 @@ from typing import Any, Final
 from workloads.managers.actions import Action
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import CapacityChanged, PlacementRequest, QueuedJob
-from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.jobs import Placement, Running, Waiting
 from workloads.plugin_errors import PluginCode
 
 _END: Final = object()
@@ -70,6 +70,10 @@ def _placement(placement: object, state: ClusterState, job: Waiting, gpus: int) 
     return "" if taken is None else f"GPU '{taken}' for job '{job.name}', which is not free"
 
 
+def _resized(placement: object, state: ClusterState, running: Running, gpus: int) -> str:
+    return _placement(placement, state.end(running.name), running.job, gpus)
+
+
 def _eligible(queued: object, _state: ClusterState, waiting: Sequence[Waiting]) -> str:
     names = {job.name for job in waiting}
     for entry in queued if isinstance(queued, tuple) else ():
@@ -105,7 +109,12 @@ def _time(at_s: object, *_arguments: object) -> str:
     return "" if number else f"{at_s!r}, expected a time in seconds, infinite for never"
 
 
-_PROBLEMS: Final[Mapping[str, Callable[..., str]]] = {"place": _placement, "eligible": _eligible, "wakes_at": _time}
+_PROBLEMS: Final[Mapping[str, Callable[..., str]]] = {
+    "place": _placement,
+    "resized": _resized,
+    "eligible": _eligible,
+    "wakes_at": _time,
+}
 """Method -> what is wrong with (its answer, its arguments), in words."""
 _ITEMS: Final[Mapping[str, Callable[..., str]]] = {"decide": _asked, "changes": _change}
 """The same for methods that return one thing after the other."""

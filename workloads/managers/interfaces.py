@@ -7,9 +7,10 @@ four are pure: what they need is in the arguments, time is passed in, and the sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from topologies.fabric import Fabric
@@ -112,6 +113,9 @@ class Part(ABC):
     """The name in scenario files and results."""
     summary: ClassVar[str] = ""
     """What the part does, in one line."""
+    uses: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """``elastic``, ``opportunistic``, ``virtual_cluster`` or ``stages`` -> the mechanism that does nothing where no job
+    of a trace has it."""
 
     def check(self, structure: Structure) -> None:  # noqa: B027 - a default, not an oversight
         """Raise ``ValueError``, one line, if the part cannot work on this fabric; by default it can."""
@@ -147,6 +151,8 @@ class Policy(Waking):
     """Whether it also stops, resizes or moves running jobs; others are called only while jobs wait."""
     measures_packs: ClassVar[bool] = False
     """Whether it needs the speed of packed jobs (``Running.speed``)."""
+    measures_progress: ClassVar[bool] = False
+    """Whether it needs the speed of every running job."""
     needs_remaining: ClassVar[bool] = True
     """Whether it asks how much of running jobs is left (``Running.left_s``), which is then true at every decision."""
 
@@ -156,7 +162,11 @@ class Policy(Waking):
 
 
 class Placer(Part):
-    """Which GPUs."""
+    """Which GPUs.
+
+    A placer may also have ``resized(state, running, gpus) -> Placement | None``, which is asked for the GPUs of a
+    running job that grows or shrinks: free ones or its own. Without it such a job is placed as if its GPUs were free.
+    """
 
     knows_gpu_types: ClassVar[bool] = False
     """Whether it heeds ``Waiting.gpu_type``; for others a job that asks for a type is refused."""

@@ -69,6 +69,10 @@ class Waiting:
     """Seconds of the waits between its stretches since it was submitted or promoted."""
     number: int = 0
     """Order of submission, which breaks ties."""
+    last_gpus: tuple[str, ...] = ()
+    """The GPUs that it had last, where no placer recorded anything for them; it may resume there."""
+    last_speed: float | None = None
+    """How fast it was there (``Running.speed``); None where that was not measured."""
 
     @property
     def left_s(self) -> float | None:
@@ -93,7 +97,7 @@ class Running:
     packed_s: float | None = None
     """Since when it shares them; None if it does not."""
     speed: float | None = None
-    """How fast it has been there, as a share of its speed alone; None where it is not measured."""
+    """How fast it has been there, as a share of its speed alone on the GPUs it asked for; None: not measured."""
     holding: bool = False
     """Whether it holds some of its GPUs, waits for the rest and computes nothing."""
     known_left_s: float | None = None
@@ -134,6 +138,8 @@ class Running:
             attained_service_s=self.attained_service_s(now_s),
             ran_s=self.job.ran_s + now_s - self.since_s,
             waiting_since_s=now_s,
+            last_gpus=() if self.bound else self.gpus,
+            last_speed=self.speed,
         )
 
 

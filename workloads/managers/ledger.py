@@ -12,6 +12,7 @@ from typing import Final
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
@@ -32,9 +33,9 @@ class Ledger:
     ``ValueError`` at construction if the manager does not fit the fabric, and later if a part asks for the impossible.
     """
 
-    def __init__(self, manager: Manager, fabric: Fabric) -> None:
+    def __init__(self, manager: Manager, fabric: Fabric, gpu_types: GpuTypes = ONE_TYPE) -> None:
         self._manager = manager
-        self.state: ClusterState = empty_cluster(fabric)
+        self.state: ClusterState = empty_cluster(fabric, gpu_types=gpu_types)
         manager.check(self.state.structure)
         self._waiting: dict[str, Waiting] = {}
         self._sent_back: dict[str, float] = {}
@@ -44,7 +45,8 @@ class Ledger:
         self._next_change = next(self._changes, None)
         self._always, self._measures = manager.changes_running, manager.measures_packs
         self._needs_remaining = manager.needs_remaining
-        self._left_when_packed: dict[str, tuple[float, float]] = {}
+        self._measures_all = manager.measures_progress
+        self._left_when_placed: dict[str, tuple[float, float, bool]] = {}
         self._wake_s = inf
         self._count = 0
         self.refused: dict[str, str] = {}
@@ -85,7 +87,7 @@ class Ledger:
     def decide(self, now_s: float, remaining: Remaining = lambda _name: None) -> list[Action]:
         """Decide on everything that has happened until ``now_s``; return the actions to carry out, in order."""
         self._count_waits(now_s)
-        self._measure_packs(now_s, remaining)
+        self._measure(now_s, remaining)
         self._collect(now_s)
         done: list[Action] = []
         before_s = self.state.decided_s
@@ -111,14 +113,18 @@ class Ledger:
         found = ((name, remaining(name)) for name, each in state.running.items() if each.since_s < now_s)
         return state.with_known_left({name: left_s for name, left_s in found if left_s is not None})
 
-    def _measure_packs(self, now_s: float, remaining: Remaining) -> None:
-        """Measure the speed of packed jobs since they were packed: seconds of work done, per second."""
-        speeds: dict[str, float] = {}
-        for name, (since_s, left_s) in tuple(self._left_when_packed.items()):
+    def _measure(self, now_s: float, remaining: Remaining) -> None:
+        """Measure the speed of jobs since they were placed or packed: seconds of work done, per second."""
+        speeds: dict[str, float | None] = {}
+        for name, (since_s, left_s, packed) in tuple(self._left_when_placed.items()):
             running = self.state.running.get(name)
-            left = remaining(name) if running is not None and running.share_gpus_with else None
+            shares = running is not None and bool(running.share_gpus_with)
+            left = remaining(name) if running is not None and (shares or self._measures_all) else None
             if left is None:
-                del self._left_when_packed[name]
+                del self._left_when_placed[name]
+            elif packed and not shares:  # from now on it runs alone
+                self._left_when_placed[name] = (now_s, left, False)
+                speeds[name] = None
             elif now_s > since_s:
                 speeds[name] = (left_s - left) / (now_s - since_s)
         self.state = self.state.measured(speeds)
@@ -146,10 +152,12 @@ class Ledger:
         return "capacity" if (job.min_gpus or job.gpus) - held > self.state.free_gpus else "fragmentation"
 
     def _collect(self, now_s: float) -> None:
-        """Create the events that are due."""
+        """Create the events that are due; hosts that go now are gone before jobs are placed."""
+        changes: list[Event] = []
         while self._next_change is not None and self._next_change.time_s <= now_s:
-            self._events.append(self._next_change)
+            changes.append(self._next_change)
             self._next_change = next(self._changes, None)
+        self._events[:0] = changes
         due = [name for name, again_s in self._sent_back.items() if again_s <= now_s]
         for name in due:
             del self._sent_back[name]
@@ -165,12 +173,17 @@ class Ledger:
         match action:
             case Start():
                 del self._waiting[action.job]
+                self._begin_measuring(action, action.asked.left_s)
+            case Resize() | Migrate():
+                self._begin_measuring(action, remaining(action.job))
             case Pack():
                 for name in action.jobs:
                     waited = self._waiting.pop(name, None)
                     left = self._left_of(name, waited, state, remaining) if self._measures else None
                     if left is not None:
-                        self._left_when_packed[name] = (now_s, left)
+                        moves = waited is not None or state.running[name].gpus != action.gpus
+                        since_s = now_s + action.pause_s if moves else now_s  # its pause tells nothing of sharing
+                        self._left_when_placed[name] = (since_s, left, True)
             case Preempt():
                 left = None if state.running[action.job].holding else remaining(action.job)
                 job = state.running[action.job].until(now_s)
@@ -201,6 +214,12 @@ class Ledger:
         self._waiting[job.name] = job
         if not in_place:
             self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
+
+    def _begin_measuring(self, action: Start | Resize | Migrate, left_s: float | None) -> None:
+        """The speed of a job counts from when it computes on these GPUs."""
+        self._left_when_placed.pop(action.job, None)
+        if self._measures_all and left_s is not None and action.pause_s < inf:
+            self._left_when_placed[action.job] = (action.time_s + action.pause_s, left_s, False)
 
     @staticmethod
     def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:

@@ -84,6 +84,11 @@ class Manager:
         return bool(_member(self.policy, "measures_packs"))
 
     @property
+    def measures_progress(self) -> bool:
+        """Whether the policy needs the speed of every running job."""
+        return bool(_member(self.policy, "measures_progress"))
+
+    @property
     def needs_remaining(self) -> bool:
         """Whether the policy needs to know how much of running jobs is left."""
         return bool(_member(self.policy, "needs_remaining"))
@@ -95,7 +100,10 @@ class Manager:
         if isinstance(event, CapacityChanged):
             for action in _of_capacity(state, event):
                 yield action
+                if isinstance(action, Preempt):  # it may start elsewhere at once
+                    waiting = (*waiting, state.running[action.job].until(state.time_s))
                 state = state.after(action)
+            waiting = sorted(waiting, key=lambda job: job.number)
         queued = self.queue.eligible(state, waiting)
         state = replace(state, asking=tuple(entry.job for entry in queued))
         makes_way = {entry.job.name: entry.evicts for entry in queued if entry.evicts}
@@ -157,7 +165,11 @@ class Manager:
         before = state if request.kind == "start" else state.end(job.name)
         if gpus > before.free_gpus:
             return None
-        placement = self.placer.place(before, job, gpus)
+        resized = getattr(self.placer, "resized", None) if request.kind == "resize" else None
+        if resized is not None:
+            placement: Placement | None = resized(state, state.running[job.name], gpus)
+        else:
+            placement = self.placer.place(before, job, gpus)
         if placement is not None and len(placement.gpus) != gpus:
             got = len(placement.gpus)
             raise ValueError(f"job '{job.name}': placer '{self.placer.name}' gave {got} GPUs, not {gpus}")

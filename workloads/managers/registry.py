@@ -15,14 +15,18 @@ from workloads.managers.capacities.planned import Planned, Steady
 from workloads.managers.guarded import GuardedPart
 from workloads.managers.interfaces import Capacity, Placer, Policy, Queue
 from workloads.managers.manager import Manager
+from workloads.managers.placers.affinity import Affinity
 from workloads.managers.placers.consolidated import Consolidated
+from workloads.managers.placers.elastic_groups import ElasticGroups
 from workloads.managers.placers.first_free import FirstFree
 from workloads.managers.placers.hived import HiveD
 from workloads.managers.placers.locality import Locality
 from workloads.managers.placers.muri import MuriNet
 from workloads.managers.placers.skew import SkewAware
+from workloads.managers.policies.gandiva.gandiva import Gandiva
+from workloads.managers.policies.gandiva.grow_shrink import GrowShrink
+from workloads.managers.policies.gandiva.time_slicing import TimeSlices
 from workloads.managers.policies.gang import Gang, Guarantee
-from workloads.managers.policies.grow_shrink import GrowShrink
 from workloads.managers.policies.kubernetes import Kubernetes
 from workloads.managers.policies.lyra import Lyra
 from workloads.managers.policies.optimus import Optimus
@@ -30,7 +34,6 @@ from workloads.managers.policies.philly import Philly
 from workloads.managers.policies.sharing.muri_sharing import MuriSharing
 from workloads.managers.policies.sharing.packing import Packing
 from workloads.managers.policies.srtf import Srsf, Srtf
-from workloads.managers.policies.time_slicing import TimeSlices
 from workloads.managers.policies.tiresias import Tiresias
 from workloads.managers.queues.capacity_scheduler import CapacityScheduler
 from workloads.managers.queues.fair import Fair
@@ -66,6 +69,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 Philly,
                 Tiresias,
                 TimeSlices,
+                Gandiva,
                 Packing,
                 GrowShrink,
                 Optimus,
@@ -74,7 +78,10 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 MuriSharing,
             )
         },
-        "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
+        "placer": {
+            part.name: part
+            for part in (FirstFree, Consolidated, Affinity, ElasticGroups, HiveD, MuriNet, Locality, SkewAware)
+        },
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +49,9 @@ class Gathering:
         fate: str = "pass",
         hosts: tuple[str, ...] = (),
         attempts: int = 1,
+        min_gpus: int | None = None,
+        max_gpus: int | None = None,
+        opportunistic: bool = False,
     ) -> None:
         """Add a job whose ``submitted_s`` counts from any moment, or count why it cannot be used."""
         if gpus is None:
@@ -63,6 +67,7 @@ class Gathering:
         else:
             named = unique(name, self._taken)
             job = TraceJob(named, 0.0, duration_s, gpus, model, user, virtual_cluster, fate, hosts, max(1, attempts))
+            job = replace(job, min_gpus=min_gpus, max_gpus=max_gpus, opportunistic=opportunistic)
             self._jobs.append((submitted_s, job))
 
     def trace(self, name: str, *, origin_s: float | None = None, synthetic: bool = False) -> Trace:
@@ -76,20 +81,5 @@ class Gathering:
             raise TraceError(str(self._path), None, what, "at least one job that ran on GPUs")
         first = min(time for time, _ in self._jobs) if origin_s is None else origin_s
         ordered = sorted(self._jobs, key=lambda item: item[0])
-        jobs = tuple(_at(job, time - first) for time, job in ordered)
+        jobs = tuple(replace(job, submit_s=time - first) for time, job in ordered)
         return Trace(name, jobs, dict(sorted(self.skipped.items())), synthetic, tuple(self.notes))
-
-
-def _at(job: TraceJob, submit_s: float) -> TraceJob:
-    return TraceJob(
-        job.name,
-        submit_s,
-        job.duration_s,
-        job.gpus,
-        job.model,
-        job.user,
-        job.virtual_cluster,
-        job.fate,
-        job.hosts,
-        job.attempts,
-    )

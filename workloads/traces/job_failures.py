@@ -7,15 +7,21 @@ errors come early and repeat; infrastructure fails late and seldom twice; semant
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
 from typing import Final, Literal
+
+from workloads.traces.trace import Trace
 
 Status = Literal["passed", "killed", "unsuccessful"]
 Cause = Literal["", "user", "infrastructure", "semantic"]
 
 SHARES: Final[Mapping[Status, float]] = MappingProxyType({"passed": 0.604, "killed": 0.090, "unsuccessful": 0.306})
+STATUS_OF_FATE: Final[Mapping[str, Status]] = MappingProxyType(
+    {"pass": "passed", "kill": "killed", "fail": "unsuccessful"}
+)
+"""Fate of a job in a trace -> status of its outcome."""
 RETRIES: Final = 4
 LARGE_GPUS: Final = 8
 USER_ERROR_S: Final = 120.0
@@ -74,3 +80,21 @@ def ended_early(fate: Fate, share: float = 0.4) -> Fate:
     if fate.status != "passed":
         return fate
     return Fate(fate.status, fate.cause, (*fate.attempts[:-1], share * fate.attempts[-1]))
+
+
+def with_retries(trace: Trace, retries: int) -> Trace:
+    """Return the trace with ``retries`` more attempts for each failed job that has one: it fails the same way again.
+
+    Each attempt is as long as the job in ``trace`` (Philly: most failures are user errors, which repeat).
+    """
+    if retries < 0:
+        raise ValueError(f"retries must be 0 or more, not {retries}")
+    if not retries:
+        return trace
+    changed = tuple(
+        replace(job, attempts=1 + retries, duration_s=job.duration_s * (1 + retries))
+        if job.fate == "fail" and job.attempts == 1
+        else job
+        for job in trace.jobs
+    )
+    return replace(trace, jobs=changed, notes=(*trace.notes, f"each failed job is tried {1 + retries} times: assumed"))

@@ -15,10 +15,12 @@ import heapq
 import math
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Final, TypeVar
 
 from workloads.traces.gathering import NO_GPUS
+from workloads.traces.job_failures import with_retries
 from workloads.traces.trace import Trace, TraceJob
 
 SIZES: Final[Mapping[int, int]] = {
@@ -99,6 +101,13 @@ BURST: Final = 3.0
 RETRY_S: Final = 1800.0
 """Mean time after which a held back job is submitted again: assumed."""
 
+ELASTIC_JOBS: Final = 0.05
+"""Share of jobs that are elastic (Lyra, EuroSys 2023)."""
+ELASTIC_GPU_TIME: Final = 0.36
+"""Their share of the GPU time (Lyra: 36 % of the training resources)."""
+_STEEPEST: Final = 4.0
+_STEPS: Final = 40
+
 DAY_S: Final = 86400.0
 DID_NOT_FIT: Final = "held back past the end"
 
@@ -111,13 +120,16 @@ def lingjun_like(
     *,
     gpu_share: float = GPU_SHARE,
     keep_peaks: bool = True,
+    elastic_jobs: float = 0.0,
+    retries: int = 0,
 ) -> Trace:
     """Return ``jobs`` jobs submitted to a cluster of ``gpus`` GPUs in ``days`` days, those without GPUs as skipped.
 
     ``gpu_share`` of the jobs have GPUs; 1 makes every one a GPU job and about doubles the load. A
     job that would lift the running jobs or their GPUs above figure 5's peaks per GPU is held back,
     and counted if it is not submitted by the end; ``keep_peaks`` False submits all as they come.
-    Raises ``ValueError`` for numbers that make no trace.
+    ``elastic_jobs``: share of the jobs that are elastic (Lyra: 0.05, with 36 % of the GPU time). ``retries``: how often
+    a failed job is tried again, each time for its run time. Raises ``ValueError`` for numbers that make no trace.
     """
     _require(gpus, jobs, days, gpu_share)
     chance = random.Random(f"lingjun-like {seed}")
@@ -127,13 +139,14 @@ def lingjun_like(
     first = held[0][0]
     submitted = tuple(TraceJob(f"job-{index:05d}", time - first, *job) for index, (time, job) in enumerate(held))
     skipped = {NO_GPUS: jobs - wanted, DID_NOT_FIT: wanted - len(held)}
-    return Trace(
+    drawn_trace = Trace(
         f"lingjun-like-{seed}",
         submitted,
         {reason: count for reason, count in skipped.items() if count},
         synthetic=True,
         notes=_notes(gpus, keep_peaks),
     )
+    return with_retries(with_elastic_jobs(drawn_trace, seed, elastic_jobs, most=gpus), retries)
 
 
 def _notes(gpus: int, keep_peaks: bool) -> tuple[str, ...]:
@@ -221,3 +234,48 @@ def _fitted(
             if later < days * DAY_S:
                 heapq.heappush(coming, (later, number))
     return held
+
+
+def with_elastic_jobs(
+    trace: Trace, seed: int, jobs: float = ELASTIC_JOBS, gpu_time: float = ELASTIC_GPU_TIME, most: int | None = None
+) -> Trace:
+    """Return the trace with a share ``jobs`` of its jobs elastic, which have about the share ``gpu_time`` of GPU time.
+
+    They take from half to twice the GPUs that they ask for, never more than ``most``. A job is drawn with a weight
+    that is a power of its GPU time; the power is the one that comes closest to ``gpu_time``. Raises ``ValueError``
+    for shares outside 0 to 1.
+    """
+    for name, share in (("jobs", jobs), ("gpu_time", gpu_time)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"the share '{name}' of elastic jobs must be 0 to 1, not {share:g}")
+    count = round(jobs * len(trace.jobs))
+    if not count:
+        return trace
+    chance = random.Random(f"elastic {seed}")
+    draws = [-math.log(1.0 - chance.random()) for _ in trace.jobs]
+    chosen = _elastic_places(trace, draws, count, gpu_time)
+    found = sum(trace.jobs[place].gpu_seconds for place in chosen) / sum(job.gpu_seconds for job in trace.jobs)
+    note = f"elastic jobs are drawn: {count} jobs, {found:.0%} of the GPU time"
+    changed = (_elastic(job, most) if place in chosen else job for place, job in enumerate(trace.jobs))
+    return replace(trace, jobs=tuple(changed), notes=(*trace.notes, note))
+
+
+def _elastic_places(trace: Trace, draws: list[float], count: int, gpu_time: float) -> set[int]:
+    """Places of ``count`` jobs whose share of the GPU time is close to ``gpu_time``."""
+    total = sum(job.gpu_seconds for job in trace.jobs)
+    low, high = -_STEEPEST, _STEEPEST
+    best, distance = set[int](), math.inf
+    for _ in range(_STEPS):
+        power = (low + high) / 2
+        keys = [draw / job.gpu_seconds**power for draw, job in zip(draws, trace.jobs, strict=True)]
+        chosen = set(sorted(range(len(keys)), key=keys.__getitem__)[:count])
+        share = sum(trace.jobs[place].gpu_seconds for place in chosen) / total
+        if abs(share - gpu_time) < distance:
+            best, distance = chosen, abs(share - gpu_time)
+        low, high = (power, high) if share < gpu_time else (low, power)
+    return best
+
+
+def _elastic(job: TraceJob, most: int | None) -> TraceJob:
+    twice = 2 * job.gpus if most is None else max(job.gpus, min(2 * job.gpus, most))
+    return replace(job, min_gpus=max(1, job.gpus // 2), max_gpus=twice)

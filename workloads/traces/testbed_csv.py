@@ -47,6 +47,9 @@ def text_of(trace: Trace) -> str:
                 job.fate,
                 SEPARATOR.join(job.hosts),
                 job.attempts,
+                "" if job.min_gpus is None else job.min_gpus,
+                "" if job.max_gpus is None else job.max_gpus,
+                "yes" if job.opportunistic else "",
             )
         )
     return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n" + out.getvalue()
@@ -88,21 +91,39 @@ def _add(row: Row, found: Gathering) -> None:
         row.fail("name is empty", "a name")
     if fate not in FATES:
         row.fail(f"fate is '{fate}'", f"one of {', '.join(FATES)}")
-    attempts = row.count("attempts")
+    gpus, attempts = row.count("gpus"), row.count("attempts")
     if attempts == 0:
         row.fail("attempts is 0", "1 or more")
     found.add(
         row.text("name"),
         row.number("submit_s"),
         row.number("duration_s"),
-        row.count("gpus"),
+        gpus,
         model=row.text("model"),
         user=row.text("user"),
         virtual_cluster=row.text("virtual_cluster"),
         fate=fate,
         hosts=tuple(host for host in row.text("hosts").split(SEPARATOR) if host),
         attempts=attempts or 1,
+        min_gpus=_bound(row, "min_gpus", least=1, most=gpus),
+        max_gpus=_bound(row, "max_gpus", least=gpus),
+        opportunistic=_flag(row, "opportunistic"),
     )
+
+
+def _bound(row: Row, column: str, *, least: int | None, most: int | None = None) -> int | None:
+    """Fewest or most GPUs of an elastic job; None where the column is empty."""
+    value = row.count(column)
+    if value is not None and not (least or 0) <= value <= (value if most is None else most):
+        row.fail(f"{column} is {value}", f"1 to {most} (gpus)" if most is not None else f"{least} (gpus) or more")
+    return value
+
+
+def _flag(row: Row, column: str) -> bool:
+    text = row.text(column)
+    if text not in ("", "yes", "no"):
+        row.fail(f"{column} is '{text}'", "yes, no or nothing")
+    return text == "yes"
 
 
 def _require_writable(job: TraceJob) -> None:

@@ -22,9 +22,10 @@ OUTSIDE_WINDOW: Final = "submitted outside the window"
 class TraceJob:
     """A job of a trace; ``name`` is unique in it.
 
-    ``submit_s`` is seconds after the trace began, ``duration_s`` the seconds it ran in production.
-    ``model`` is its name in the source, ``hosts`` one entry per host it ran on; empty where the
-    source does not say. Raises ``ValueError`` for what no job can be.
+    ``submit_s`` is seconds after the trace began, ``duration_s`` the seconds it ran in production, all ``attempts``
+    together. ``model`` is its name in the source, ``hosts`` one entry per host it ran on; empty where the source does
+    not say. An elastic job has ``min_gpus`` or ``max_gpus``, each ``gpus`` where it is None; an ``opportunistic`` one
+    uses idle GPUs only. Raises ``ValueError`` for what no job can be.
     """
 
     name: str
@@ -37,6 +38,9 @@ class TraceJob:
     fate: str = "pass"
     hosts: tuple[str, ...] = ()
     attempts: int = 1
+    min_gpus: int | None = None
+    max_gpus: int | None = None
+    opportunistic: bool = False
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.submit_s) and self.submit_s >= 0):
@@ -49,11 +53,20 @@ class TraceJob:
             raise ValueError(f"job '{self.name}': fate must be one of {', '.join(FATES)}, not '{self.fate}'")
         if self.attempts < 1:
             raise ValueError(f"job '{self.name}': attempts must be at least 1, not {self.attempts}")
+        if self.min_gpus is not None and not 1 <= self.min_gpus <= self.gpus:
+            raise ValueError(f"job '{self.name}': min_gpus must be 1 to {self.gpus} (gpus), not {self.min_gpus}")
+        if self.max_gpus is not None and self.max_gpus < self.gpus:
+            raise ValueError(f"job '{self.name}': max_gpus must be at least {self.gpus} (gpus), not {self.max_gpus}")
 
     @property
     def gpu_seconds(self) -> float:
         """GPUs times the seconds it ran."""
         return self.gpus * self.duration_s
+
+    @property
+    def elastic(self) -> bool:
+        """Whether it can run on fewer or more GPUs than it asks for."""
+        return (self.min_gpus or self.gpus) < (self.max_gpus or self.gpus)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
+from workloads.traces.job_failures import STATUS_OF_FATE
 from workloads.traces.models import assign_models
 from workloads.traces.trace import Trace
 
@@ -57,7 +58,18 @@ def requests_of(trace: Trace, seed: int) -> Iterator[ReplayRequest]:
     models = assign_models(trace, seed)
     for job in trace.jobs:
         yield ReplayRequest(
-            job.name, job.submit_s, job.duration_s, job.gpus, models[job.name], job.virtual_cluster, job.user
+            job.name,
+            job.submit_s,
+            job.duration_s,
+            job.gpus,
+            models[job.name],
+            job.virtual_cluster,
+            job.user,
+            job.min_gpus,
+            job.max_gpus,
+            job.opportunistic,
+            job.attempts,
+            STATUS_OF_FATE[job.fate],
         )
 
 

@@ -49,7 +49,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class Replayed:
-    """The outcome of a replay of ``span_s`` seconds on ``gpus`` GPUs."""
+    """The outcome of a replay of ``span_s`` seconds on ``gpus`` GPUs.
+
+    ``notes``: a line per mechanism of the manager for which the trace has no input.
+    """
 
     scheduler: str
     gpus: int
@@ -59,6 +62,7 @@ class Replayed:
     series: Series
     waiting: int = 0
     running: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def gpu_utilization(self) -> float:

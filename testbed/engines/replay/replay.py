@@ -195,10 +195,9 @@ class Replay:
                 continue
             gone.append(self._running.pop(end[2]))
             self._forget(end[2])
-            del self._requests[end[2]], self._accounts[end[2]]
-            self._placing.ended(end[2], self.now_s)
-            running.account.end(self.now_s)
-            self._outcomes.append(running.outcome(self.now_s))
+            if self._placing.ended(running.request, running.account, self.now_s):
+                del self._requests[end[2]], self._accounts[end[2]]
+                self._outcomes.append(running.outcome(self.now_s))
         return gone
 
     def _forget(self, name: str) -> None:
@@ -266,7 +265,7 @@ class Replay:
             account.begin(self.now_s)
         if before is None:
             iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
-            left = request.duration_s / iteration_s * request.gpus / len(step.gpus)
+            left = request.attempt_s / iteration_s * request.gpus / len(step.gpus)
             running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s)
         else:
             running = before.moved_to(traffic, fluid, paused_until_s)
@@ -387,6 +386,7 @@ class Replay:
             self._series,
             self._placing.waiting,
             len(on_gpus),
+            self._placing.notes,
         )
 
 

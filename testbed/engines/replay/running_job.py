@@ -36,7 +36,11 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """A job of a trace: ``duration_s`` is what it takes alone, ``model`` a name of the catalogue."""
+    """A job of a trace: ``duration_s`` is what its ``attempts`` take alone, ``model`` a name of the catalogue.
+
+    All attempts but the last fail, each after an equal part of ``duration_s``: traces record their sum. ``status``:
+    how the last one ends (:data:`workloads.traces.job_failures.Status`).
+    """
 
     name: str
     submit_s: float
@@ -45,6 +49,16 @@ class ReplayRequest:
     model: str
     virtual_cluster: str = ""
     user: str = ""
+    min_gpus: int | None = None
+    max_gpus: int | None = None
+    opportunistic: bool = False
+    attempts: int = 1
+    status: str = "passed"
+
+    @property
+    def attempt_s(self) -> float:
+        """Seconds of one attempt, alone."""
+        return self.duration_s / self.attempts
 
 
 Builder = Callable[[ReplayRequest, tuple[str, ...]], Job]
@@ -89,8 +103,9 @@ class ReplayedJob:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds that are left of it alone, on as many GPUs as it asked for."""
-        return self.left * self.traffic.alone_s * self.gpus / self.request.gpus
+        """Seconds that are left of it alone, on as many GPUs as it asked for, attempts to come included."""
+        to_come_s = (self.request.attempts - self.account.attempts) * self.request.attempt_s
+        return self.left * self.traffic.alone_s * self.gpus / self.request.gpus + to_come_s
 
     @property
     def done(self) -> bool:
@@ -120,7 +135,7 @@ class ReplayedJob:
 
     def outcome(self, now_s: float) -> JobOutcome:
         """Its outcome at its end, or at the end of the replay."""
-        return self.account.outcome(now_s, self.request.duration_s)
+        return self.account.outcome(now_s, self.request.duration_s, status=self.request.status)
 
 
 def contention_of(running: Sequence[ReplayedJob]) -> Contention:

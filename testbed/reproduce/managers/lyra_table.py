@@ -69,7 +69,7 @@ PAPER: Final = MappingProxyType(
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """Return the rows, means of the jobs that ended. "Advanced" needs GPUs of several speeds: not modelled."""
+    """Return the rows, means of the jobs that ended. "Advanced" needs GPUs of several speeds: not used here."""
     trace = _trace(settings)
     rows: list[PaperRow] = []
     base: dict[str, float] = {}
@@ -80,7 +80,7 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         means = {what: found[f"{what}_mean_s"] for what in ("jct", "queue")}
         times = {f"{w}_times": base[f"{w}_mean_s"] / mean for w, mean in means.items() if mean > NOTHING_S}
         rows.append(PaperRow(label, PAPER.get(label, {}), {**times, **found}, ""))
-    rows.insert(-1, PaperRow("Advanced", PAPER["Advanced"], {}, "GPUs of several speeds are not modelled"))
+    rows.insert(-1, PaperRow("Advanced", PAPER["Advanced"], {}, "GPUs of several speeds are not used in this table"))
     return rows
 
 

@@ -21,10 +21,11 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "philly": "policy: {wait_s: 2, back_off_s: 2}",
         "tiresias": "policy: {limits: [100], restart_s: 0.5}",
-        "gandiva": "policy: {slice_s: 10}",
+        "gandiva": "policy: {slice_s: 10, trial_s: 10, look_s: 5}",
+        "gandiva-slicing": "policy: {slice_s: 10}",
         "gandiva-growing": "policy: {look_s: 5}",
         "optimus": "policy: {round_s: 10, restart_s: 0.5}",
-        "lyra": "policy: {restart_s: 0.5}",
+        "lyra": "policy: {restart_s: 0.5, resize_s: 0.2}",
         "muri-s": "policy: {round_s: 10}",
         "muri-l": "policy: {order: attained, round_s: 10}",
     }

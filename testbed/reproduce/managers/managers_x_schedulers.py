@@ -44,7 +44,11 @@ def managers_by_schedulers(
     settings: Settings, progress: Progress, managers: Sequence[str], schedulers: Sequence[str]
 ) -> Sequence[PaperRow]:
     """A row per manager: utilisation under each scheduler, and the manager's metrics under the last."""
-    cells = {(m, s): replace(cell(settings, "clos", s, m), reference=True) for m in managers for s in schedulers}
+    cells = {
+        (m, s): replace(cell(settings, "clos", s, m), reference=True, elastic=True)
+        for m in managers
+        for s in schedulers
+    }
     found = results(list(cells.values()), settings, progress)
     note = trace_note(trace_of(next(iter(cells.values()))))
     rows: list[PaperRow] = []
@@ -53,7 +57,7 @@ def managers_by_schedulers(
         here = {each: float(found[cells[name, each]]["gpu_utilization"]) for each in schedulers}
         here |= {key: float(last["manager"][key]) for key in _SHOWN}
         here |= {key: float(last[key]) for key in ("finished", "running", "waiting")}
-        rows.append(PaperRow(name, {}, here, "" if rows else note))
+        rows.append(PaperRow(name, {}, here, "; ".join((*([] if rows else [note]), *last["notes"]))))
     write_plot(lambda: heat_map(rows, schedulers), settings.out, "managers-x-schedulers")
     return rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
@@ -35,6 +35,7 @@ class Guarantee(Policy):
 
     name: ClassVar[str] = "guarantee"
     summary: ClassVar[str] = "gangs; opportunistic jobs use what is idle, and leave for the others"
+    uses: ClassVar[Mapping[str, str]] = {"opportunistic": "their use of idle GPUs"}
     needs_remaining: ClassVar[bool] = False
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:

@@ -1,5 +1,6 @@
 """Lyra (Li et al., EuroSys 2023): elastic jobs share what is left, and servers on loan come and go.
 
+Servers on loan go back by scaling elastic jobs in where that is enough, else by preemption (``lyra_reclaim``).
 Two phases at each event. First every job, the shortest first, gets its minimum number of GPUs, all or nothing. The
 rest goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
 job, whose speed is proportional to its GPUs.
@@ -7,19 +8,20 @@ job, whose speed is proportional to its GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from workloads.managers.actions import Loan, Preempt, Reclaim
+from workloads.managers.actions import Loan, Preempt, Reclaim, Resize
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import hosts_named, number, require_hosts
+from workloads.managers.policies.lyra_reclaim import Footprint, returns
 from workloads.managers.policies.preemption import Candidate, asked_by
 from workloads.managers.policies.srtf import remaining_s
 
@@ -52,50 +54,35 @@ def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, in
     return {name: found[name] for name in groups}
 
 
-def server_values(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Iterable[str]) -> dict[str, Fraction]:
-    """Return what giving back each of ``hosts`` costs (section 4): the sum over its jobs of 1 / (hosts of the job)."""
-    values = dict.fromkeys(hosts, Fraction(0))
-    for used in hosts_of_jobs.values():
-        of_job = list(dict.fromkeys(used))
-        for host in of_job:
-            if host in values:
-                values[host] += Fraction(1, len(of_job))
-    return values
-
-
-def order_of_return(hosts_of_jobs: Mapping[str, Iterable[str]], hosts: Sequence[str], count: int) -> list[str]:
-    """Return ``count`` of ``hosts``, the least valuable first; its jobs are gone before the next is chosen.
-
-    The first of ``hosts`` wins a tie.
-    """
-    left, jobs = list(hosts), {name: tuple(used) for name, used in hosts_of_jobs.items()}
-    chosen: list[str] = []
-    while left and len(chosen) < count:
-        values = server_values(jobs, left)
-        host = min(left, key=lambda each: values[each])
-        chosen.append(host)
-        left.remove(host)
-        jobs = {name: used for name, used in jobs.items() if host not in used}
-    return chosen
-
-
-def hosts_to_return(state: ClusterState, hosts: Sequence[str], count: int) -> list[str]:
-    """Return ``count`` of ``hosts`` as :func:`order_of_return` does for the jobs that run."""
-    of_gpu = state.fabric.host_of_gpu
-    running = {name: [of_gpu[gpu] for gpu in each.gpus] for name, each in state.running.items()}
-    return order_of_return(running, hosts, max(0, count))
+def footprint(state: ClusterState, running: Running, least: int) -> Footprint:
+    """Return a running job's GPUs by host, of which it needs ``least``."""
+    host_of = state.fabric.host_of_gpu
+    return Footprint(Counter(host_of[gpu] for gpu in running.gpus), least)
 
 
 class Lyra(Policy):
-    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order."""
+    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order.
+
+    ``restart_s``: what a job that was preempted loses when it starts again. ``resize_s``: for how long a job pauses
+    when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled.
+    """
 
     name: ClassVar[str] = "lyra"
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
+    uses: ClassVar[Mapping[str, str]] = {"elastic": "scaling in and out"}
     changes_running: ClassVar[bool] = True
 
-    def __init__(self, *, loan_hosts: Sequence[str] = (), restart_s: float = RESTART_S, elastic: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        loan_hosts: Sequence[str] = (),
+        restart_s: float = RESTART_S,
+        resize_s: float = 0.0,
+        elastic: bool = True,
+    ) -> None:
         self._loan_hosts, self._elastic = hosts_named(self.name, "loan_hosts", loan_hosts), elastic
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
+        self._resize_s = number(self.name, "resize_s", resize_s, least=0)
 
     def check(self, structure: Structure) -> None:
         """Every host on loan must be one of the fabric."""
@@ -107,22 +94,26 @@ class Lyra(Policy):
         if isinstance(event, CapacityChanged) and event.lendable is not None:
             for action in self._lent(state, event.lendable):
                 yield action
-                if isinstance(action, Preempt):
+                if isinstance(action, Preempt):  # as it was before, which counts what it has done
                     waiting.append(state.running[action.job].until(state.time_s))
                 state = state.after(action)
         yield from self._allocated(state, waiting)
 
-    def _lent(self, state: ClusterState, lendable: int) -> Iterator[Loan | Preempt | Reclaim]:
+    def _lent(self, state: ClusterState, lendable: int) -> Iterator[Loan | Resize | Preempt | Reclaim]:
         present = [host for host in self._loan_hosts if host not in state.absent]
         away = [host for host in self._loan_hosts if host in state.absent]
         if lendable > len(present):
             yield Loan(tuple(away[: lendable - len(present)]), state.time_s, "servers are lent")
-        for host in hosts_to_return(state, present, len(present) - lendable):
-            for name in state.jobs_on([host]):
+        jobs = {name: footprint(state, each, self._least(each.job)) for name, each in state.running.items()}
+        gpus = {name: each.gpus for name, each in state.running.items()}
+        for going in returns(jobs, present, len(present) - lendable):
+            for name in going.scaled_in:
+                gpus[name] = tuple(gpu for gpu in gpus[name] if state.fabric.host_of_gpu[gpu] != going.host)
+                bound = state.running[name].bound
+                yield Resize(name, gpus[name], state.time_s, "scaled in, its server goes", bound, self._resize_s)
+            for name in going.preempted:
                 yield Preempt(name, state.time_s, "its server is reclaimed")
-                state = state.end(name)
-            yield Reclaim((host,), state.time_s, "the server goes back")
-            state = state.leave([host])
+            yield Reclaim((going.host,), state.time_s, "the server goes back")
 
     def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[PolicyAction]:
         now_s = state.time_s
@@ -141,14 +132,17 @@ class Lyra(Policy):
         return remaining_s(job, now_s) * job.gpus / self._least(job)
 
     def _values(self, jobs: Sequence[Candidate], now_s: float) -> dict[str, list[float]]:
-        """Elastic job -> seconds that 1, 2, .. GPUs beyond the least save it."""
+        """Elastic job -> seconds that 1, 2, .. GPUs beyond the least save it; a change of its size costs some."""
         found = {}
         for each in jobs:
             job = asked_by(each)
             least, most = self._least(job), self._most(job)
             if most > least:
                 service = remaining_s(each, now_s) * job.gpus
-                found[job.name] = [service / least - service / (least + k) for k in range(1, most - least + 1)]
+                saved = [service / least - service / (least + k) for k in range(most - least + 1)]
+                now = len(each.gpus) - least if isinstance(each, Running) else None
+                lost = [0.0 if now in (None, k) else self._resize_s for k in range(len(saved))]
+                found[job.name] = [saved[k] - lost[k] + lost[0] for k in range(1, len(saved))]
         return found
 
     def _carried_out(
@@ -158,13 +152,19 @@ class Lyra(Policy):
         wanted = {each.name: self._least(each.job) + extra.get(each.name, 0) for each in running}
         for each in running:
             if wanted[each.name] < len(each.gpus):
-                yield PlacementRequest(each.job, wanted[each.name], "resize", reason="scaled in")
+                yield PlacementRequest(
+                    each.job, wanted[each.name], "resize", reason="scaled in", pause_s=self._resize_s
+                )
         for job in started:
             pause_s = 0.0 if job.started_s is None else self._restart_s
-            yield PlacementRequest(job, self._least(job) + extra.get(job.name, 0), reason="its turn", pause_s=pause_s)
+            for gpus in dict.fromkeys((self._least(job) + extra.get(job.name, 0), self._least(job))):
+                # The second has no effect once the first is placed: no place for all of them is no reason to wait.
+                yield PlacementRequest(job, gpus, reason="its turn", pause_s=pause_s)
         for each in running:
             if wanted[each.name] > len(each.gpus):
-                yield PlacementRequest(each.job, wanted[each.name], "resize", reason="scaled out")
+                yield PlacementRequest(
+                    each.job, wanted[each.name], "resize", reason="scaled out", pause_s=self._resize_s
+                )
 
     def _least(self, job: Waiting) -> int:
         return job.gpus if job.min_gpus is None or not self._elastic else job.min_gpus

@@ -17,7 +17,7 @@ from workloads.managers.manager import Manager
 from workloads.managers.policies.optimus import Optimus
 from workloads.managers.registry import manager
 
-POLICIES = ("gang", "srtf", "srsf", "philly", "tiresias", "time-slices", "optimus", "lyra")
+POLICIES = ("gang", "srtf", "srsf", "philly", "tiresias", "time-slices", "gandiva", "optimus", "lyra")
 
 
 def cluster(hosts: int, gpus_per_host: int) -> Fabric:

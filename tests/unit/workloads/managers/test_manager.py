@@ -105,9 +105,13 @@ def test_a_job_is_resized_and_moved_as_if_its_gpus_were_free() -> None:
 def test_jobs_on_a_host_that_leaves_are_preempted_and_start_elsewhere() -> None:
     job = Waiting("j", 4)
     state = EMPTY.start(job, ("h0g0", "h0g1", "h0g2", "h0g3"))
-    actions = manager().decide(state, [Waiting("next", 4)], CapacityChanged(7.0, leaving=("h0",), reason="failed"))
+    waiting = [Waiting("next", 4, number=1)]
+    actions = manager().decide(state, waiting, CapacityChanged(7.0, leaving=("h0",), reason="failed"))
     assert actions[:2] == (Preempt("j", 7.0, "failed"), Reclaim(("h0",), 7.0, "failed"))
-    assert [action.gpus[0] for action in actions if isinstance(action, Start)] == ["h1g0"]
+    assert [(action.job, action.gpus[0]) for action in actions if isinstance(action, Start)] == [
+        ("j", "h1g0"),
+        ("next", "h2g0"),
+    ]
 
 
 def test_hosts_that_join_are_used_at_once() -> None:

@@ -74,5 +74,5 @@ def test_a_wrong_option_is_one_line_at_the_manager(tmp_path: Path) -> None:
 
 
 def test_without_the_package_its_name_is_unknown(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="unknown policy 'patient', expected one of gang"):
+    with pytest.raises(BadInputError, match="unknown policy 'patient', expected one of gandiva, gang"):
         ended_in_order(tmp_path, "600")

@@ -67,7 +67,7 @@ def test_a_placer_of_another_package_places() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("borg", {}, "unknown placer 'borg', expected one of broken, consolidated, empty, hived, last-free, "),
+        ("borg", {}, "unknown placer 'borg', expected one of affinity, broken, consolidated, elastic-groups, empty, "),
         ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: gpu_types, virtual_clusters"),
         ("hived", {"virtual_clusters": 3}, "placer hived: 'int' object has no attribute 'items'"),
         ("none", {"seed": 1}, "unknown option 'seed' of placer none, expected: none"),
@@ -88,6 +88,10 @@ def test_what_is_wrong_is_told_in_one_line(name: str, options: dict[str, object]
         ("time-slices", "suspend_s"),
         ("srtf", "restart_s"),
         ("lyra", "restart_s"),
+        ("lyra", "resize_s"),
+        ("time-slices", "migrate_s"),
+        ("gandiva", "migrate_s"),
+        ("gandiva", "trial_s"),
         ("optimus", "restart_s"),
         ("packing", "migrate_s"),
         ("packing", "trial_s"),

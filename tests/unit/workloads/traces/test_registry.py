@@ -82,18 +82,22 @@ def test_a_format_can_be_named_and_an_unknown_name_is_refused(written: Writer) -
 @st.composite
 def traces(draw: st.DrawFn) -> Trace:
     names = draw(st.lists(WORDS, min_size=1, max_size=5, unique=True))
+    gpus = draw(st.integers(1, 9999))
     jobs = [
         TraceJob(
             name,
             draw(SECONDS),
             draw(SECONDS),
-            draw(st.integers(1, 9999)),
+            gpus,
             draw(WORDS),
             draw(WORDS),
             draw(WORDS),
             draw(st.sampled_from(FATES)),
             tuple(draw(st.lists(WORDS, max_size=2))),
             draw(st.integers(1, 9)),
+            draw(st.none() | st.integers(1, gpus)),
+            draw(st.none() | st.integers(gpus, 2 * gpus)),
+            draw(st.booleans()),
         )
         for name in names
     ]
@@ -133,6 +137,22 @@ def test_a_wrong_cell_of_the_own_csv_names_its_line(written: Writer, row: str, m
     with pytest.raises(TraceError) as caught:
         testbed_csv.read(path)
     assert str(caught.value) == f"{path}:3: {message}"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ("5,,", "min_gpus is 5, expected 1 to 4 (gpus)"),
+        ("0,,", "min_gpus is 0, expected 1 to 4 (gpus)"),
+        (",3,", "max_gpus is 3, expected 4 (gpus) or more"),
+        (",,perhaps", "opportunistic is 'perhaps', expected yes, no or nothing"),
+    ],
+)
+def test_bounds_of_an_elastic_job_lie_around_its_gpus(written: Writer, bounds: str, message: str) -> None:
+    path = written("t.csv", f"name,submit_s,duration_s,gpus,min_gpus,max_gpus,opportunistic\na,1,1,4,{bounds}\n")
+    with pytest.raises(TraceError) as caught:
+        testbed_csv.read(path)
+    assert str(caught.value) == f"{path}:2: {message}"
 
 
 def test_a_name_that_a_csv_cannot_hold_is_refused() -> None:

@@ -7,7 +7,8 @@ than one alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import inf
 from random import Random
 from typing import ClassVar, Final
@@ -24,6 +25,33 @@ MIGRATE_S: Final = 1.5
 TRIAL_S: Final = 60.0
 """How long a pair is measured before it is judged: one of the paper's time slices."""
 _ROUNDING: Final = 1e-6
+_Stages = tuple[float, float]
+
+
+class Partners:
+    """Running jobs that others may join, by their GPUs and stages: few of these differ, so that a draw is fast."""
+
+    def __init__(self, running: Iterable[Running], overhead: float, seed: int) -> None:
+        self._overhead, self._seed = overhead, seed
+        self._by_size: dict[int, dict[_Stages, list[Running]]] = {}
+        for each in running:
+            kinds = self._by_size.setdefault(len(each.gpus), {})
+            kinds.setdefault((each.job.compute_s, each.job.communication_s), []).append(each)
+
+    def take(self, job: Waiting) -> Running | None:
+        """Draw one that ``job`` promises to gain with, which no other may join then; None if there is none."""
+        mine = (job.compute_s, job.communication_s)
+        kinds = self._by_size.get(job.gpus, {})
+        lists = [found for stages, found in kinds.items() if found and _worth(stages, mine, self._overhead)]
+        count = sum(map(len, lists))
+        if not count:
+            return None
+        first = Random(f"{self._seed}|{job.name}").randrange(count)
+        for place in range(count):  # past those that it was separated from
+            found, index = _at(lists, (first + place) % count)
+            if found[index].name not in job.apart_from:
+                return found.pop(index)
+        return None
 
 
 class Packing(Policy):
@@ -36,6 +64,7 @@ class Packing(Policy):
 
     name: ClassVar[str] = "packing"
     summary: ClassVar[str] = "gangs; under overload a job joins another of its size, and leaves when GPUs are free"
+    uses: ClassVar[Mapping[str, str]] = {"stages": "packing"}
     changes_running: ClassVar[bool] = True
     measures_packs: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False
@@ -54,10 +83,10 @@ class Packing(Policy):
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Separate pairs if no job waits, or if they do not gain; start what fits, pack what does not."""
-        parted = [] if queued else list(self._apart(state))
+        parted = [] if queued else list(self.unpacked(state))
         yield from parted
-        yield from self._undo(state, {name for request in parted for name in _pack_of(state, request.job.name)})
-        free, partners, blocked = state.free_gpus, _alone(state), set[str]()
+        yield from self.separated(state, {name for request in parted for name in _pack_of(state, request.job.name)})
+        free, partners, blocked = state.free_gpus, self.partners(_alone(state)), set[str]()
         for entry in queued:
             job = entry.job
             if entry.line in blocked:
@@ -66,30 +95,22 @@ class Packing(Policy):
                 free -= job.gpus
                 yield PlacementRequest(job, job.gpus, line=entry.line, reason="its turn")
                 continue
-            partner = self._partner(job, partners)
+            partner = partners.take(job)
             if partner is not None:
-                partners.remove(partner)
                 yield Pack((partner.job, job), partner.gpus, state.time_s, "overload")
             elif entry.line is not None:
                 blocked.add(entry.line)
 
-    def _partner(self, job: Waiting, running: Sequence[Running]) -> Running | None:
-        fitting = [
-            each
-            for each in running
-            if len(each.gpus) == job.gpus and each.name not in job.apart_from and self._worth(each.job, job)
-        ]
-        return Random(f"{self._seed}|{job.name}").choice(fitting) if fitting else None
-
-    def _worth(self, one: Waiting, other: Waiting) -> bool:
-        stages = [(each.compute_s, each.communication_s) for each in (one, other)]
-        return all(map(any, stages)) and worth_sharing(stages, (1.0, self._overhead))
+    def partners(self, running: Iterable[Running]) -> Partners:
+        """Those of ``running`` that a job may join."""
+        return Partners(running, self._overhead, self._seed)
 
     def _tried_s(self, job: Running) -> float:
         """When a packed job has been measured for long enough."""
         return -inf if not job.share_gpus_with or job.packed_s is None else job.packed_s + self._trial_s
 
-    def _undo(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
+    def separated(self, state: ClusterState, judged: set[str]) -> Iterator[Preempt]:
+        """The later job of each pair whose trial is over and showed no gain; jobs ``judged`` are left out."""
         for each in state.running.values():
             if not each.share_gpus_with or each.name in judged or state.time_s < self._tried_s(each):
                 continue
@@ -101,7 +122,8 @@ class Packing(Policy):
                 reason = f"together {sum(speeds):.2f} of one alone"
                 yield Preempt(last.name, state.time_s, reason, apart_from=last.share_gpus_with)
 
-    def _apart(self, state: ClusterState) -> Iterator[PlacementRequest]:
+    def unpacked(self, state: ClusterState) -> Iterator[PlacementRequest]:
+        """One of each pair moves to free GPUs."""
         free, parted = state.free_gpus, set[str]()
         for each in state.running.values():
             if each.share_gpus_with and parted.isdisjoint(each.share_gpus_with) and len(each.gpus) <= free:
@@ -120,3 +142,18 @@ def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
 def _alone(state: ClusterState) -> list[Running]:
     """Running jobs that share with no other job."""
     return [each for each in state.running.values() if not each.share_gpus_with]
+
+
+def _at(lists: Sequence[list[Running]], index: int) -> tuple[list[Running], int]:
+    """The list that holds the item ``index`` of all, and its place there."""
+    for found in lists:
+        if index < len(found):
+            return found, index
+        index -= len(found)
+    raise IndexError(index)
+
+
+@lru_cache(maxsize=4096)
+def _worth(one: _Stages, other: _Stages, overhead: float) -> bool:
+    stages = [one, other]
+    return all(map(any, stages)) and worth_sharing(stages, (1.0, overhead))

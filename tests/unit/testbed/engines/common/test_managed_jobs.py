@@ -20,7 +20,7 @@ from workloads.managers.interfaces import Event, PolicyAction, QueuedJob
 from workloads.managers.policies.srtf import Srtf
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=100e9, fabric_rate=200e9)
-SHARING = ("muri-sharing", "packing")
+SHARING = ("gandiva", "muri-sharing", "packing")
 SECOND = {"compute_s": 1.0, "communication_bytes": 0.0}
 
 

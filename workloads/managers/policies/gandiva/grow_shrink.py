@@ -5,7 +5,7 @@ Jobs take part by their ``max_gpus``. The paper does not say which job shrinks f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import ClassVar, Final
 
@@ -29,6 +29,7 @@ class GrowShrink(Policy):
 
     name: ClassVar[str] = "grow-shrink"
     summary: ClassVar[str] = "gangs; idle GPUs of a host go to elastic jobs there, and come back when others wait"
+    uses: ClassVar[Mapping[str, str]] = {"elastic": "growing"}
     changes_running: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False
 
@@ -39,15 +40,15 @@ class GrowShrink(Policy):
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Shrink jobs as far as waiting jobs need, and start those; while none waits, let jobs grow."""
         if not queued:
-            yield from self._grow(state)
+            yield from self.growing(state)
             return
-        free, grown = state.free_gpus, _grown(state)
+        free, grown = state.free_gpus, grown_jobs(state)
         for entry in queued:
-            lent = sum(_extra(each) for each in grown)
+            lent = sum(extra_gpus(each) for each in grown)
             while free < entry.job.gpus <= free + lent:
                 each = grown.pop()
-                lent, free = lent - _extra(each), free + _extra(each)
-                yield self._resize(state, each, each.gpus[: each.job.gpus], f"{entry.job.name} waits")
+                lent, free = lent - extra_gpus(each), free + extra_gpus(each)
+                yield self.shrinking(state, each, f"{entry.job.name} waits")
             if entry.job.gpus <= free:
                 free -= entry.job.gpus
             yield PlacementRequest(entry.job, entry.job.gpus, line=entry.line, reason="its turn")
@@ -58,7 +59,8 @@ class GrowShrink(Policy):
             return inf
         return next_round(state.time_s, self._look_s)
 
-    def _grow(self, state: ClusterState) -> Iterator[PolicyAction]:
+    def growing(self, state: ClusterState) -> Iterator[Resize]:
+        """Idle GPUs go to elastic jobs on their hosts."""
         given: set[str] = set()
         for each in state.running.values():
             more = tuple(gpu for gpu in _room(state, each) if gpu not in given)
@@ -66,24 +68,28 @@ class GrowShrink(Policy):
                 given.update(more)
                 yield self._resize(state, each, (*each.gpus, *more), "GPUs of its host are idle")
 
+    def shrinking(self, state: ClusterState, each: Running, reason: str) -> Resize:
+        """A job gives back what it has grown by."""
+        return self._resize(state, each, each.gpus[: each.job.gpus], reason)
+
     def _resize(self, state: ClusterState, each: Running, gpus: tuple[str, ...], reason: str) -> Resize:
         return Resize(each.name, gpus, state.time_s, reason, each.bound, self._restart_s)
 
 
-def _extra(each: Running) -> int:
+def extra_gpus(each: Running) -> int:
     """GPUs beyond those it asked for."""
     return len(each.gpus) - each.job.gpus
 
 
-def _grown(state: ClusterState) -> list[Running]:
+def grown_jobs(state: ClusterState) -> list[Running]:
     """Jobs that have grown, the last to change at the end."""
-    return sorted((each for each in state.running.values() if _extra(each) > 0), key=lambda each: each.since_s)
+    return sorted((each for each in state.running.values() if extra_gpus(each) > 0), key=lambda each: each.since_s)
 
 
 def _room(state: ClusterState, each: Running) -> tuple[str, ...]:
     """Idle GPUs on the job's hosts that it may have."""
     most = (each.job.max_gpus or each.job.gpus) - len(each.gpus)
-    if most <= 0:
+    if most <= 0 or each.share_gpus_with:
         return ()
     hosts = dict.fromkeys(state.fabric.host_of_gpu[gpu] for gpu in each.gpus)
     return tuple(gpu for host in hosts for gpu in state.free_on(host))[:most]

@@ -1,0 +1,56 @@
+"""GPU types and their relative speeds: servers on loan from inference have slower GPUs (Lyra, EuroSys 2023)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+PEAK_FLOPS: Final[Mapping[str, float]] = MappingProxyType({"V100": 15.7e12, "A100": 19.5e12, "T4": 8.1e12})
+"""GPU type -> FP32 FLOP/s, of NVIDIA's data sheets."""
+SPEEDS: Final[Mapping[str, float]] = MappingProxyType(
+    {name: flops / PEAK_FLOPS["V100"] for name, flops in PEAK_FLOPS.items()}
+)
+"""GPU type -> speed relative to a V100, by which durations of a trace count."""
+
+
+@dataclass(frozen=True)
+class GpuTypes:
+    """How fast the GPUs of each host are: ``speed_of_host`` relative to those of all hosts that it does not name.
+
+    A synchronous job is as fast as its slowest GPU. With ``mixed_efficiency`` a job on GPUs of several speeds divides
+    its batch by speed, and reaches this share of their sum (Lyra's heterogeneous training); None: it cannot.
+    """
+
+    speed_of_host: Mapping[str, float] = field(default_factory=dict)
+    mixed_efficiency: float | None = None
+
+    def __post_init__(self) -> None:
+        for host, speed in self.speed_of_host.items():
+            if not (math.isfinite(speed) and speed > 0):
+                raise ValueError(f"the speed of host '{host}' must be above 0, not {speed:g}")
+        if self.mixed_efficiency is not None and not 0 < self.mixed_efficiency <= 1:
+            raise ValueError(f"mixed_efficiency must be above 0 and at most 1, not {self.mixed_efficiency:g}")
+
+    def speed(self, hosts: Iterable[str]) -> float:
+        """Return the speed of a job with a GPU on each of ``hosts`` (repeated for more), in GPUs of speed 1."""
+        speeds = [self.speed_of_host.get(host, 1.0) for host in hosts]
+        alone = len(speeds) * min(speeds)
+        if self.mixed_efficiency is None or min(speeds) == max(speeds):
+            return alone
+        return max(alone, self.mixed_efficiency * sum(speeds))
+
+
+ONE_TYPE: Final = GpuTypes()
+
+
+def gpu_types(
+    hosts: Mapping[str, Sequence[str]], speeds: Mapping[str, float] = SPEEDS, mixed_efficiency: float | None = None
+) -> GpuTypes:
+    """Return the types of ``hosts`` (GPU type -> hosts that have it); ``ValueError`` for a type without a speed."""
+    unknown = next((name for name in hosts if name not in speeds), None)
+    if unknown is not None:
+        raise ValueError(f"unknown GPU type '{unknown}', expected one of {', '.join(sorted(speeds))}")
+    return GpuTypes({host: speeds[name] for name, of_type in hosts.items() for host in of_type}, mixed_efficiency)

@@ -1,0 +1,151 @@
+"""Lyra's placement (Li et al., EuroSys 2023): base and flexible workers of elastic jobs on different groups of servers.
+
+Elastic jobs prefer servers on loan, others the cluster's own. A server that has only flexible workers goes back, or
+to another job, by scaling in. Inside a group: fewest hosts, then the tightest fit (best-fit decreasing).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar, Final
+
+import numpy as np
+
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.gpu_index import Bools, Ints
+from workloads.managers.interfaces import Placer
+from workloads.managers.jobs import Placement, Running, Waiting
+from workloads.managers.placers.consolidated import Share, consolidate
+
+_EMPTY, _FLEXIBLE, _BASE = 0, 1, 2
+_FOR_BASE: Final = (_BASE, _EMPTY, _FLEXIBLE)
+_FOR_FLEXIBLE: Final = (_FLEXIBLE, _EMPTY, _BASE)
+
+
+class ElasticGroups(Placer):
+    """The first ``min_gpus`` of an elastic job are base workers; their GPUs are what a placement records as bound.
+
+    A job stays on GPUs of one speed, unless the cluster's GPU types have a ``mixed_efficiency``.
+    """
+
+    name: ClassVar[str] = "elastic-groups"
+    summary: ClassVar[str] = "elastic jobs on servers on loan first, base and flexible workers on different servers"
+
+    def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
+        """The first group of hosts with room for all ``gpus``."""
+        base = min(gpus, least_gpus(job))
+        groups = _groups(state)
+        for hosts in _pools(state, prefer_loaned=_is_elastic(job)):
+            free = np.where(hosts, state.free_by_host, 0)
+            of_base = _take(state, free, base, groups, _FOR_BASE)
+            if of_base is None:
+                continue
+            for host, count in of_base:
+                free[host] -= count
+            then = groups.copy()
+            then[[host for host, _ in of_base]] = _BASE
+            rest = _take(state, free, gpus - base, then, _FOR_FLEXIBLE)
+            if rest is not None:
+                first = _first_free(state, of_base, {})
+                more = _first_free(state, rest, Counter(dict(of_base)))
+                names = state.structure.gpus
+                placed = _named(state, [names[gpu] for gpu in first], [names[gpu] for gpu in more])
+                return placed if _is_elastic(job) else replace(placed, bound=())
+        return None
+
+    def resized(self, state: ClusterState, running: Running, gpus: int) -> Placement | None:
+        """Base workers stay where they are: flexible ones leave, or come, host by host."""
+        base = base_gpus(running)
+        if gpus <= len(running.gpus):
+            return _named(state, base, _kept_flexible(state, running, base, gpus))
+        groups, hosts_of = _groups(state), state.structure.host_of_gpu[state.held[running.name]]
+        for hosts in _pools(state, prefer_loaned=True):
+            if not hosts[hosts_of].all():
+                continue
+            free = np.where(hosts, state.free_by_host, 0)
+            rest = _take(state, free, gpus - len(running.gpus), groups, _FOR_FLEXIBLE)
+            if rest is not None:
+                more = [state.structure.gpus[gpu] for gpu in _first_free(state, rest, {})]
+                return _named(state, base, [*(gpu for gpu in running.gpus if gpu not in set(base)), *more])
+        return None
+
+
+def least_gpus(job: Waiting) -> int:
+    """The base demand of a job."""
+    return job.gpus if job.min_gpus is None else job.min_gpus
+
+
+def base_gpus(running: Running) -> tuple[str, ...]:
+    """The GPUs of a running job's base workers: those it was placed on, and others in place of those it has lost."""
+    mine = set(running.gpus)
+    kept = [gpu for gpu in running.bound if gpu in mine]
+    others = (gpu for gpu in running.gpus if gpu not in set(kept))
+    return (*kept, *others)[: least_gpus(running.job)]
+
+
+def _is_elastic(job: Waiting) -> bool:
+    return least_gpus(job) < (job.max_gpus or job.gpus)
+
+
+def _groups(state: ClusterState) -> Ints:
+    """Shape (hosts,): whether a host is empty, has only flexible workers, or has base workers."""
+    structure = state.structure
+    flexible = np.zeros(len(structure.hosts), dtype=np.intp)
+    for each in state.running.values():
+        if len(each.gpus) > least_gpus(each.job):
+            base = set(base_gpus(each))
+            beyond = structure.indices(gpu for gpu in each.gpus if gpu not in base)
+            np.add.at(flexible, structure.host_of_gpu[beyond], 1)
+    used = structure.gpus_of_host - state.free_by_host
+    groups = np.where(used == 0, _EMPTY, np.where(used == flexible, _FLEXIBLE, _BASE))
+    return groups
+
+
+def _pools(state: ClusterState, prefer_loaned: bool) -> Iterator[Bools]:
+    """Flags per host, the preferred hosts first: on loan or not, of one speed; then all of a speed; then all."""
+    structure = state.structure
+    loaned = np.array([host in state.loaned for host in structure.hosts], dtype=np.bool_)
+    speeds = structure.speed_of_host
+    kinds = sorted(set(speeds.tolist()), reverse=True)
+    for on_loan in (prefer_loaned, not prefer_loaned):
+        yield from ((loaned == on_loan) & (speeds == speed) for speed in kinds)
+    yield from (speeds == speed for speed in kinds)
+    if structure.gpu_types.mixed_efficiency is not None:
+        yield np.ones(len(speeds), dtype=np.bool_)
+
+
+def _take(state: ClusterState, free: Ints, gpus: int, groups: Ints, order: Sequence[int]) -> list[Share] | None:
+    """Hosts for ``gpus`` GPUs: of the first group alone if it has room, else of the first two, else of all."""
+    if gpus == 0:
+        return []
+    for last in range(1, len(order) + 1):
+        shares = consolidate(state.structure, np.where(np.isin(groups, order[:last]), free, 0), gpus)
+        if shares is not None:
+            return shares
+    return None
+
+
+def _first_free(state: ClusterState, shares: Sequence[Share], passed: Counter[int] | dict[int, int]) -> list[int]:
+    """Indices of each host's free GPUs, as many as its share says, behind those ``passed``."""
+    structure, chosen = state.structure, list[int]()
+    for host, count in shares:
+        first, before = int(structure.first_gpu[host]), passed.get(host, 0)
+        mine = np.flatnonzero(state.free[first : first + int(structure.gpus_of_host[host])])
+        chosen += (first + mine[before : before + count]).tolist()
+    return chosen
+
+
+def _kept_flexible(state: ClusterState, running: Running, base: Sequence[str], gpus: int) -> list[str]:
+    """The flexible GPUs that stay with ``gpus`` in all: those on the hosts where the job has most, to free others."""
+    structure, of_base = state.structure, set(base)
+    host_of = {gpu: int(structure.host_of_gpu[structure.gpu_index[gpu]]) for gpu in running.gpus}
+    here = Counter(host_of.values())
+    beyond = [gpu for gpu in running.gpus if gpu not in of_base]
+    return sorted(beyond, key=lambda gpu: -here[host_of[gpu]])[: max(0, gpus - len(base))]
+
+
+def _named(state: ClusterState, base: Sequence[str], flexible: Sequence[str]) -> Placement:
+    chosen = state.structure.indices((*base, *flexible))
+    return Placement(state.structure.in_ring(chosen), tuple(base))
