@@ -31,6 +31,7 @@ from testbed.engines.replay.inputs import (
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
+from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
 from testbed.machine.distribution import package_version
 from testbed.progress import Progress
 from testbed.reproduce.paper_experiment import Settings
@@ -59,7 +60,8 @@ class Cell:
     ``manager`` is one of :data:`workloads.managers.catalogue.MANAGERS`. ``reference``: a recorded
     duration is that of iterations on adjacent GPUs, so that a worse placement takes longer; otherwise that of
     iterations on the first placement. ``crowded``: every job of the synthetic trace has GPUs and is
-    submitted as drawn, without a limit on concurrency: about twice the load.
+    submitted as drawn, without a limit on concurrency: about twice the load. ``numerics`` is one of
+    :data:`testbed.fluid.numerical_settings.NUMERICAL_SETTINGS`.
     """
 
     fabric: str
@@ -71,6 +73,7 @@ class Cell:
     jump: bool = True
     reference: bool = False
     crowded: bool = False
+    numerics: str = "standard"
 
     @property
     def label(self) -> str:
@@ -114,6 +117,7 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
         seed=cell.seed,
         until_s=until_s,
         jump=cell.jump,
+        numerics=NUMERICAL_SETTINGS[cell.numerics],
         reference_s=reference_times(fabric) if cell.reference else None,
     )
     return replay.run(None if report is None else lambda now_s: report(now_s / until_s))
