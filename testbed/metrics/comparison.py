@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.metrics.catalogue import COMPARISON
+from testbed.metrics.confidence import is_proven, spread_over_seeds
 from testbed.metrics.metric import Entry, put
-from testbed.metrics.spread import is_proven, spread_over_seeds
 
 Summary = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from testbed.metrics.spread import is_proven
+from testbed.metrics.confidence import is_proven
 
 MISSING: Final = "-"
 

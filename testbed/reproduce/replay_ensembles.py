@@ -12,7 +12,7 @@ from itertools import product
 from statistics import fmean
 
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
-from testbed.metrics.spread import Difference, paired, spread_of
+from testbed.metrics.confidence import Difference, paired, spread_of
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import Cell, Result, results
 from testbed.reproduce.paper_experiment import Settings

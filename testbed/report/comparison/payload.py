@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.errors import BadInputError
-from testbed.metrics.confidence import half_width
-from testbed.metrics.spread import is_proven, spread_over_seeds
+from testbed.metrics.confidence import half_width, is_proven, spread_over_seeds
 from testbed.report.comparison.compared_runs import ComparedRun, ComparedRuns, link_to
 from testbed.report.comparison.distributions import iteration_times, link_loads, shape
 from testbed.report.comparison.settings import short_names

@@ -9,7 +9,7 @@ from operator import itemgetter
 from statistics import fmean
 from typing import Final
 
-from testbed.metrics.spread import is_proven
+from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
 from testbed.reproduce.crux.trace_plots import link_classes, over_time
 from testbed.reproduce.kept_replays import DAY_S, Cell, Result, cell, trace_note, trace_of

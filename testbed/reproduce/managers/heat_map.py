@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from testbed.metrics.spread import is_proven
+from testbed.metrics.confidence import is_proven
 from testbed.report.style import figure
 from testbed.reproduce.paper_experiment import PaperRow
 

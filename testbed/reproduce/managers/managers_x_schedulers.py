@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from testbed.metrics.spread import is_proven
+from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
 from testbed.reproduce.managers.heat_map import heat_map

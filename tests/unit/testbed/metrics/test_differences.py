@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.metrics.spread import Difference, is_proven, paired, spread_of
+from testbed.metrics.confidence import Difference, is_proven, paired, spread_of
 
 VALUES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
 
