@@ -40,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(document, indent=1))
         return EXIT_OK
     from testbed.report.comparison import page
-    from testbed.report.tables import comparison_tables, say, show, unproven
+    from testbed.report.tables import comparison_tables, show, unproven
+    from testbed.report.terminal import say
 
     show(comparison_tables(document))
     say(unproven(document))

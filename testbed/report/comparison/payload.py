@@ -74,11 +74,12 @@ def _over(rows: Sequence[Mapping[str, Any]], metric: str) -> dict[str, Any] | No
         by_seed[row["seed"]].append(row[metric])
     means = [statistics.fmean(own) for own in by_seed.values()]
     pairs = [[seed, value] for seed, own in by_seed.items() for value in own]
-    found = {"n": len(means), "mean": statistics.fmean(means), "half": half_width(means), "values": pairs}
+    mean = statistics.fmean(means)
+    found = {"n": len(means), "mean": mean, "half": half_width(means), "values": pairs}
     if metric not in DIFFERENCES:
         return found
     spread = spread_over_seeds([(row["seed"], row[metric]) for row in rows])
-    return found | {"spread": spread, "proven": is_proven(found["mean"], spread)}
+    return found | {"spread": spread, "proven": is_proven(mean, spread)}
 
 
 def _rows(run: ComparedRun, page: Path) -> Iterator[dict[str, Any]]:
