@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = "RdBu"
 _GREY: Final = "#e4e4e4"
-_GREY_TEXT: Final = "#8a8a8a"
+_GREY_TEXT: Final = "#6a6a6a"
 _DARK_SHARE: Final = 0.6
 """Cells beyond this share of the scale are dark, and their text is white."""
 
