@@ -64,7 +64,7 @@ def test_the_heat_map_colours_only_differences_above_their_spread() -> None:
     axes = heat_map([proven, unproven], ("ecmp", "crux")).axes[0]
     faces = [patch.get_facecolor() for patch in axes.patches]
     assert faces[0] != faces[1] == pytest.approx(to_rgba("#e4e4e4"))
-    weights = {text.get_text(): text.get_weight() for text in axes.texts}
+    weights = {text.get_text(): text.get_fontweight() for text in axes.texts}
     assert weights["+10.0\n\N{PLUS-MINUS SIGN} 2.0"] == "bold"
     assert weights["+10.0\n\N{PLUS-MINUS SIGN} 11.0"] == "normal"
     assert "50.0\n\N{PLUS-MINUS SIGN} 10.0" in weights
