@@ -27,7 +27,8 @@ export const shownHalf = (numbers, metric) => (numbers.half === null ? "" : `\u0
 export function groupHover(name, numbers, metric) {
   const half = numbers.half === null ? "one seed, no interval" : `95 % confidence interval ${(numbers.mean - numbers.half).toFixed(metric.digits)} to ${(numbers.mean + numbers.half).toFixed(metric.digits)} ${metric.unit}`;
   const values = numbers.values.map(([seed, value]) => `seed ${seed}: ${value.toFixed(metric.digits)}`).join(", ");
-  const proof = numbers.unproven ? "; not larger than its spread over the seeds: it proves nothing" : "";
+  const why = numbers.n > 1 ? "not larger than its spread over the seeds" : "of one seed, without a spread";
+  const proof = numbers.unproven ? `; ${why}: it proves nothing` : "";
   return `${name}: ${shownMean(numbers, metric)} ${metric.unit}, ${half} (${values})${proof}`;
 }
 
