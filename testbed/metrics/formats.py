@@ -41,6 +41,6 @@ def whole(value: float) -> str:
 
 
 def with_spread(difference: float, spread: float | None, form: Callable[[float], str] = points) -> str:
-    """``+3.1 +- 0.4``; in parentheses where the difference proves nothing: ``(+0.3 +- 0.4)``, ``(+0.3)`` of one run."""
-    text = form(difference) if spread is None else f"{form(difference)} +- {form(spread).lstrip('+')}"
+    """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run."""
+    text = form(difference) if spread is None else f"{form(difference)}\N{PLUS-MINUS SIGN}{form(spread).lstrip('+')}"
     return text if is_proven(difference, spread) else f"({text})"

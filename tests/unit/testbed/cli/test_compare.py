@@ -98,7 +98,7 @@ def test_a_difference_smaller_than_the_spread_is_not_called_a_gain(document):
     assert baseline["gpu_utilization_points_spread"] is baseline["gpu_utilization_points_proven"] is None
     (line,) = unproven(compared)
     assert line.endswith("crux: +1.1 points prove nothing: its spread over the seeds is 1.1")
-    assert "(+1.1 +- 1.1)" in render(comparison_tables(compared))
+    assert "(+1.1\N{PLUS-MINUS SIGN}1.1)" in render(comparison_tables(compared))
 
 
 def test_a_difference_larger_than_the_spread_is_a_gain(document):
@@ -106,7 +106,7 @@ def test_a_difference_larger_than_the_spread_is_a_gain(document):
     compared = side_by_side(dict(zip("ab", runs, strict=True)))
     assert compared["means"][1]["gpu_utilization_points_proven"] is True
     assert unproven(compared) == []
-    assert "+5.5 +- 1.0" in render(comparison_tables(compared))
+    assert "+5.5\N{PLUS-MINUS SIGN}1.0" in render(comparison_tables(compared))
 
 
 def test_runs_of_one_seed_prove_no_difference(document):

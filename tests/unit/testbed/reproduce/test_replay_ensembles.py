@@ -53,8 +53,8 @@ def test_every_seed_is_replayed_with_all_numerical_settings_the_default_first() 
 
 
 def test_a_table_puts_what_proves_nothing_in_parentheses() -> None:
-    assert with_spread(5.23, 0.41) == "+5.2 +- 0.4"
-    assert with_spread(0.31, 0.41) == "(+0.3 +- 0.4)"
+    assert with_spread(5.23, 0.41) == "+5.2\N{PLUS-MINUS SIGN}0.4"
+    assert with_spread(0.31, 0.41) == "(+0.3\N{PLUS-MINUS SIGN}0.4)"
     assert with_spread(-5.23, None) == "(-5.2)"
 
 

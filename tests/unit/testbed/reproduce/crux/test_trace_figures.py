@@ -125,7 +125,7 @@ def test_rows_say_which_differences_are_smaller_than_their_spread(
     assert main(["reproduce", "crux-fig23", "--days", "1", "--jobs", "1", "--out", str(tmp_path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "2 seeds from 1, each with numerical settings standard and longer" in said
-    assert "(-2.0 +- 2.0)" in said and "-33.0 +- 2.0" in said and "(-33.0" not in said
+    assert "(-2.0\N{PLUS-MINUS SIGN}2.0)" in said and "-33.0\N{PLUS-MINUS SIGN}2.0" in said and "(-33.0" not in said
     assert "against crux, below the spread, which proves nothing: clos crux-ps-pa, double-sided crux-ps-pa" in said
 
 
