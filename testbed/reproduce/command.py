@@ -20,7 +20,10 @@ from testbed.reproduce.experiments import find, names
 from testbed.reproduce.paper_experiment import OUT, PaperColumn, PaperExperiment, PaperRow, Settings
 
 ALL: Final = "all"
-SPREADS: Final = "+- and \N{PLUS-MINUS SIGN}: spread, largest minus smallest. (In parentheses): not larger than its spread, which proves nothing."
+SPREADS: Final = (
+    "+- and \N{PLUS-MINUS SIGN}: spread, largest minus smallest. "
+    "(In parentheses): not larger than its spread, which proves nothing."
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
