@@ -40,9 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(document, indent=1))
         return EXIT_OK
     from testbed.report.comparison import page
-    from testbed.report.tables import comparison_tables, show
+    from testbed.report.tables import comparison_tables, show, unproven
+    from testbed.report.terminal import say
 
     show(comparison_tables(document))
+    say(unproven(document))
     first = arguments.directory[0].resolve()
     out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"
     print(page.write(compared, out, "comparison"))

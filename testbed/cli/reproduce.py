@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, metavar="N", default=1, help="which draw of cases; the first hash seed (default: 1)"
     )
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many hash seeds an emulated experiment takes")
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds an emulated or trace experiment takes")
     parser.add_argument(
         "--row",
         metavar="SCENARIO",

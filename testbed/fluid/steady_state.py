@@ -13,19 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final
 
 import numpy as np
 
 from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats, Integers
+from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
 from testbed.fluid.periodic import state_at_start
 from testbed.fluid.steady_state_kernel import run, turns_at_start
 from workloads.periodic_job import PeriodicJob
 
-FIRST_PERIODS: Final = 8
-"""Iterations of the slowest job, alone, in the first stretch."""
-MOST_DOUBLINGS: Final = 6
 State = tuple[float, float, float]
 """What is left of an iteration: seconds of compute, seconds of the lead in it, and the share of communication."""
 
@@ -56,14 +53,15 @@ class Settling:
         states: Sequence[State | None] = (),
         packs: Sequence[int] = (),
         stretch_s: float = inf,
+        numerics: NumericalSettings = STANDARD,
     ) -> None:
-        """``states`` and ``packs`` as in :func:`settle`; much shorter iterations than ``stretch_s`` are bundled."""
+        """The others as in :func:`settle`; iterations much shorter than ``stretch_s`` are bundled."""
         count = len(jobs.jobs)
         self.jobs, self.packs = jobs, tuple(packs)
         pack = _packs(packs, count)
-        first_s = FIRST_PERIODS * float(jobs.periods_s.max())
+        first_s = numerics.first_periods * float(jobs.periods_s.max())
         self._bundles = jobs.bundles(pack >= 0, min(first_s, stretch_s))
-        self._clock = np.array([0.0, first_s, -1.0, float(MOST_DOUBLINGS)])
+        self._clock = np.array([0.0, first_s, -1.0, float(numerics.most_doublings), numerics.tolerance])
         self._arrays(pack, states)
 
     @classmethod
@@ -72,7 +70,7 @@ class Settling:
         made = cls.__new__(cls)
         made.jobs, made.packs = jobs, tuple(packs)
         made._bundles = np.ones(len(jobs.jobs))
-        made._clock = np.array([0.0, inf, -1.0, 0.0])
+        made._clock = np.array([0.0, inf, -1.0, 0.0, 0.0])
         made._arrays(_packs(packs, len(jobs.jobs)), states)
         return made
 
@@ -123,17 +121,19 @@ def settle(
     states: Sequence[State | None] = (),
     limit_s: float = inf,
     packs: Sequence[int] = (),
+    numerics: NumericalSettings = STANDARD,
 ) -> Settled:
     """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on.
 
     ``states`` say where the jobs stand at 0; None, or no states, for one that stands where its ``offset_s`` says.
     No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
     ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares none.
+    ``numerics`` say when long-run rates count as stable.
     """
     on = jobs if isinstance(jobs, Contention) else Contention.of(jobs)
     if horizon_s is not None:
         return Settling.stepping(on, states, packs).advance(min(horizon_s, limit_s))
-    return Settling(on, states, packs, limit_s).advance(limit_s)
+    return Settling(on, states, packs, limit_s, numerics).advance(limit_s)
 
 
 def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Floats:

@@ -5,8 +5,6 @@ Arrays are by job; what happens to one touches only those that it shares links o
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from testbed.fluid.compiled import compiled
@@ -14,8 +12,6 @@ from testbed.fluid.level_speeds import FULL, Users, of_highest_level, pass_on, s
 from testbed.fluid.maxmin import Flags, Floats, Integers
 from workloads.periodic_job import SLACK_S
 
-TOLERANCE: Final = 1e-3
-"""A stretch twice as long must move the busy GPUs by less than this share of all."""
 Turns = tuple[Integers, Flags, Floats, Integers]
 """What :func:`turns_at_start` returns."""
 Group = tuple[Integers, Integers, Floats, tuple[Integers, Integers], Users, Integers]
@@ -191,7 +187,7 @@ def has_settled(clock: Floats, times: Floats, weights: Floats, sums: Floats, hal
         weighted(sums, half, clock[0], rates)
     # Summed in the order of the jobs: compiled and not compiled, the numbers are the same.
     busy = np.cumsum(weights * rates * times[:, 0])[-1]
-    if clock[3] == 0.0 or abs(busy - clock[2]) < TOLERANCE * np.cumsum(weights)[-1]:
+    if clock[3] == 0.0 or abs(busy - clock[2]) < clock[4] * np.cumsum(weights)[-1]:
         return True
     half[:] = sums
     clock[1], clock[2], clock[3] = 2.0 * clock[1], busy, clock[3] - 1.0
@@ -217,8 +213,9 @@ def run(
 ) -> bool:
     """Let time pass until the rates have settled, or to ``target_s``; return whether they have settled.
 
-    ``clock``: now, the end of the present stretch, the busy GPUs in the one before, and the doublings left. ``rates``
-    [jobs] receives iterations per second: in the long run if they have settled, since the last call otherwise.
+    ``clock``: now, the end of the present stretch, the busy GPUs in the one before, the doublings left, and the share
+    of all GPUs by less than which twice the stretch must move the busy ones. ``rates`` [jobs] receives iterations per
+    second: in the long run if they have settled, since the last call otherwise.
     ``left`` [3, jobs]: what is left of each iteration. ``times`` [jobs, 4]: compute (with pause), lead (with pause),
     communication, offset. The others are kept from call to call, or are room: ``by_job`` [4, jobs] has speeds,
     since when each job has been as it is, when something happens to it next, and room for new speeds; ``flags``

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.metrics.catalogue import COMPARISON
+from testbed.metrics.confidence import is_proven, spread_over_seeds
 from testbed.metrics.metric import Entry, put
 
 Summary = Mapping[str, Any]
@@ -43,12 +44,14 @@ def means(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
     """A row per scenario, engine and scheduler with two runs or more: mean and spread over them.
 
     ``gpu_utilization_points`` and ``jct_change`` are against the baseline of the same run;
-    ``spread`` is the sample standard deviation of the utilisation.
+    ``spread`` is the sample standard deviation of the utilisation. ``gpu_utilization_points_spread`` is the largest
+    difference in points between two seeds, None of one seed; ``gpu_utilization_points_proven`` is whether the mean
+    difference is larger: if it is not, it proves nothing.
     """
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for summary in summaries:
         for row in _rows(summary):
-            groups[summary["scenario"], summary["engine"], row["scheduler"]].append(row)
+            groups[summary["scenario"], summary["engine"], row["scheduler"]].append(row | {"seed": summary["seed"]})
     return [
         {"scenario": scenario, "engine": engine, "scheduler": scheduler, **_mean(rows)}
         for (scenario, engine, scheduler), rows in groups.items()
@@ -90,10 +93,22 @@ def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "runs": len(rows),
         "gpu_utilization": statistics.fmean(utilization),
         "spread": statistics.stdev(utilization),
-        "gpu_utilization_points": _known_mean([row["gpu_utilization_points"] for row in rows]),
+        **_points(rows),
         "jct_s": _by_job([row["jct_s"] for row in rows]),
         "jct_change": _by_job([row["jct_change"] for row in rows]),
         "believable": sum(row["verdict"] == "ok" for row in rows),
+    }
+
+
+def _points(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean difference to the baseline, its spread, and whether it proves something; all None without one."""
+    mean = _known_mean([row["gpu_utilization_points"] for row in rows])
+    known = mean is not None
+    spread = spread_over_seeds([(row["seed"], row["gpu_utilization_points"]) for row in rows]) if known else None
+    return {
+        "gpu_utilization_points": mean,
+        "gpu_utilization_points_spread": spread,
+        "gpu_utilization_points_proven": None if mean is None else is_proven(mean, spread),
     }
 
 

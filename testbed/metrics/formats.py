@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
+
+from testbed.metrics.confidence import is_proven
 
 MISSING: Final = "-"
 
@@ -35,3 +38,9 @@ def tenths(value: float) -> str:
 def whole(value: float) -> str:
     """``2.0`` -> ``2``."""
     return f"{value:.0f}"
+
+
+def with_spread(difference: float, spread: float | None, form: Callable[[float], str] = points) -> str:
+    """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run."""
+    text = form(difference) if spread is None else f"{form(difference)}\N{PLUS-MINUS SIGN}{form(spread).lstrip('+')}"
+    return text if is_proven(difference, spread) else f"({text})"

@@ -11,7 +11,7 @@ from rich.table import Table
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.formats import MISSING as MISSING
-from testbed.metrics.formats import change, points
+from testbed.metrics.formats import change, points, with_spread
 from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
@@ -195,6 +195,20 @@ def comparison_tables(document: Mapping[str, Any]) -> list[Table]:
     return [_compared_runs(runs), _compared_jobs(runs), *([_compared_means(means)] if means else [])]
 
 
+def unproven(document: Mapping[str, Any]) -> list[str]:
+    """A line for every difference of :func:`testbed.metrics.comparison.side_by_side` that proves nothing."""
+    lines = []
+    for row in document["means"]:
+        if row["gpu_utilization_points_proven"] is False:
+            spread = row["gpu_utilization_points_spread"]
+            why = "there is only one seed" if spread is None else f"its spread over the seeds is {spread:.1f}"
+            name = f"{row['scenario']}, {row['engine']}, {row['scheduler']}"
+            lines.append(f"{name}: {points(row['gpu_utilization_points'])} points prove nothing: {why}")
+    if not document["means"] and any(row["gpu_utilization_points"] is not None for row in document["runs"]):
+        lines.append("the points of single runs have no spread, and prove nothing: run several seeds (run --repeat N)")
+    return lines
+
+
 def show_summary(summary: Summary, console: Console | None = None) -> None:
     """Print everything there is to say at the end of a run."""
     out = console or output()
@@ -276,6 +290,7 @@ def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
     for row in rows:
         jobs = ", ".join(f"{name} {change(value)}" for name, value in row["jct_change"].items())
         believable = "" if row["believable"] == row["runs"] else f" ({row['believable']} ok)"
+        gain = row["gpu_utilization_points"]
         table.add_row(
             row["scenario"],
             row["engine"],
@@ -283,7 +298,7 @@ def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
             f"{row['runs']}{believable}",
             percent(row["gpu_utilization"]),
             percent(row["spread"]),
-            points(row["gpu_utilization_points"]),
+            MISSING if gain is None else with_spread(gain, row["gpu_utilization_points_spread"]),
             jobs,
         )
     return table

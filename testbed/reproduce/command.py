@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
+from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
+from testbed.metrics.formats import with_spread
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
 from testbed.report.terminal import say
@@ -18,6 +20,10 @@ from testbed.reproduce.experiments import find, names
 from testbed.reproduce.paper_experiment import OUT, PaperColumn, PaperExperiment, PaperRow, Settings
 
 ALL: Final = "all"
+SPREADS: Final = (
+    "+- and \N{PLUS-MINUS SIGN}: spread, largest minus smallest. "
+    "(In parentheses): not larger than its spread, which proves nothing."
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,7 +68,7 @@ def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[s
     """Add the document of experiment ``name``; returns its exit status."""
     experiment = find(name)
     own = argparse.Namespace(**{**vars(arguments), "name": name})
-    own.seeds = arguments.seeds if experiment.emulates else None
+    own.seeds = arguments.seeds if experiment.seeds else None
     settings = _settings(own, experiment)
     try:
         rows = _kept_or_computed(name, command(own), experiment, settings)
@@ -98,8 +104,10 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
         raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
     if not experiment.cases and arguments.cases is not None:
         raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
-    if not experiment.emulates and (arguments.seeds is not None or arguments.only):
-        raise BadInputError(f"{arguments.name} emulates nothing, expected neither --seeds nor --row")
+    if not experiment.emulates and arguments.only:
+        raise BadInputError(f"{arguments.name} emulates nothing, expected no --row")
+    if not experiment.seeds and arguments.seeds is not None:
+        raise BadInputError(f"{arguments.name} takes one seed, expected --seed and no --seeds")
     if not experiment.replays and (arguments.trace is not None or arguments.days is not None):
         raise BadInputError(f"{arguments.name} replays no trace, expected neither --trace nor --days")
     if arguments.days is not None and not arguments.days > 0:
@@ -158,6 +166,8 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
     for row in rows:
         table.add_row(row.label, *(_cell(column, row) for column in columns))
     show([table])
+    if any(column.spread for column in columns):
+        say([SPREADS])
     for row in rows:
         if row.note:
             say([f"{row.label}: {row.note}"])
@@ -168,10 +178,18 @@ def _size(experiment: PaperExperiment, settings: Settings) -> str:
     if experiment.emulates:
         return f"{settings.seeds} hash seeds from {settings.seed}"
     if experiment.replays:
-        return f"seed {settings.seed}"
+        return _replays(settings) if experiment.seeds else f"seed {settings.seed}"
     return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "a worked example"
 
 
+def _replays(settings: Settings) -> str:
+    numerics = " and ".join(NUMERICAL_SETTINGS)
+    return f"{settings.seeds} seeds from {settings.seed}, each with numerical settings {numerics}"
+
+
 def _cell(column: PaperColumn, row: PaperRow) -> str:
-    value: Any = (row.paper if column.paper else row.here).get(column.key)
-    return MISSING if value is None else column.form(value)
+    numbers: Any = row.paper if column.paper else row.here
+    value = numbers.get(column.key)
+    if value is None:
+        return MISSING
+    return with_spread(value, numbers.get(column.spread), column.form) if column.spread else column.form(value)

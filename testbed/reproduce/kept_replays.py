@@ -31,6 +31,7 @@ from testbed.engines.replay.inputs import (
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
+from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
 from testbed.machine.distribution import package_version
 from testbed.progress import Progress
 from testbed.reproduce.paper_experiment import Settings
@@ -60,7 +61,8 @@ class Cell:
     duration is that of iterations on adjacent GPUs, so that a worse placement takes longer; otherwise that of
     iterations on the first placement. ``crowded``: every job of the synthetic trace has GPUs and is
     submitted as drawn, without a limit on concurrency: about twice the load. ``elastic``: Lyra's share of the
-    synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`).
+    synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`). ``numerics`` is one of
+    :data:`testbed.fluid.numerical_settings.NUMERICAL_SETTINGS`.
     """
 
     fabric: str
@@ -73,6 +75,7 @@ class Cell:
     reference: bool = False
     crowded: bool = False
     elastic: bool = False
+    numerics: str = "standard"
 
     @property
     def label(self) -> str:
@@ -117,6 +120,7 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
         seed=cell.seed,
         until_s=until_s,
         jump=cell.jump,
+        numerics=NUMERICAL_SETTINGS[cell.numerics],
         reference_s=reference_times(fabric) if cell.reference else None,
     )
     return replay.run(None if report is None else lambda now_s: report(now_s / until_s))

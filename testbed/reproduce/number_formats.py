@@ -61,3 +61,8 @@ def mebibytes(size: float) -> str:
 def hours(seconds: float) -> str:
     """Seconds in hours: ``5400`` -> ``1.50``."""
     return f"{seconds / 3600:.2f}"
+
+
+def spread_points(share: float) -> str:
+    """A spread of shares in points: ``0.0123`` -> ``1.23``."""
+    return f"{100 * share:.2f}"

@@ -20,8 +20,9 @@ OUT: Final = Path("runs") / "reproduce"
 class Settings:
     """The user's choices; :mod:`testbed.cli.reproduce` fills in the experiment's defaults.
 
-    ``cases`` to generate from ``seed`` by so many ``processes``. Emulated experiments: the number of hash ``seeds``,
-    starting at ``seed``; ``only`` these rows (all if empty); ``redo``: rerun kept runs whose verdict is not ``ok``.
+    ``cases`` to generate from ``seed`` by so many ``processes``. Emulated and trace experiments: the number of
+    ``seeds``, starting at ``seed``. Emulated experiments: ``only`` these rows (all if empty); ``redo``: rerun kept runs
+    whose verdict is not ``ok``.
     Trace experiments: the ``trace`` (None: a synthetic one) and its first ``days``. Results are kept in ``out``.
     """
 
@@ -57,21 +58,24 @@ Run = Callable[[Settings, "Progress"], Sequence[PaperRow]]
 class PaperColumn:
     """A column of the printed table: the key of its numbers, its title, and their format.
 
-    ``paper``: the numbers are the paper's, not ours.
+    ``paper``: the numbers are the paper's, not ours. ``spread``: the number is a difference, and this is the key of its
+    spread; a difference that is not larger is put in parentheses: it proves nothing.
     """
 
     key: str
     title: str
     form: Callable[[float], str]
     paper: bool = False
+    spread: str = ""
 
 
 @dataclass(frozen=True)
 class PaperExperiment:
     """One experiment: what it shows, where it was published, and what computes it.
 
-    An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: the one of the
-    three that is not 0 is the default of its option. A worked example does none of them.
+    An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: what is not 0 is
+    the default of its option. Those that replay a trace do it with ``seeds`` seeds, 0 where only one can be chosen. A
+    worked example does none of them.
     """
 
     name: str
@@ -87,7 +91,7 @@ class PaperExperiment:
     @property
     def emulates(self) -> bool:
         """Whether it emulates packets, which takes root."""
-        return self.seeds > 0
+        return self.seeds > 0 and not self.replays
 
     @property
     def replays(self) -> bool:

@@ -38,6 +38,7 @@ from testbed.engines.replay.outcome import Replayed, Series, Totals
 from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of, settling_of
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
+from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
 from testbed.fluid.steady_state import Settled, settle
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, ShareGpus, TakeOff, carry_out
@@ -63,17 +64,19 @@ class Replay:
         seed: int = 1,
         until_s: float = inf,
         jump: bool = True,
+        numerics: NumericalSettings = STANDARD,
         reference_s: Callable[[ReplayRequest], float] | None = None,
     ) -> None:
         """``jump`` False steps through every iteration between two events instead of using long-run rates.
 
+        ``numerics``: when long-run rates count as stable.
         A job's recorded duration is made of iterations of ``reference_s`` seconds; without it, of iterations as
         long as they are where the job is placed first, alone.
         """
         self._fabric, self._scheduler, self._placing, self._build = fabric, scheduler, placing, build
         self._coming: Iterator[ReplayRequest] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
-        self._reference_s = reference_s
+        self._reference_s, self._numerics = reference_s, numerics
         self._index = FabricIndex.of(fabric)
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
         self._packed: list[ReplayedJob] = []
@@ -176,9 +179,9 @@ class Replay:
         """
         running = [self._running[name] for name in members]
         if self._jump:
-            return settling_of(running, limit_s).advance(limit_s)
+            return settling_of(running, limit_s, self._numerics).advance(limit_s)
         packs = [each.pack for each in running]
-        return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs)
+        return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs, self._numerics)
 
     # Jobs go and come
 

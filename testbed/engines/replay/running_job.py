@@ -12,6 +12,7 @@ from controller.decision import Step
 from testbed.engines.replay.traffic import LINK_CLASSES, Traffic
 from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats
+from testbed.fluid.numerical_settings import NumericalSettings
 from testbed.fluid.steady_state import Settling, State
 from workloads.job import Job
 from workloads.managers.account import Account, JobOutcome
@@ -147,12 +148,12 @@ def contention_of(running: Sequence[ReplayedJob]) -> Contention:
     return kept
 
 
-def settling_of(running: Sequence[ReplayedJob], limit_s: float) -> Settling:
+def settling_of(running: Sequence[ReplayedJob], limit_s: float, numerics: NumericalSettings) -> Settling:
     """Return how far a group is on the way to its long-run rates: from the start, unless it is as it was."""
     contention, packs = contention_of(running), tuple(each.pack for each in running)
     kept = running[0].settling
     as_it_was = running[0].group == tuple(each.name for each in running)
     if kept is None or not as_it_was or kept.jobs is not contention or kept.packs != packs:
         states = [each.state for each in running]
-        kept = running[0].settling = Settling(contention, states, packs, limit_s)
+        kept = running[0].settling = Settling(contention, states, packs, limit_s, numerics)
     return kept

@@ -16,6 +16,7 @@ def headline(document: Mapping[str, Any]) -> str:
     said = [f"{count} {'run' if count == 1 else 'runs'} of {_listed(list(scenarios))}."]
     combinations = {(*group["settings"], group["scenario"], group["engine"]) for group in groups}
     said.append(_ranking(groups) if len(combinations) == 1 else _wins(groups, len(combinations)))
+    said += _unproven(groups) if len(combinations) == 1 else []
     doubtful = sum(group["runs"] - group["ok"] for group in groups)
     if doubtful:
         said.append(f"{doubtful} of {document['row_count']} results have a verdict that is not ok.")
@@ -35,6 +36,17 @@ def _ranking(groups: Sequence[Mapping[str, Any]]) -> str:
     apart = _mean(best) - (_half(best) or 0.0) > _mean(second) + (_half(second) or 0.0)
     relation = "do not overlap" if apart else "overlap: more seeds may change the order"
     return f"{first} The 95 % confidence intervals of {best['scheduler']} and {second['scheduler']} {relation}."
+
+
+def _unproven(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The gains over the baseline that are not larger than their spread over the seeds."""
+    gains = [(group["scheduler"], group["metrics"].get("gpu_utilization_points")) for group in groups]
+    return [
+        f"The difference of {name} to the baseline, {gain['mean']:+.1f} points, is not larger than its spread over the "
+        f"seeds, {gain['spread']:.1f}: it proves nothing."
+        for name, gain in gains
+        if gain and gain["spread"] is not None and not gain["proven"]
+    ]
 
 
 def _wins(groups: Sequence[Mapping[str, Any]], combinations: int) -> str:

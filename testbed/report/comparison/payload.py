@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.errors import BadInputError
-from testbed.metrics.confidence import half_width
+from testbed.metrics.confidence import half_width, is_proven, spread_over_seeds
 from testbed.report.comparison.compared_runs import ComparedRun, ComparedRuns, link_to
 from testbed.report.comparison.distributions import iteration_times, link_loads, shape
 from testbed.report.comparison.settings import short_names
@@ -20,6 +20,8 @@ MOST_ROWS: Final = 5_000
 MOST_READ: Final = 24
 """Runs whose rows are read for distributions: a few seconds."""
 METRICS: Final = ("gpu_utilization", "gpu_utilization_points", "mean_jct_s")
+DIFFERENCES: Final = ("gpu_utilization_points",)
+"""Metrics that are differences to a baseline: those not larger than their spread prove nothing."""
 
 
 def document(compared: ComparedRuns, page: Path) -> dict[str, Any]:
@@ -45,7 +47,9 @@ def groups(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Of a metric ``{"n", "mean", "half", "values"}``, over ``n`` seeds: ``half`` is half the width of the 95 % confidence
     interval of the mean, None of a single seed; ``values`` are [seed, value]. Runs with the same seed count as one,
     with their mean: they are no independent samples. None where a run has no value: a mean over fewer runs would
-    compare unlike things. ``gpu_utilization_points`` are paired: each run against the baseline of the same run.
+    compare unlike things. ``gpu_utilization_points`` are paired: each run against the baseline of the same run; they
+    also have ``spread``, the largest difference between two seeds (None of one), and ``proven``: whether the mean is
+    larger.
     """
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -70,7 +74,12 @@ def _over(rows: Sequence[Mapping[str, Any]], metric: str) -> dict[str, Any] | No
         by_seed[row["seed"]].append(row[metric])
     means = [statistics.fmean(own) for own in by_seed.values()]
     pairs = [[seed, value] for seed, own in by_seed.items() for value in own]
-    return {"n": len(means), "mean": statistics.fmean(means), "half": half_width(means), "values": pairs}
+    mean = statistics.fmean(means)
+    found = {"n": len(means), "mean": mean, "half": half_width(means), "values": pairs}
+    if metric not in DIFFERENCES:
+        return found
+    spread = spread_over_seeds([(row["seed"], row[metric]) for row in rows])
+    return found | {"spread": spread, "proven": is_proven(mean, spread)}
 
 
 def _rows(run: ComparedRun, page: Path) -> Iterator[dict[str, Any]]:

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from testbed.reproduce.number_formats import change, count, fine_percent, hundredths, mebibytes, percent, points
+from testbed.reproduce.number_formats import (
+    change,
+    count,
+    fine_percent,
+    hundredths,
+    mebibytes,
+    percent,
+    points,
+    spread_points,
+)
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 
 TRACE_DAYS: Final = 14.0
+TRACE_SEEDS: Final = 2
+
+
+def spreads(key: str) -> tuple[PaperColumn, PaperColumn]:
+    """The columns with the spreads, in points, of the share ``key`` over seeds and over numerical settings."""
+    return (
+        PaperColumn(f"{key}_seed_spread", "seeds +-", spread_points),
+        PaperColumn(f"{key}_numerical_spread", "numerics +-", spread_points),
+    )
+
 
 TESTBED_COLUMNS: Final = (
     PaperColumn("without", "ecmp paper", percent, paper=True),
@@ -32,9 +51,17 @@ EXPERIMENTS: Final = (
         source="Cao et al., SIGCOMM 2024, section 2.2, figures 4 to 6",
         columns=(
             PaperColumn("value", "paper", lambda value: f"{value:g}", paper=True),
-            PaperColumn("value", "here", lambda value: f"{value:.3g}" if value < 1 else f"{value:.1f}"),
+            *(
+                PaperColumn(key, title, lambda value: f"{value:.3g}" if value < 1 else f"{value:.1f}")
+                for key, title in (
+                    ("value", "here"),
+                    ("value_seed_spread", "seeds +-"),
+                    ("value_numerical_spread", "numerics +-"),
+                )
+            ),
         ),
         function="testbed.reproduce.crux.trace_figures:figures_4_to_6",
+        seeds=TRACE_SEEDS,
         days=TRACE_DAYS,
     ),
     PaperExperiment(
@@ -112,6 +139,8 @@ EXPERIMENTS: Final = (
         columns=(
             PaperColumn("utilization", "paper %", percent, paper=True),
             PaperColumn("utilization", "here %", percent),
+            *spreads("utilization"),
+            PaperColumn("points", "against crux", points, spread="points_spread"),
             PaperColumn("time_mean", "over time %", percent),
             PaperColumn("of_all", "of all GPUs %", percent),
             PaperColumn("stretch", "stretch", hundredths),
@@ -121,18 +150,30 @@ EXPERIMENTS: Final = (
             PaperColumn("peak_bytes", "MiB", mebibytes),
         ),
         function="testbed.reproduce.crux.trace_figures:figure_23",
+        seeds=TRACE_SEEDS,
         days=TRACE_DAYS,
     ),
     PaperExperiment(
         name="crux-fig24",
         summary="utilisation over time and what link classes carry, six schedulers on Clos",
         source="Cao et al., SIGCOMM 2024, section 6.3, figure 24",
-        columns=tuple(
-            PaperColumn(key, f"{title} {side}", percent, paper=side == "paper")
-            for key, title in (("mean", "12 days"), ("first_day", "day 1"), ("solid", ".7-1.6"), ("dashed", "3.9-5.8"))
-            for side in ("paper", "here")
+        columns=(
+            *(
+                PaperColumn(key, f"{title} {side}", percent, paper=side == "paper")
+                for key, title in (
+                    ("mean", "12 days"),
+                    ("first_day", "day 1"),
+                    ("solid", ".7-1.6"),
+                    ("dashed", "3.9-5.8"),
+                )
+                for side in ("paper", "here")
+            ),
+            # Of the twelve days.
+            *spreads("mean"),
+            PaperColumn("points", "against crux", points, spread="points_spread"),
         ),
         function="testbed.reproduce.crux.trace_figures:figure_24",
+        seeds=TRACE_SEEDS,
         days=TRACE_DAYS,
     ),
     PaperExperiment(
@@ -145,10 +186,12 @@ EXPERIMENTS: Final = (
             PaperColumn("sincronia", "sincronia %", percent),
             PaperColumn("crux", "+ Crux paper %", percent, paper=True),
             PaperColumn("crux", "here %", percent),
+            *spreads("crux"),
             PaperColumn("gain_points", "gain paper", lambda value: f"{value:+.0f}", paper=True),
-            PaperColumn("gain_points", "here", points),
+            PaperColumn("gain_points", "here", points, spread="gain_points_spread"),
         ),
         function="testbed.reproduce.crux.trace_figures:figure_25",
+        seeds=TRACE_SEEDS,
         days=TRACE_DAYS,
     ),
 )

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from statistics import fmean
 from typing import Final
 
+from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
 from testbed.reproduce.crux.trace_plots import link_classes, over_time
-from testbed.reproduce.kept_replays import DAY_S, Cell, Result, cell, results, trace_note, trace_of
+from testbed.reproduce.kept_replays import DAY_S, Cell, Result, cell, trace_note, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
+from testbed.reproduce.replay_ensembles import (
+    Ensemble,
+    Variant,
+    Variants,
+    ensembles,
+    over,
+    points_numbers,
+    unproven_note,
+    utilization,
+    variants_of,
+)
 from workloads.traces.measures import concurrency_of, share_up_to, size_steps
+from workloads.traces.trace import Trace
 
 SCHEDULERS: Final = ("sincronia", "taccl-star", "cassini", "crux-pa", "crux-ps-pa", "crux")
 
@@ -50,31 +65,50 @@ FIGURE_25: Final[Mapping[str, tuple[float, float]]] = {
 
 SIZES: Final = {1: 0.12, 4: 0.20, 8: 0.37, 16: 0.69, 32: 0.73, 48: 0.86, 64: 0.89, 128: 0.94, 256: 0.97, 512: 1.0}
 """GPUs -> share of jobs with at most as many: the curve of figure 4, read off."""
+CONCURRENCY: Final = (
+    ("most jobs at a time", "peak_jobs", 37.0),
+    ("most GPUs at a time", "peak_gpus", 1536.0),
+    ("mean jobs", "mean_jobs", 12.3),
+    ("mean GPUs", "mean_gpus", 678.0),
+)
+"""Of figure 5: what, its name in :class:`workloads.traces.measures.Concurrency`, the paper's number."""
 PLACED: Final = "consolidated"
 """The production placement tries the same host, then the same switch (section 2.2)."""
-
-
-def first_only(note: str) -> Iterator[str]:
-    """``note`` for the first row, nothing for the others."""
-    yield note
-    yield from repeat("")
 
 
 def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """A row per fabric and scheduler: utilisation of allocated GPUs, of all GPUs, and the mean over time."""
     cells = {(f, s): cell(settings, f, s) for f in FIGURE_23 for s in SCHEDULERS}
-    found = results(list(cells.values()), settings, progress)
-    note = trace_note(trace_of(cells["clos", "crux"]))
-    return [
-        PaperRow(f"{fabric} {scheduler}", {"utilization": FIGURE_23[fabric][scheduler]}, numbers(found[each]), its)
-        for ((fabric, scheduler), each), its in zip(cells.items(), first_only(note), strict=False)
-    ]
+    found = ensembles(list(cells.values()), settings, progress)
+    rows: list[PaperRow] = []
+    for fabric, paper in FIGURE_23.items():
+        busy = {scheduler: utilization(found[cells[fabric, scheduler]]) for scheduler in SCHEDULERS}
+        for scheduler in SCHEDULERS:
+            here = numbers(found[cells[fabric, scheduler]]) | busy[scheduler].numbers("utilization")
+            here |= _against(busy, scheduler, "crux")
+            rows.append(PaperRow(f"{fabric} {scheduler}", {"utilization": paper[scheduler]}, here))
+    return _with_note(rows, trace_note(trace_of(cells["clos", "crux"])), "crux")
 
 
-def numbers(result: Result) -> dict[str, float]:
-    """Return the numbers of a row of figure 23."""
+def _against(busy: Mapping[str, Ensemble], scheduler: str, reference: str) -> dict[str, float]:
+    """The difference of a row to ``reference`` in points; nothing for the reference itself."""
+    return {} if scheduler == reference else points_numbers("points", busy[scheduler].against(busy[reference]))
+
+
+def _with_note(rows: Sequence[PaperRow], note: str, reference: str) -> Sequence[PaperRow]:
+    """``rows``, the first with ``note`` and with the rows whose difference to ``reference`` proves nothing."""
+    unproven = [row.label for row in rows if _unproven(row.here)]
+    said = "; ".join(text for text in (note, unproven_note(unproven, reference)) if text)
+    return [replace(rows[0], note=said), *rows[1:]]
+
+
+def _unproven(here: Mapping[str, float]) -> bool:
+    return "points" in here and not is_proven(here["points"], here.get("points_spread"))
+
+
+def numbers(variants: Variants) -> dict[str, float]:
+    """Return the numbers of a row of figure 23, as means over ``variants``."""
     keys = {
-        "utilization": "gpu_utilization",
         "time_mean": "time_mean",
         "of_all": "busy_share",
         "stretch": "mean_stretch",
@@ -86,28 +120,37 @@ def numbers(result: Result) -> dict[str, float]:
         "cpu_s": "cpu_s",
         "peak_bytes": "peak_bytes",
     }
-    return {key: float(result[name]) for key, name in keys.items()}
+    return {key: fmean(float(result[name]) for result in variants.values()) for key, name in keys.items()}
 
 
 def figure_24(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """A row per scheduler on Clos: means of utilisation over time; the curves and link classes go into two plots."""
+    """A row per scheduler on Clos: means of utilisation over time; the curves and link classes go into two plots.
+
+    The plots are those of the first seed under the default numerical settings.
+    """
     cells = {scheduler: cell(settings, "clos", scheduler) for scheduler in SCHEDULERS}
-    found = results(list(cells.values()), settings, progress)
-    curves = {scheduler: found[each] for scheduler, each in cells.items()}
+    found = ensembles(list(cells.values()), settings, progress)
+    curves = {scheduler: found[each][variants_of(settings)[0]] for scheduler, each in cells.items()}
     write_plot(lambda: over_time(curves), settings.out, "crux-fig24")
     write_plot(lambda: link_classes(curves), settings.out, "crux-fig24-links")
-    note = trace_note(trace_of(cells["crux"]))
+    means = {name: _means_over(found[each]) for name, each in cells.items()}
+    busy = {name: of_spans["mean"] for name, of_spans in means.items()}
     rows: list[PaperRow] = []
-    for scheduler, result in curves.items():
+    for scheduler, of_spans in means.items():
         paper = dict(zip(SPANS, FIGURE_24[scheduler], strict=True))
-        here = {name: mean_over(result, *days) for name, days in SPANS.items()}
-        rows.append(PaperRow(scheduler, paper, here, "" if rows else note))
-    return rows
+        here = {name: each.mean for name, each in of_spans.items()} | busy[scheduler].numbers("mean")
+        rows.append(PaperRow(scheduler, paper, here | _against(busy, scheduler, "crux")))
+    return _with_note(rows, trace_note(trace_of(cells["crux"])), "crux")
 
 
-def mean_over(result: Result, from_day: float, to_day: float) -> float:
-    """The mean over time of busy / allocated GPUs, times without an allocated GPU left out; 0 if there is none."""
-    first, last = (int(day * DAY_S / result["bin_s"]) for day in (from_day, to_day))
+def _means_over(variants: Variants) -> dict[str, Ensemble]:
+    """The mean utilisation over each of :data:`SPANS`."""
+    return {name: over(variants, partial(mean_over, days=days)) for name, days in SPANS.items()}
+
+
+def mean_over(result: Result, days: tuple[float, float]) -> float:
+    """The mean over ``days`` of busy / allocated GPUs, times without an allocated GPU left out; 0 if there is none."""
+    first, last = (int(day * DAY_S / result["bin_s"]) for day in days)
     names = result["columns"]
     allocated, busy = names.index("allocated"), names.index("busy")
     shares = [row[busy] / row[allocated] for row in result["series"][first:last] if row[allocated] > 0]
@@ -118,39 +161,55 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """A row per placement: utilisation under ECMP, under Sincronia, and under Crux."""
     schedulers = ("ecmp", "sincronia", "crux")
     cells = {(p, s): cell(settings, "clos", s, p) for p in FIGURE_25 for s in schedulers}
-    found = results(list(cells.values()), settings, progress)
-    note = trace_note(trace_of(cells["none", "crux"]))
+    found = ensembles(list(cells.values()), settings, progress)
     rows: list[PaperRow] = []
     for placer, (alone, crux) in FIGURE_25.items():
-        ecmp, sincronia, ours = (float(found[cells[placer, s]]["gpu_utilization"]) for s in schedulers)
+        ecmp, sincronia, ours = (utilization(found[cells[placer, s]]) for s in schedulers)
         paper = {"alone": alone, "crux": crux, "gain_points": 100 * (crux - alone)}
-        here = {"alone": ecmp, "sincronia": sincronia, "crux": ours, "gain_points": 100 * (ours - ecmp)}
-        rows.append(PaperRow(placer, paper, here, "" if rows else note))
-    return rows
+        here = {**ecmp.numbers("alone"), **sincronia.numbers("sincronia"), **ours.numbers("crux")}
+        rows.append(PaperRow(placer, paper, here | points_numbers("gain_points", ours.against(ecmp))))
+    return [replace(rows[0], note=trace_note(trace_of(cells["none", "crux"]))), *rows[1:]]
 
 
 def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """Job sizes and concurrency of the trace, and, placed on the Clos, jobs and GPUs that share a link."""
     asked: Cell = cell(settings, "clos", "ecmp", PLACED)
-    result = results([asked], settings, progress)[asked]
-    trace = trace_of(asked)
-    note, steps = trace_note(trace), size_steps(trace)
-    sizes = [
-        PaperRow(f"figure 4: jobs of at most {gpus} GPUs", {"value": share}, {"value": share_up_to(steps, gpus)}, its)
-        for (gpus, share), its in zip(SIZES.items(), first_only(note), strict=False)
-    ]
-    running = concurrency_of(trace, asked.days * DAY_S)
-    return [
-        *sizes,
-        PaperRow("figure 5: most jobs at a time", {"value": 37}, {"value": running.peak_jobs}),
-        PaperRow("figure 5: most GPUs at a time", {"value": 1536}, {"value": running.peak_gpus}),
-        PaperRow("figure 5: mean jobs", {"value": 12.3}, {"value": running.mean_jobs}),
-        PaperRow("figure 5: mean GPUs", {"value": 678}, {"value": running.mean_gpus}),
-        PaperRow("figure 6: jobs that share a link", {"value": 0.363}, {"value": float(result["sharing_jobs"])}),
-        PaperRow(
+    variants = ensembles([asked], settings, progress)[asked]
+    traces = {
+        (seed, numerics): trace_of(replace(asked, seed=seed))
+        for seed, numerics in variants
+        if numerics == asked.numerics  # they do not change the trace
+    }
+    sharing = {key: over(variants, itemgetter(key)) for key in ("sharing_jobs", "sharing_gpus")}
+    rows = [
+        *_sizes(traces),
+        *_concurrency(traces, asked.days * DAY_S),
+        _value("figure 6: jobs that share a link", 0.363, sharing["sharing_jobs"]),
+        _value(
             "figure 6: GPUs of jobs that share a link",
-            {"value": 0.361},
-            {"value": float(result["sharing_gpus"])},
+            0.361,
+            sharing["sharing_gpus"],
             "the paper's text says 0.51, its curve averages 0.361",
         ),
     ]
+    return [replace(rows[0], note=trace_note(next(iter(traces.values())))), *rows[1:]]
+
+
+def _sizes(traces: Mapping[Variant, Trace]) -> Iterator[PaperRow]:
+    """Figure 4."""
+    steps = {variant: size_steps(trace) for variant, trace in traces.items()}
+    for gpus, share in SIZES.items():
+        here = Ensemble({variant: share_up_to(of_trace, gpus) for variant, of_trace in steps.items()})
+        yield _value(f"figure 4: jobs of at most {gpus} GPUs", share, here)
+
+
+def _concurrency(traces: Mapping[Variant, Trace], until_s: float) -> Iterator[PaperRow]:
+    """Figure 5."""
+    running = {variant: concurrency_of(trace, until_s) for variant, trace in traces.items()}
+    for what, name, paper in CONCURRENCY:
+        here = Ensemble({variant: float(getattr(each, name)) for variant, each in running.items()})
+        yield _value(f"figure 5: {what}", paper, here)
+
+
+def _value(label: str, paper: float, here: Ensemble, note: str = "") -> PaperRow:
+    return PaperRow(label, {"value": paper}, here.numbers("value"), note)

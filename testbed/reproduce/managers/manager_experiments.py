@@ -10,6 +10,8 @@ from testbed.reproduce.number_formats import (
     hours,
     hundredths,
     percent,
+    points,
+    spread_points,
     tenths,
     thousandths,
     times,
@@ -18,7 +20,7 @@ from testbed.reproduce.number_formats import (
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 
 SCHEDULERS: Final = ("ecmp", "taccl-star", "sincronia", "crux-pa", "crux")
-"""The communication schedulers of ``managers-x-schedulers``."""
+"""The communication schedulers of ``managers-x-schedulers``; the first is the reference of the others."""
 
 EXPERIMENTS: Final = (
     PaperExperiment(
@@ -104,17 +106,20 @@ EXPERIMENTS: Final = (
         name="managers-x-schedulers",
         summary="every cluster manager with every communication scheduler on one trace",
         source="no figure of a paper: the comparison that figure 25 of Cao et al. (SIGCOMM 2024) begins",
-        # Utilisation of allocated GPUs under each scheduler; the other columns are with the last one, Crux.
+        # Utilisation of allocated GPUs under the first scheduler, with spreads; the others against it, under the same
+        # manager; the other columns are with the last one, Crux.
         columns=(
-            *(PaperColumn(name, f"{name} %", percent) for name in SCHEDULERS),
+            PaperColumn(SCHEDULERS[0], f"{SCHEDULERS[0]} %", percent),
+            PaperColumn(f"{SCHEDULERS[0]}_seed_spread", "seeds +-", spread_points),
+            PaperColumn(f"{SCHEDULERS[0]}_numerical_spread", "numerics +-", spread_points),
+            *(PaperColumn(f"{name}_points", name, points, spread=f"{name}_points_spread") for name in SCHEDULERS[1:]),
             PaperColumn("jct_mean_s", "JCT h", hours),
-            PaperColumn("jct_p95_s", "p95", hours),
             PaperColumn("queue_mean_s", "queue h", hours),
-            PaperColumn("preemptions", "preempted", count),
-            PaperColumn("allocated", "allocated %", percent),
-            PaperColumn("finished", "ended", count),
+            PaperColumn("preemptions", "stops", count),
+            PaperColumn("allocated", "held %", percent),
         ),
         function="testbed.reproduce.managers.managers_x_schedulers:reproduce",
-        days=1.0,
+        seeds=2,
+        days=14.0,
     ),
 )

@@ -1,23 +1,20 @@
-"""Every manager under every scheduler: the replays, and a heat map of the utilisation."""
+"""Every manager under every scheduler: the replays, with spreads, and which differences they prove."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from statistics import fmean
 
-import numpy as np
-
+from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
-from testbed.report.style import figure
-from testbed.reproduce.kept_replays import cell, results, trace_note, trace_of
+from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
+from testbed.reproduce.managers.heat_map import heat_map
 from testbed.reproduce.managers.manager_experiments import SCHEDULERS
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
+from testbed.reproduce.replay_ensembles import Variants, ensembles, points_numbers, utilization
 from workloads.managers.catalogue import MANAGERS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SHOWN = (
     "jct_mean_s",
@@ -43,36 +40,48 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 def managers_by_schedulers(
     settings: Settings, progress: Progress, managers: Sequence[str], schedulers: Sequence[str]
 ) -> Sequence[PaperRow]:
-    """A row per manager: utilisation under each scheduler, and the manager's metrics under the last."""
+    """A row per manager: utilisation under each scheduler, and the manager's metrics under the last.
+
+    Differences are to the first of ``schedulers`` under the same manager.
+    """
     cells = {
         (m, s): replace(cell(settings, "clos", s, m), reference=True, elastic=True)
         for m in managers
         for s in schedulers
     }
-    found = results(list(cells.values()), settings, progress)
-    note = trace_note(trace_of(next(iter(cells.values()))))
-    rows: list[PaperRow] = []
-    for name in managers:
-        last = found[cells[name, schedulers[-1]]]
-        here = {each: float(found[cells[name, each]]["gpu_utilization"]) for each in schedulers}
-        here |= {key: float(last["manager"][key]) for key in _SHOWN}
-        here |= {key: float(last[key]) for key in ("finished", "running", "waiting")}
-        rows.append(PaperRow(name, {}, here, "; ".join((*([] if rows else [note]), *last["notes"]))))
+    found = ensembles(list(cells.values()), settings, progress)
+    rows = [_row(name, found, [cells[name, each] for each in schedulers]) for name in managers]
+    first = f"{trace_note(trace_of(next(iter(cells.values()))))}; {_summary(rows, schedulers)}"
+    rows[0] = replace(rows[0], note="; ".join(part for part in (first, rows[0].note) if part))
     write_plot(lambda: heat_map(rows, schedulers), settings.out, "managers-x-schedulers")
     return rows
 
 
-def heat_map(rows: Sequence[PaperRow], schedulers: Sequence[str]) -> Figure:
-    """Utilisation by manager (down) and scheduler (across), in %."""
-    plot = figure(1.1 * len(schedulers) + 2.0, 0.36 * len(rows) + 1.2)
-    axes = plot.add_subplot()
-    values = 100 * np.array([[row.here[name] for name in schedulers] for row in rows])
-    image = axes.imshow(values, cmap="viridis", aspect="auto", vmin=float(values.min()), vmax=float(values.max()))
-    axes.set_xticks(range(len(schedulers)), schedulers, fontsize=8)
-    axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8)
-    middle = (values.min() + values.max()) / 2
-    for place, value in np.ndenumerate(values):
-        colour = "white" if value < middle else "black"
-        axes.text(place[1], place[0], f"{value:.1f}", ha="center", va="center", fontsize=7, color=colour)
-    plot.colorbar(image, label="GPU utilisation, %")
-    return plot
+def _row(name: str, found: Mapping[Cell, Variants], cells: Sequence[Cell]) -> PaperRow:
+    """The numbers of a manager, and which of its mechanisms had no input; ``cells``: as :func:`_numbers` takes them."""
+    notes = dict.fromkeys(note for result in found[cells[-1]].values() for note in result["notes"])
+    return PaperRow(name, {}, _numbers(found, cells), "; ".join(notes))
+
+
+def _numbers(found: Mapping[Cell, Variants], cells: Sequence[Cell]) -> dict[str, float]:
+    """The numbers of a manager; ``cells``: under each scheduler, the reference first."""
+    busy = {each.scheduler: utilization(found[each]) for each in cells}
+    reference, *others = busy
+    here: dict[str, float] = {}
+    for name, ensemble in busy.items():
+        here |= ensemble.numbers(name)
+    for name in others:
+        here |= points_numbers(f"{name}_points", busy[name].against(busy[reference]))
+    last = list(found[cells[-1]].values())
+    here |= {key: fmean(float(result["manager"][key]) for result in last) for key in _SHOWN}
+    return here | {key: fmean(float(result[key]) for result in last) for key in ("finished", "running", "waiting")}
+
+
+def _summary(rows: Sequence[PaperRow], schedulers: Sequence[str]) -> str:
+    """How many of the differences are larger than their spread."""
+    reference, *others = schedulers
+    differences = [
+        (row.here[f"{name}_points"], row.here.get(f"{name}_points_spread")) for row in rows for name in others
+    ]
+    proven = sum(is_proven(*each) for each in differences)
+    return f"{proven} of {len(differences)} differences to {reference} exceed their spread; the others prove nothing"

@@ -48,7 +48,7 @@ export function runsSection(main, page) {
 
 /** Means over seeds with their confidence intervals, as a picture and a table. */
 export function seedsSection(main, page) {
-  const note = "Circles are runs, the bar is their mean, the line its 95 % confidence interval over the seeds (Student's t). Runs with the same seed count as one. A gain is that of each run over the first scheduler of the same run.";
+  const note = "Circles are runs, the bar is their mean, the line its 95 % confidence interval over the seeds (Student's t). Runs with the same seed count as one. A gain is that of each run over the first scheduler of the same run; in parentheses where it is not larger than its spread (the largest difference between two seeds), so that it proves nothing.";
   const part = section("seeds", "Means over seeds", note);
   const room = make("div");
   const draw = (index) => {
@@ -98,7 +98,7 @@ function groupTable(part, page) {
 export function heatSection(main, page) {
   const axes = groupAxes(page);
   if (axes.length < 2) return;
-  const part = section("parameters", "Two parameters", "Means over seeds, with half the width of their 95 % confidence intervals.");
+  const part = section("parameters", "Two parameters", "Means over seeds, with half the width of their 95 % confidence intervals. Grey: a gain that is not larger than its spread over the seeds, which proves nothing.");
   const chosen = { metric: 0, x: 0, y: 1, fixed: axes.map((axis) => (axis.label === "scheduler" ? axis.values.length - 1 : 0)) };
   const controls = make("div", { class: "row" });
   const room = make("div");
@@ -133,7 +133,7 @@ function heatSpec(page, axes, chosen, others) {
     const group = kept.find((each) => x.of(each) === column && y.of(each) === row);
     const numbers = group ? groupNumbers(group, metric) : null;
     if (!numbers) return null;
-    return { value: numbers.mean, text: shownMean(numbers, metric), small: shownHalf(numbers, metric), hover: groupHover(groupLabel(page, group), numbers, metric) };
+    return { value: numbers.mean, text: shownMean(numbers, metric), small: shownHalf(numbers, metric), hover: groupHover(groupLabel(page, group), numbers, metric), unproven: numbers.unproven };
   }));
   const where = others.map(([axis, index]) => `${axis.label} ${axis.values[chosen.fixed[index]]}`).join(", ");
   return { title: withUnit(metric) + (where ? `; ${where}` : ""), name: `heat-map-${metric.key}`, x: { label: x.label, values: x.values }, y: { label: y.label, values: y.values }, cells };

@@ -7,22 +7,29 @@ export const METRICS = [
   { key: "mean_jct_s", word: "mean JCT", unit: "s", scale: 1, digits: 1 },
 ];
 
-/** A metric of a group as {n, mean, half, values} in the metric's unit; null where it has none. */
+/** A metric of a group as {n, mean, half, values, unproven} in the metric's unit; null where it has none. */
 export function groupNumbers(group, metric) {
   const found = group.metrics[metric.key];
   if (!found) return null;
   const half = found.half === null ? null : found.half * metric.scale;
-  return { n: found.n, mean: found.mean * metric.scale, half, values: found.values.map(([seed, value]) => [seed, value * metric.scale]) };
+  const values = found.values.map(([seed, value]) => [seed, value * metric.scale]);
+  return { n: found.n, mean: found.mean * metric.scale, half, values, unproven: found.proven === false };
 }
 
-export const shownMean = (numbers, metric) => numbers.mean.toFixed(metric.digits);
+/** The mean; in parentheses a difference that is not larger than its spread: it proves nothing. */
+export function shownMean(numbers, metric) {
+  const text = numbers.mean.toFixed(metric.digits);
+  return numbers.unproven ? `(${text})` : text;
+}
 export const shownHalf = (numbers, metric) => (numbers.half === null ? "" : `\u00b1 ${numbers.half.toFixed(metric.digits)}`);
 
 /** One sentence about a group, for who points at it. */
 export function groupHover(name, numbers, metric) {
   const half = numbers.half === null ? "one seed, no interval" : `95 % confidence interval ${(numbers.mean - numbers.half).toFixed(metric.digits)} to ${(numbers.mean + numbers.half).toFixed(metric.digits)} ${metric.unit}`;
   const values = numbers.values.map(([seed, value]) => `seed ${seed}: ${value.toFixed(metric.digits)}`).join(", ");
-  return `${name}: ${shownMean(numbers, metric)} ${metric.unit}, ${half} (${values})`;
+  const why = numbers.n > 1 ? "not larger than its spread over the seeds" : "of one seed, without a spread";
+  const proof = numbers.unproven ? `; ${why}: it proves nothing` : "";
+  return `${name}: ${shownMean(numbers, metric)} ${metric.unit}, ${half} (${values})${proof}`;
 }
 
 /** The parameters by which groups can be told apart: [{label, values, of(group)}], only those with several values. */

@@ -22,6 +22,9 @@ function heatInk(share) {
   return { fill: `rgb(${color.join(",")})`, text: luminance > 0.18 ? "#000000" : "#ffffff" };
 }
 
+const UNPROVEN = { fill: "#e4e4e4", text: "#5a5a5a" };
+const cellInk = (cell, share) => (cell.unproven ? UNPROVEN : heatInk(share(cell.value)));
+
 function heatShares(cells) {
   const values = cells.flat().filter(Boolean).map((cell) => cell.value);
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -35,7 +38,7 @@ function heatSvg(spec, share) {
     const top = 52 + CELL.height * row;
     const drawn = cells.flatMap((cell, column) => {
       if (!cell) return [];
-      const ink = heatInk(share(cell.value));
+      const ink = cellInk(cell, share);
       const x = left + CELL.width * column;
       const lines = [[cell.text, 18], [cell.small, 34]].filter(([text]) => text);
       return [svgTag("rect", { x, y: top, width: CELL.width - 2, height: CELL.height - 2, fill: ink.fill }),
@@ -50,7 +53,7 @@ function heatSvg(spec, share) {
 function heatCell(cell, share) {
   if (!cell) return make("td", { class: "heat" }, "-");
   const shown = make("td", { class: "heat", title: cell.hover }, cell.text, cell.small ? make("small", {}, cell.small) : null);
-  const ink = heatInk(share(cell.value));
+  const ink = cellInk(cell, share);
   shown.style.background = ink.fill;
   shown.style.color = ink.text;
   return shown;

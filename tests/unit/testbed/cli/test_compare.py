@@ -9,6 +9,7 @@ from testbed.cli import compare, report
 from testbed.errors import BadInputError
 from testbed.metrics.comparison import means, side_by_side
 from testbed.metrics.summary import summary
+from testbed.report.tables import comparison_tables, render, unproven
 
 
 def _run(verb, *words):
@@ -81,3 +82,35 @@ def test_one_run_has_no_mean(document):
 
 def test_runs_of_different_scenarios_are_not_averaged(document):
     assert means([document, {**document, "scenario": "other"}]) == []
+
+
+def with_points(document, seed, points):
+    change = {**document["comparison"]["crux"], "gpu_utilization_points": points}
+    return {**document, "seed": seed, "comparison": {**document["comparison"], "crux": change}}
+
+
+def test_a_difference_smaller_than_the_spread_is_not_called_a_gain(document):
+    runs = [with_points(document, seed, points) for seed, points in ((1, 0.5), (2, 1.6))]
+    compared = side_by_side(dict(zip("ab", runs, strict=True)))
+    baseline, crux = compared["means"]
+    assert crux["gpu_utilization_points_spread"] == pytest.approx(1.1)
+    assert crux["gpu_utilization_points_proven"] is False
+    assert baseline["gpu_utilization_points_spread"] is baseline["gpu_utilization_points_proven"] is None
+    (line,) = unproven(compared)
+    assert line.endswith("crux: +1.1 points prove nothing: its spread over the seeds is 1.1")
+    assert "(+1.1\N{PLUS-MINUS SIGN}1.1)" in render(comparison_tables(compared))
+
+
+def test_a_difference_larger_than_the_spread_is_a_gain(document):
+    runs = [with_points(document, seed, points) for seed, points in ((1, 5.0), (2, 6.0))]
+    compared = side_by_side(dict(zip("ab", runs, strict=True)))
+    assert compared["means"][1]["gpu_utilization_points_proven"] is True
+    assert unproven(compared) == []
+    assert "+5.5\N{PLUS-MINUS SIGN}1.0" in render(comparison_tables(compared))
+
+
+def test_runs_of_one_seed_prove_no_difference(document):
+    again = side_by_side({"a": with_points(document, 1, 5.0), "b": with_points(document, 1, 5.0)})
+    assert again["means"][1]["gpu_utilization_points_spread"] is None
+    assert "there is only one seed" in unproven(again)[0]
+    assert "single runs have no spread" in unproven(side_by_side({"a": document}))[0]

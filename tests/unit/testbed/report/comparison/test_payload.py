@@ -118,3 +118,19 @@ def test_runs_whose_rows_are_missing_are_compared_by_their_summaries(write_run, 
     shown = document(collect([directory.path]), tmp_path)
     assert (len(shown["runs"]), shown["iterations"], shown["loads"]) == (2, [], [])
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
+
+
+def test_a_gain_smaller_than_its_spread_is_not_called_one() -> None:
+    rows = [row("ecmp", seed, 0.5) for seed in (1, 2)]
+    rows += [row("crux", seed, 0.5, gpu_utilization_points=gain) for seed, gain in ((1, 0.2), (2, 1.8))]
+    found = groups(rows)
+    gain = found[1]["metrics"]["gpu_utilization_points"]
+    assert (gain["spread"], gain["proven"]) == (pytest.approx(1.6), False)
+    said = headline({"groups": found, "run_count": 2, "row_count": 4, "missing": []})
+    assert "The difference of crux to the baseline, +1.0 points, is not larger than its spread" in said
+
+
+def test_a_gain_larger_than_its_spread_is_one_and_of_one_seed_nothing_is_proven() -> None:
+    rows = [row("crux", seed, 0.5, gpu_utilization_points=gain) for seed, gain in ((1, 5.0), (2, 6.0))]
+    assert groups(rows)[0]["metrics"]["gpu_utilization_points"]["proven"] is True
+    assert groups(rows[:1])[0]["metrics"]["gpu_utilization_points"]["proven"] is False

@@ -267,7 +267,7 @@ def test_all_keeps_rows_and_goes_on_where_it_was_interrupted(
     [
         (["crux-fig22", "--cases", "3"], "crux-fig22 has no cases, expected --seeds"),
         (["tiresias-example", "--cases", "3"], "tiresias-example has no cases, expected no --cases"),
-        (["crux-fig16", "--seeds", "3"], "crux-fig16 emulates nothing, expected neither --seeds nor --row"),
+        (["crux-fig16", "--seeds", "3"], "crux-fig16 takes one seed, expected --seed and no --seeds"),
         (["crux-fig22", "--seeds", "0"], "--seeds must be at least 1, not 0"),
         (["all", "--row", "crux-fig20"], "--row belongs to one experiment, not to all"),
     ],

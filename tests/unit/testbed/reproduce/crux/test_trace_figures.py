@@ -18,6 +18,13 @@ HOURS = 0.25
 SETTINGS = {"cases": 0, "processes": 1, "days": HOURS}
 
 
+REPLAYED = {
+    **dict.fromkeys(("time_mean", "busy_share", "mean_stretch", "mean_jobs", "mean_gpus", "sharing_gpus"), 0.5),
+    **dict.fromkeys(("finished", "waiting", "cpu_s", "peak_bytes"), 1.0),
+}
+"""A result without what the test is about."""
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     """The cells that are really made."""
@@ -78,12 +85,12 @@ def test_an_interrupted_replay_leaves_those_that_were_finished(
         return original(asked, tell)
 
     monkeypatch.setattr(kept_replays, "result_of", result_of)
-    command = ["reproduce", "crux-fig24", "--days", str(HOURS), "--jobs", "1", "--out", str(tmp_path)]
+    command = ["reproduce", "crux-fig24", "--seeds", "1", "--days", str(HOURS), "--jobs", "1", "--out", str(tmp_path)]
     assert main(command) == 1
     said = capsys.readouterr().err
-    assert f"go on with: python -m testbed reproduce crux-fig24 --days {HOURS} --out {tmp_path}" in said
+    assert f"go on with: python -m testbed reproduce crux-fig24 --seeds 1 --days {HOURS} --out {tmp_path}" in said
     kept = sorted(path.name.split("-")[2] for path in (tmp_path / "replays").iterdir())
-    assert kept == ["sincronia", "taccl"]
+    assert kept == ["sincronia"] * 2 + ["taccl"] * 2  # under each of the numerical settings
 
 
 def test_a_trace_of_ones_own_is_replayed_and_named(tmp_path: Path) -> None:
@@ -100,7 +107,26 @@ def test_the_synthetic_trace_says_so_in_the_note_of_the_first_row(tmp_path: Path
     with Progress(quiet=True) as progress:
         rows = trace_figures.figures_4_to_6(settings, progress)
     assert "synthetic" in rows[0].note and rows[1].note == ""
-    assert {"value"} == set(rows[0].here)
+    assert set(rows[0].here) == {"value"}  # of one seed; numerical settings do not change the trace
+    assert set(rows[-1].here) == {"value", "value_numerical_spread"}
+
+
+def test_rows_say_which_differences_are_smaller_than_their_spread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy = {"sincronia": 0.3, "taccl-star": 0.5, "cassini": 0.5, "crux-pa": 0.5, "crux-ps-pa": 0.61, "crux": 0.62}
+
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
+        # The seed moves all alike; numerical settings move Crux by two points.
+        moved = 0.1 * (asked.seed - 1) + 0.02 * (asked.numerics != "standard" and asked.scheduler == "crux")
+        return REPLAYED | {"gpu_utilization": busy[asked.scheduler] + moved}
+
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
+    assert main(["reproduce", "crux-fig23", "--days", "1", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 seeds from 1, each with numerical settings standard and longer" in said
+    assert "(-2.0\N{PLUS-MINUS SIGN}2.0)" in said and "-33.0\N{PLUS-MINUS SIGN}2.0" in said and "(-33.0" not in said
+    assert "against crux, below the spread, which proves nothing: clos crux-ps-pa, double-sided crux-ps-pa" in said
 
 
 def test_a_damaged_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +142,8 @@ def test_a_damaged_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         (["crux-fig16", "--days", "1"], "crux-fig16 replays no trace, expected neither --trace nor --days"),
         (["crux-fig23", "--days", "0"], "--days must be more than 0, not 0"),
-        (["crux-fig23", "--seeds", "2"], "crux-fig23 emulates nothing, expected neither --seeds nor --row"),
+        (["crux-fig23", "--row", "crux"], "crux-fig23 emulates nothing, expected no --row"),
+        (["lyra-table", "--seeds", "2"], "lyra-table takes one seed, expected --seed and no --seeds"),
     ],
 )
 def test_an_option_that_does_not_fit_is_one_line(

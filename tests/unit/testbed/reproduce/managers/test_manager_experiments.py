@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_rgba
 
 from testbed.progress import Progress
 from testbed.reproduce import kept_replays
 from testbed.reproduce.managers import lyra_table, tiresias_example
+from testbed.reproduce.managers.heat_map import heat_map
 from testbed.reproduce.managers.managers_x_schedulers import managers_by_schedulers
-from testbed.reproduce.paper_experiment import Settings
+from testbed.reproduce.paper_experiment import PaperRow, Settings
 from topologies.clos import clos
 from workloads.managers.catalogue import MANAGERS, named_manager
 from workloads.traces.synthetic import lingjun_like
@@ -50,7 +52,22 @@ def test_managers_are_compared_on_one_trace_and_drawn(
     assert all(0.0 < row.here[name] <= 1.0 for row in rows for name in ("ecmp", "crux"))
     by_name = {row.label: row.here for row in rows}
     assert by_name["gandiva"]["preemptions"] > by_name["none"]["preemptions"] == 0
+    assert all({"crux_points", "crux_points_spread", "ecmp_numerical_spread"} <= row.here.keys() for row in rows)
+    assert "differences to ecmp exceed their spread" in rows[0].note
     assert (tmp_path / "managers-x-schedulers.svg").is_file()
+
+
+def test_the_heat_map_colours_only_differences_above_their_spread() -> None:
+    here = {"ecmp": 0.5, "ecmp_seed_spread": 0.1, "crux": 0.6, "crux_points": 10.0}
+    proven = PaperRow("proven", here=here | {"crux_points_spread": 2.0})
+    unproven = PaperRow("unproven", here=here | {"crux_points_spread": 11.0})
+    axes = heat_map([proven, unproven], ("ecmp", "crux")).axes[0]
+    faces = [patch.get_facecolor() for patch in axes.patches]
+    assert faces[0] != faces[1] == pytest.approx(to_rgba("#e4e4e4"))
+    weights = {text.get_text(): text.get_fontweight() for text in axes.texts}
+    assert weights["+10.0\n\N{PLUS-MINUS SIGN} 2.0"] == "bold"
+    assert weights["+10.0\n\N{PLUS-MINUS SIGN} 11.0"] == "normal"
+    assert "50.0\n\N{PLUS-MINUS SIGN} 10.0" in weights
 
 
 def test_lyras_rows_are_in_the_order_of_the_paper_on_a_small_trace(settings: Settings, tmp_path: Path) -> None:
