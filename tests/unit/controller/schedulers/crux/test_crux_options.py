@@ -169,3 +169,10 @@ def test_semaphores_are_on_the_pcie_links_that_two_jobs_send_over(small_fabric: 
 def test_a_word_that_is_no_way_to_share_pcie_is_refused() -> None:
     with pytest.raises(ValueError, match="option 'pcie' of crux must be queue or semaphore, not 'lock'"):
         Crux(pcie="lock")
+
+
+def test_where_nobody_reads_notes_none_are_written_and_the_rest_of_the_decision_is_the_same(view: ClusterView) -> None:
+    with_notes = Crux().decide(view, JobArrived("d"))
+    without = Crux().decide(replace(view, keeps_notes=False), JobArrived("d"))
+    assert with_notes.notes and not without.notes
+    assert without == replace(with_notes, notes={})
