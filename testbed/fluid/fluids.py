@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from testbed.fluid.level_speeds import Users, neighbours, users_of
 from testbed.fluid.maxmin import Flags, Floats, Integers
+from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
 from workloads.periodic_job import PeriodicJob
 
 FINEST: Final = 256
@@ -54,7 +54,7 @@ class Contention:
     @cached_property
     def near(self) -> tuple[Integers, Integers]:
         """Which jobs share a link, in rows by job."""
-        return neighbours(self.starts, self.links, self.users)
+        return neighbours(self.starts, self.links, self.count)
 
     @cached_property
     def users(self) -> Users:
@@ -81,8 +81,6 @@ class Contention:
         taken so.
         """
         most = np.where(one_by_one, 0.0, stretch_s / FINEST / self.periods_s)
-        if most.max() < 2.0:
-            return np.ones(len(self.jobs))
         while True:  # over all whom like iterations join, directly or through others
             least = np.where(self._alike, most, inf).min(axis=1)
             if np.array_equal(least, most):
@@ -95,43 +93,36 @@ def _shared_links(jobs: Sequence[PeriodicJob[int]]) -> tuple[Integers, Integers,
 
     Of links with the same users only those matter that are not less loaded by everyone than another.
     """
-    links, users, shares = _uses_of_shared_links(jobs)
-    ends = np.append(np.flatnonzero(np.diff(links)) + 1, len(links)).tolist() if len(links) else []
-    groups: dict[bytes, dict[bytes, slice]] = {}
-    first = 0
-    for end in ends:
-        groups.setdefault(users[first:end].tobytes(), {})[shares[first:end].tobytes()] = slice(first, end)
-        first = end
-    kept = [place for kinds in groups.values() for place in _most_loaded(list(kinds.values()), shares)]
-    begins = np.array([place.start for place in kept], np.int64)
-    sizes = np.array([place.stop - place.start for place in kept], np.int64)
-    numbers = np.repeat(np.arange(len(kept)), sizes)
-    chosen = np.arange(len(numbers)) + (begins - np.cumsum(sizes) + sizes)[numbers]
-    by_job = np.argsort(users[chosen], kind="stable")
-    starts = np.cumsum(np.bincount(users[chosen] + 1, minlength=len(jobs) + 1))
-    return starts, numbers[by_job], shares[chosen][by_job], len(kept)
+    groups: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
+    for users, shares in _users_of_links(jobs):
+        groups.setdefault(tuple(users), set()).add(tuple(shares))
+    rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
+    count = 0
+    for members, kinds in groups.items():
+        for largest in _largest(kinds):
+            for number, share in zip(members, largest, strict=True):
+                rows[number].append((count, share))
+            count += 1
+    starts = np.cumsum([0, *(len(row) for row in rows)])
+    flat = [pair for row in rows for pair in row]
+    return starts, np.array([link for link, _ in flat], np.int64), np.array([share for _, share in flat]), count
 
 
-def _uses_of_shared_links(jobs: Sequence[PeriodicJob[int]]) -> tuple[Integers, Integers, Floats]:
-    """Of links that several jobs load: link, job and share of it at full speed, in order of link and job."""
+def _users_of_links(jobs: Sequence[PeriodicJob[int]]) -> Iterable[tuple[list[int], list[float]]]:
+    """Of each link that several jobs load: who, and their shares of it at full speed; in order of first users."""
     counts = [len(job.loads) for job in jobs]
     links = np.fromiter(chain.from_iterable(job.loads for job in jobs), np.int64, sum(counts))
     loads = np.fromiter(chain.from_iterable(job.loads.values() for job in jobs), float, sum(counts))
     numbers = np.repeat(np.arange(len(jobs)), counts)
     loaded = loads > 0
     several = loaded & (np.bincount(links[loaded], minlength=links.max(initial=0) + 1) > 1)[links]
-    links, loads, numbers = links[several], loads[several], numbers[several]
-    order = np.argsort(links, kind="stable")
-    shares = loads / np.array([job.communication_s for job in jobs])[numbers]
-    return links[order], numbers[order], shares[order]
-
-
-def _most_loaded(kinds: Sequence[slice], shares: Floats) -> list[slice]:
-    """Of links with the same users, those whose shares no other's equal or exceed everywhere."""
-    if len(kinds) == 1:
-        return list(kinds)
-    by_shares = {tuple(shares[place].tolist()): place for place in kinds}
-    return [by_shares[largest] for largest in _largest(set(by_shares))]
+    shares = loads[several] / np.array([job.communication_s for job in jobs])[numbers[several]]
+    found: dict[int, tuple[list[int], list[float]]] = {}
+    for link, number, share in zip(links[several].tolist(), numbers[several].tolist(), shares.tolist(), strict=True):
+        users = found.setdefault(link, ([], []))
+        users[0].append(number)
+        users[1].append(share)
+    return found.values()
 
 
 def _largest(kinds: set[tuple[float, ...]]) -> list[tuple[float, ...]]:

@@ -20,8 +20,8 @@ from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats, Integers
 from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
 from testbed.fluid.periodic import state_at_start
-from testbed.fluid.steady_state_kernel import run, turns_at_start
-from workloads.periodic_job import PeriodicJob
+from testbed.fluid.steady_state_kernel import run
+from workloads.periodic_job import SLACK_S, PeriodicJob
 
 State = tuple[float, float, float]
 """What is left of an iteration: seconds of compute, seconds of the lead in it, and the share of communication."""
@@ -40,81 +40,6 @@ class Settled:
     lasting: bool
 
 
-class Settling:
-    """Jobs on the way to their long-run rates, over as many calls as that takes.
-
-    Between calls everything stays as it is, so that stopping at an event that touches none of these jobs costs
-    nothing: due times, speeds, sums, and how far the stretch has come.
-    """
-
-    def __init__(
-        self,
-        jobs: Contention,
-        states: Sequence[State | None] = (),
-        packs: Sequence[int] = (),
-        stretch_s: float = inf,
-        numerics: NumericalSettings = STANDARD,
-    ) -> None:
-        """The others as in :func:`settle`; iterations much shorter than ``stretch_s`` are bundled."""
-        count = len(jobs.jobs)
-        self.jobs, self.packs = jobs, tuple(packs)
-        pack = _packs(packs, count)
-        first_s = numerics.first_periods * float(jobs.periods_s.max())
-        self._bundles = jobs.bundles(pack >= 0, min(first_s, stretch_s))
-        self._clock = np.array([0.0, first_s, -1.0, float(numerics.most_doublings), numerics.tolerance])
-        self._arrays(pack, states)
-
-    @classmethod
-    def stepping(cls, jobs: Contention, states: Sequence[State | None], packs: Sequence[int]) -> Settling:
-        """Return one that never settles: every iteration is stepped through."""
-        made = cls.__new__(cls)
-        made.jobs, made.packs = jobs, tuple(packs)
-        made._bundles = np.ones(len(jobs.jobs))
-        made._clock = np.array([0.0, inf, -1.0, 0.0, 0.0])
-        made._arrays(_packs(packs, len(jobs.jobs)), states)
-        return made
-
-    def _arrays(self, pack: Integers, states: Sequence[State | None]) -> None:
-        on, count = self.jobs, len(self.jobs.jobs)
-        self._times = on.times * self._bundles[:, None]
-        self._left = _state(self._times, self._bundles, states)
-        self._rates = np.zeros(count)
-        self._settled: Settled | None = None
-        self._kept = (
-            (on.starts, on.links, on.shares, on.near, on.users, on.levels),
-            self._left,
-            self._times,
-            on.weights,
-            turns_at_start(self._left, self._times, pack),
-            np.zeros((4, count)),
-            np.zeros((2, count)),
-            np.zeros((2, count)),
-            np.zeros((3, count), np.bool_),
-            np.tile(np.arange(count), (5, 1)),
-            np.array([np.ones(on.count), np.zeros(on.count)]),
-            self._rates,
-        )
-
-    def advance(self, limit_s: float = inf) -> Settled:
-        """Return the long-run rates if they are known within ``limit_s`` seconds from the last call's end.
-
-        Else return averages over those seconds. ``ValueError`` if they are none.
-        """
-        if limit_s <= 0.0:
-            raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
-        if self._settled is not None:
-            return self._settled
-        lasting = bool(run(float(self._clock[0] + limit_s), self._clock, *self._kept))
-        left = self._left / np.array([self._bundles, self._bundles, np.ones_like(self._bundles)])
-        sent = self._times[:, 2]
-        left[2] = np.divide(left[2], sent, out=np.zeros_like(sent), where=sent > 0)
-        states = tuple(zip(*left.tolist(), strict=True))
-        settled = Settled(tuple((self._rates * self._bundles).tolist()), float(self._clock[0]), states, lasting)
-        if lasting:
-            self._settled = settled
-        return settled
-
-
 def settle(
     jobs: Sequence[PeriodicJob[int]] | Contention,
     horizon_s: float | None = None,
@@ -130,10 +55,37 @@ def settle(
     ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares none.
     ``numerics`` say when long-run rates count as stable.
     """
+    if limit_s <= 0.0:
+        raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
     on = jobs if isinstance(jobs, Contention) else Contention.of(jobs)
-    if horizon_s is not None:
-        return Settling.stepping(on, states, packs).advance(min(horizon_s, limit_s))
-    return Settling(on, states, packs, limit_s, numerics).advance(limit_s)
+    count = len(on.jobs)
+    pack = _packs(packs, count)
+    first, bundles, doublings = horizon_s, np.ones(count), 0
+    if first is None:
+        first, doublings = numerics.first_periods * float(on.periods_s.max()), numerics.most_doublings
+        bundles = on.bundles(pack >= 0, min(first, limit_s))
+    times = on.times * bundles[:, None]
+    rates = np.zeros(count)
+    left = _state(times, bundles, states)
+    arguments = (
+        on.starts,
+        on.links,
+        on.shares,
+        on.count,
+        on.levels,
+        on.weights,
+        pack,
+        first,
+        limit_s,
+        doublings,
+        numerics.tolerance,
+        rates,
+    )
+    reached = float(run(left, times, *arguments))
+    lasting = horizon_s is None and reached < limit_s - SLACK_S
+    left[:2] /= bundles
+    left[2] = np.divide(left[2], times[:, 2], out=np.zeros(count), where=times[:, 2] > 0)
+    return Settled(tuple((rates * bundles).tolist()), reached, tuple(zip(*left.tolist(), strict=True)), lasting)
 
 
 def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Floats:

@@ -5,17 +5,213 @@ Arrays are by job; what happens to one touches only those that it shares links o
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from testbed.fluid.compiled import compiled
-from testbed.fluid.level_speeds import FULL, Users, of_highest_level, pass_on, speeds, that_began_or_ended
 from testbed.fluid.maxmin import Flags, Floats, Integers
 from workloads.periodic_job import SLACK_S
 
+_FULL: Final = 1e-12
+
 Turns = tuple[Integers, Flags, Floats, Integers]
 """What :func:`turns_at_start` returns."""
-Group = tuple[Integers, Integers, Floats, tuple[Integers, Integers], Users, Integers]
-"""Links of each job in rows: starts, links and shares; which jobs are near which; users of each link; levels."""
+Users = tuple[Integers, Integers, Floats]
+"""What :func:`users_of` returns."""
+
+
+@compiled
+def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> Users:
+    """Return which jobs use which share of a link, in rows by link: starts [count + 1], jobs and shares."""
+    rows = np.zeros(count + 1, np.int64)
+    for link in links:
+        rows[link + 1] += 1
+    for link in range(count):
+        rows[link + 1] += rows[link]
+    at, jobs, parts = rows[:count].copy(), np.zeros(len(links), np.int64), np.zeros(len(links))
+    for job in range(len(starts) - 1):
+        for place in range(starts[job], starts[job + 1]):
+            link = links[place]
+            jobs[at[link]], parts[at[link]] = job, shares[place]
+            at[link] += 1
+    return rows, jobs, parts
+
+
+@compiled
+def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
+    """Return which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
+    jobs = len(starts) - 1
+    uses = np.zeros((count, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            uses[links[place], job] = True
+    near = np.zeros((jobs, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            near[job] |= uses[links[place]]
+        near[job, job] = False
+    rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
+    for job in range(jobs):
+        rows[job + 1] = rows[job]
+        for other in range(jobs):
+            if near[job, other]:
+                others[rows[job + 1]] = other
+                rows[job + 1] += 1
+    return rows, others
+
+
+@compiled
+def touched(
+    changed: Integers,
+    sending: Flags,
+    last: Flags,
+    near: tuple[Integers, Integers],
+    levels: Integers,
+    rank: Integers,
+    inside: Flags,
+    out: Integers,
+) -> int:
+    """Write into ``out`` who sends and may feel that one of ``changed`` began or ended; return how many.
+
+    Those are reached over links of jobs that send, from each only those of its own and of lower levels. They are in the
+    order of ``rank``, and ``inside`` says who they are; all of it is False before. ``last`` is brought up to date.
+    """
+    rows, others = near
+    count = 0
+    for job in changed:
+        if sending[job] != last[job]:
+            last[job] = sending[job]
+            inside[job] = True
+            out[count] = job
+            count += 1
+    done = 0
+    while done < count:
+        from_job = out[done]
+        done += 1
+        for job in others[rows[from_job] : rows[from_job + 1]]:
+            if sending[job] and not inside[job] and levels[job] >= levels[from_job]:
+                inside[job] = True
+                out[count] = job
+                count += 1
+    kept = 0
+    for place in range(count):
+        job = out[place]
+        if not sending[job]:
+            inside[job] = False
+        else:
+            at = kept
+            while at > 0 and rank[out[at - 1]] > rank[job]:
+                out[at] = out[at - 1]
+                at -= 1
+            out[at] = job
+            kept += 1
+    return kept
+
+
+@compiled
+def speeds(
+    who: Integers,
+    inside: Flags,
+    speed: Floats,
+    starts: Integers,
+    links: Integers,
+    shares: Floats,
+    users: Users,
+    free: Floats,
+    wanted: Floats,
+    levels: Integers,
+    growing: Integers,
+    out: Floats,
+) -> None:
+    """Write the speeds, 0 to 1, of the jobs ``who``, in order of their level, into their places of ``out``.
+
+    Strict between levels, max-min fair inside one; others keep their ``speed``, which takes its part of links first.
+    ``inside`` says who ``who`` are. ``free`` and ``wanted`` [links] and ``growing`` [jobs] are room to compute in;
+    ``wanted`` holds zeros, before and after.
+    """
+    rows, others, parts = users
+    for job in who:
+        for link in links[starts[job] : starts[job + 1]]:
+            left_over = 1.0
+            for place in range(rows[link], rows[link + 1]):
+                if not inside[others[place]]:
+                    left_over -= parts[place] * speed[others[place]]
+            free[link] = left_over
+    first = 0
+    while first < len(who):
+        level, left = levels[who[first]], 0
+        while first < len(who) and levels[who[first]] == level:
+            growing[left] = who[first]
+            left += 1
+            first += 1
+        if left == 1:
+            job = growing[0]
+            out[job] = fill(job, starts, links, shares, free)
+            continue
+        reached = 0.0
+        while left > 0:
+            reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
+            still = 0
+            for job in growing[:left]:
+                stops = reached >= 1.0 - _FULL
+                for link in links[starts[job] : starts[job + 1]]:
+                    stops = stops or free[link] <= _FULL
+                if stops:
+                    out[job] = reached
+                else:
+                    growing[still] = job
+                    still += 1
+            left = still
+
+
+@compiled
+def fill(job: int, starts: Integers, links: Integers, shares: Floats, free: Floats) -> float:
+    """Return the speed, 1 at most, at which a job alone at its level fills a link; ``free`` falls accordingly."""
+    speed = 1.0
+    for place in range(starts[job], starts[job + 1]):
+        if shares[place] > 0.0:
+            speed = min(speed, free[links[place]] / shares[place])
+    speed = max(speed, 0.0)
+    for place in range(starts[job], starts[job + 1]):
+        free[links[place]] -= speed * shares[place]
+    return speed
+
+
+@compiled
+def rise_together(
+    growing: Integers, starts: Integers, links: Integers, shares: Floats, free: Floats, wanted: Floats, most: float
+) -> float:
+    """Return by how much, ``most`` at most, the speeds of all jobs ``growing`` can rise until a link is full.
+
+    ``free`` falls accordingly.
+    """
+    rise = most
+    for job in growing:
+        for place in range(starts[job], starts[job + 1]):
+            wanted[links[place]] += shares[place]
+    for job in growing:
+        for link in links[starts[job] : starts[job + 1]]:
+            if wanted[link] > 0.0:
+                rise = min(rise, free[link] / wanted[link])
+    rise = max(rise, 0.0)
+    for job in growing:
+        for link in links[starts[job] : starts[job + 1]]:
+            free[link] -= rise * wanted[link]
+            wanted[link] = 0.0
+    return rise
+
+
+@compiled
+def that_change(who: Integers, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
+    """Write into ``out`` those of ``who`` that get another speed; return how many. ``inside`` is False afterwards."""
+    count = 0
+    for job in who:
+        inside[job] = False
+        if fresh[job] != speed[job]:
+            out[count] = job
+            count += 1
+    return count
 
 
 @compiled
@@ -134,100 +330,62 @@ def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
 
 
 @compiled
-def pass_until(
-    now: float,
-    stop: float,
-    group: Group,
-    left: Floats,
-    times: Floats,
-    turns: Turns,
-    by_job: Floats,
-    sums: Floats,
-    flags: Flags,
-    numbers: Integers,
-    by_link: Floats,
-) -> float:
-    """Let time pass from event to event, from ``now`` to ``stop``, and return that; arrays as in :func:`run`."""
-    speed, since, due, fresh = by_job[0], by_job[1], by_job[2], by_job[3]
-    sending, last, inside = flags[0], flags[1], flags[2]
-    everybody, ready, waiting, anew, room = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    free, wanted = by_link[0], by_link[1]
-    waits = turns[1]
-    starts, links, shares, near, users, levels = group
-    while now < stop - SLACK_S:
-        some = those_due(due, now, ready)
-        bring_to(now, ready[:some], left, times, speed, turns, since, sums)
-        some = grant(now, turns, since, ready, some)
-        changed = wish(ready[:some], left, waits, sending, last, speed)
-        expect(ready[:some], now, left, waits, speed, due)
-        count = that_began_or_ended(ready[:some], sending, last, near, levels, inside, waiting) if changed else 0
-        while count > 0:  # from level to level, and only beside those whose speed has changed
-            found, count = of_highest_level(waiting, count, near, sending, levels, inside, anew)
-            who = anew[:found]
-            speeds(who, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
-            for place in range(found):
-                job = who[place]
-                inside[job] = False
-                if abs(fresh[job] - speed[job]) > FULL:
-                    bring_to(now, who[place : place + 1], left, times, speed, turns, since, sums)
-                    speed[job] = fresh[job]
-                    expect(who[place : place + 1], now, left, waits, speed, due)
-                    count = pass_on(job, levels[job] + 1, near, sending, levels, inside, waiting, count)
-        now = min(stop, due.min())
-    bring_to(now, everybody, left, times, speed, turns, since, sums)
-    return now
-
-
-@compiled
-def has_settled(clock: Floats, times: Floats, weights: Floats, sums: Floats, half: Floats, rates: Floats) -> bool:
-    """Write the averages over all the time into ``rates``; return whether they hold, else double the stretch."""
-    if clock[2] < 0.0:
-        rates[:] = sums[0] / clock[0]
-    else:
-        weighted(sums, half, clock[0], rates)
-    # Summed in the order of the jobs: compiled and not compiled, the numbers are the same.
-    busy = np.cumsum(weights * rates * times[:, 0])[-1]
-    if clock[3] == 0.0 or abs(busy - clock[2]) < clock[4] * np.cumsum(weights)[-1]:
-        return True
-    half[:] = sums
-    clock[1], clock[2], clock[3] = 2.0 * clock[1], busy, clock[3] - 1.0
-    return False
-
-
-@compiled
 def run(
-    target_s: float,
-    clock: Floats,
-    group: Group,
     left: Floats,
     times: Floats,
+    starts: Integers,
+    links: Integers,
+    shares: Floats,
+    count: int,
+    levels: Integers,
     weights: Floats,
-    turns: Turns,
-    by_job: Floats,
-    sums: Floats,
-    half: Floats,
-    flags: Flags,
-    numbers: Integers,
-    by_link: Floats,
+    pack: Integers,
+    first_s: float,
+    limit_s: float,
+    doublings: int,
+    tolerance: float,  # a stretch twice as long must move the busy GPUs by less than this share of all
     rates: Floats,
-) -> bool:
-    """Let time pass until the rates have settled, or to ``target_s``; return whether they have settled.
+) -> float:
+    """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
 
-    ``clock``: now, the end of the present stretch, the busy GPUs in the one before, the doublings left, and the share
-    of all GPUs by less than which twice the stretch must move the busy ones. ``rates`` [jobs] receives iterations per
-    second: in the long run if they have settled, since the last call otherwise.
-    ``left`` [3, jobs]: what is left of each iteration. ``times`` [jobs, 4]: compute (with pause), lead (with pause),
-    communication, offset. The others are kept from call to call, or are room: ``by_job`` [4, jobs] has speeds,
-    since when each job has been as it is, when something happens to it next, and room for new speeds; ``flags``
-    [3, jobs] who sends, who sent and room; ``numbers`` [5, jobs] all jobs and room; ``by_link`` [2, links] room.
+    ``left`` [3, jobs]: what is left of each iteration, at the beginning and, afterwards, at the end. ``times``
+    [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
     """
-    begin, done = clock[0], sums[0].copy()
+    jobs = len(levels)
+    # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
+    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels, kind="mergesort"))
+    users = users_of(starts, links, shares, count)
+    speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
+    sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
+    sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
+    everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
+    since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
+    turns = turns_at_start(left, times, pack)
+    waits = turns[1]
+    now, end, before = 0.0, min(first_s, limit_s), -1.0
     while True:
-        stop = min(clock[1], target_s)
-        clock[0] = pass_until(clock[0], stop, group, left, times, turns, by_job, sums, flags, numbers, by_link)
-        if stop >= target_s:
-            if clock[0] > begin:
-                rates[:] = (sums[0] - done) / (clock[0] - begin)
-            return False
-        if has_settled(clock, times, weights, sums, half, rates):
-            return True
+        while now < end - SLACK_S:
+            some = those_due(due, now, ready)
+            bring_to(now, ready[:some], left, times, speed, turns, since, sums)
+            some = grant(now, turns, since, ready, some)
+            changed = wish(ready[:some], left, waits, sending, last, speed)
+            expect(ready[:some], now, left, waits, speed, due)
+            if changed:
+                who = anew[: touched(ready[:some], sending, last, near, levels, rank, inside, anew)]
+                speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
+                who = room[: that_change(who, inside, speed, fresh, room)]
+                bring_to(now, who, left, times, speed, turns, since, sums)
+                speed[who] = fresh[who]
+                expect(who, now, left, waits, speed, due)
+            now = min(end, due.min())
+        bring_to(now, everybody, left, times, speed, turns, since, sums)
+        if end == first_s or end >= limit_s:
+            rates[:] = sums[0] / now
+        else:
+            weighted(sums, half, now, rates)
+        busy = np.cumsum(weights * rates * times[:, 0])[-1]
+        stands_still = abs(busy - before) < tolerance * np.cumsum(weights)[-1]
+        if doublings == 0 or stands_still or end >= limit_s:
+            return now
+        half[:] = sums
+        before, end, doublings = busy, min(2.0 * end, limit_s), doublings - 1

@@ -35,7 +35,7 @@ from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
-from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of, settling_of
+from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
@@ -173,13 +173,8 @@ class Replay:
         return found
 
     def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
-        """What a group does from its present state: in the long run, or in just ``seconds``.
-
-        A group that no event has touched goes on where it was, so that it settles however often others change.
-        """
+        """What a group does from its present state: in the long run, or in just ``seconds``."""
         running = [self._running[name] for name in members]
-        if self._jump:
-            return settling_of(running, limit_s, self._numerics).advance(limit_s)
         packs = [each.pack for each in running]
         return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs, self._numerics)
 

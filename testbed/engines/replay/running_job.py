@@ -12,8 +12,7 @@ from controller.decision import Step
 from testbed.engines.replay.traffic import LINK_CLASSES, Traffic
 from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats
-from testbed.fluid.numerical_settings import NumericalSettings
-from testbed.fluid.steady_state import Settling, State
+from testbed.fluid.steady_state import State
 from workloads.job import Job
 from workloads.managers.account import Account, JobOutcome
 from workloads.periodic_job import PeriodicJob
@@ -72,7 +71,7 @@ class ReplayedJob:
 
     Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves. ``group`` are the jobs that
     contend over links or shared GPUs, itself included.
-    ``contention``: the group as arrays, as its first job was settled last; ``settling``: how far that has come.
+    ``contention``: the group as arrays, as its first job was settled last.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
 
@@ -90,7 +89,6 @@ class ReplayedJob:
     state: State | None = None
     step: Step | None = field(default=None, repr=False)
     contention: Contention | None = field(default=None, repr=False)
-    settling: Settling | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -145,15 +143,4 @@ def contention_of(running: Sequence[ReplayedJob]) -> Contention:
     kept = running[0].contention
     if kept is None or kept.jobs != fluids:
         kept = running[0].contention = Contention.of(fluids)
-    return kept
-
-
-def settling_of(running: Sequence[ReplayedJob], limit_s: float, numerics: NumericalSettings) -> Settling:
-    """Return how far a group is on the way to its long-run rates: from the start, unless it is as it was."""
-    contention, packs = contention_of(running), tuple(each.pack for each in running)
-    kept = running[0].settling
-    as_it_was = running[0].group == tuple(each.name for each in running)
-    if kept is None or not as_it_was or kept.jobs is not contention or kept.packs != packs:
-        states = [each.state for each in running]
-        kept = running[0].settling = Settling(contention, states, packs, limit_s, numerics)
     return kept

@@ -132,10 +132,3 @@ def test_a_group_is_made_into_arrays_once_while_nobody_in_it_changes(monkeypatch
     monkeypatch.setattr(Contention, "of", lambda jobs: (made.append(len(jobs)), arrays_of(jobs))[1])
     replay([*pair, *passers_by], jump=False, seed=seed)
     assert made.count(2) == 1
-
-
-def test_a_group_settles_however_often_jobs_elsewhere_come_and_go() -> None:
-    pair = [request("one", 0.0, 3000.0, 6), request("two", 0.0, 3000.0, 6)]
-    passers_by = [request(f"short {number}", 1.5 * number, 0.3, 1, "crux-resnet") for number in range(1, 1000)]
-    seed = seed_at_which_they_meet(pair)
-    assert replay([*pair, *passers_by], seed=seed).totals.settled < 200
