@@ -145,7 +145,8 @@ def _out_of_the_lowest(cells: Cells, counts: tuple[Ints, ...], level: int, found
         around = cells.cell_of[above][cells.first_of[level][found]]
         part_of_larger = counts[above][around] == cells.sizes[above][around]
         if not part_of_larger.all():
-            return found[~part_of_larger]
+            lowest: Ints = found[~part_of_larger]
+            return lowest
     return found
 
 

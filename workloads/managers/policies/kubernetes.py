@@ -55,9 +55,9 @@ class Kubernetes(Policy):
         asking: list[Running | Waiting] = [each for each in holding if each not in late]
         asking += [_with_age(entry.job, state.time_s) for entry in queued]
         granted = self._granted(asking, free)
-        for each in asking:
-            if each.name in granted:
-                yield _request(each, granted[each.name])
+        for asked in asking:
+            if asked.name in granted:
+                yield _request(asked, granted[asked.name])
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """Return when the next job has held a part for long enough."""
