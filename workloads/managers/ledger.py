@@ -172,8 +172,10 @@ class Ledger:
                     if left is not None:
                         self._left_when_packed[name] = (now_s, left)
             case Preempt():
-                left = None if state.running[action.job].holding else remaining(action.job)
-                job = state.running[action.job].until(now_s)
+                running = state.running[action.job]
+                # The engine does not know yet of a job that was started a moment ago, by the same call.
+                left = None if running.holding or running.since_s == now_s else remaining(action.job)
+                job = running.until(now_s)
                 job = replace(job, apart_from=(*job.apart_from, *action.apart_from))
                 self._wait_again(job if left is None else replace(job, remaining_s=left))
             case Ask():

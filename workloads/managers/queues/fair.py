@@ -96,7 +96,7 @@ class Fair(Queue):
             return ()
         over = {path: gpus - fair.get(path, 0) for path, gpus in used.items()}
         found = []
-        for running in reversed(state.running.values()):
+        for running in reversed(tuple(state.running.values())):
             leaf, gpus = self._leaf(running.job.virtual_cluster), len(running.gpus)
             if running.job.preemptible and not running.holding and over[leaf] >= gpus:
                 over[leaf] -= gpus

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
 
 _STEPS: Final = 25
+
+NameT = TypeVar("NameT")
+"""What queues are named by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Share:
         return min(self.most, max(self.least, self.weight * ratio))
 
 
-def fair_shares(total: int, queues: Mapping[str, Share]) -> dict[str, int]:
+def fair_shares(total: int, queues: Mapping[NameT, Share]) -> dict[NameT, int]:
     """Return GPUs for each queue: of all ratios the one at which the shares add up to ``total``, in whole GPUs.
 
     The ratio is found by doubling, then :data:`_STEPS` bisections, and shares are truncated (YARN's ComputeFairShares).
