@@ -185,8 +185,10 @@ class Ledger:
                         since_s = now_s + action.pause_s if moves else now_s  # its pause tells nothing of sharing
                         self._left_when_placed[name] = (since_s, left, True)
             case Preempt():
-                left = None if state.running[action.job].holding else remaining(action.job)
-                job = state.running[action.job].until(now_s)
+                running = state.running[action.job]
+                # The engine does not know yet of a job that was started a moment ago, by the same call.
+                left = None if running.holding or running.since_s == now_s else remaining(action.job)
+                job = running.until(now_s)
                 job = replace(job, apart_from=(*job.apart_from, *action.apart_from))
                 self._wait_again(job if left is None else replace(job, remaining_s=left))
             case Ask():

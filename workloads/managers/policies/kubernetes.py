@@ -45,9 +45,9 @@ class Kubernetes(Policy):
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Release the jobs whose time is over, and give free GPUs to pods by their age."""
         holding, late = _holding(state), self._late(state)
-        for each in late:
-            reason = f"held {len(each.gpus)} of {each.job.gpus} GPUs for {self._release_s:g} s"
-            yield Requeue(each.name, state.time_s + self._back_off_s, state.time_s, reason)
+        for held in late:
+            reason = f"held {len(held.gpus)} of {held.job.gpus} GPUs for {self._release_s:g} s"
+            yield Requeue(held.name, state.time_s + self._back_off_s, state.time_s, reason)
         free = state.free_gpus + sum(len(each.gpus) for each in late)
         for entry in queued:
             if _begins_again(entry.job):

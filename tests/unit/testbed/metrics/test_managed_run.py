@@ -85,7 +85,7 @@ def test_ideal_has_no_meaning_where_a_manager_places_jobs(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("manager", "said"),
     [
-        ("borg", "unknown manager 'borg', expected one of consolidated, fair"),
+        ("borg", "unknown manager 'borg', expected one of capacity-scheduler, consolidated, fair"),
         ({"name": "hived", "placer": {"virtual_clusters": {"a": {"rack": 1}}}}, "rack"),
         ({"policy": {"name": "tiresias", "slices": 3}}, "unknown option 'slices' of policy tiresias"),
     ],

@@ -97,4 +97,4 @@ def test_a_gang_that_holds_nothing_asks_whenever_gpus_free_up() -> None:
 def test_drf_is_max_min_fairness_where_there_is_one_resource_and_the_refusal_says_so() -> None:
     for point in ("queue", "policy"):
         with pytest.raises(ValueError, match="dominant resource fairness of one resource is max-min fairness"):
-            create(point, "drf")  # type: ignore[arg-type]
+            create(point, "drf")
