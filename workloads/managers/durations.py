@@ -1,8 +1,9 @@
 """Cluster managers without a network: a job runs as long as its trace records, faster or slower with its GPU count.
 
 This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
-its speed is in proportion (linear scaling, and the speed of the GPU type). Jobs packed on the same GPUs interleave the resources of their iterations
-as in Muri (:func:`.interleaving.interleaved_speeds`); if nothing is known of one, they share the GPUs evenly.
+its speed is in proportion (linear scaling, and the speed of the GPU type). Jobs packed on the same GPUs interleave the
+resources of their iterations as in Muri (:func:`.interleaving.interleaved_speeds`); if nothing is known of one, they
+share the GPUs evenly.
 """
 
 from __future__ import annotations
