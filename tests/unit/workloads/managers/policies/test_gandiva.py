@@ -77,11 +77,11 @@ def test_a_job_without_room_joins_one_that_it_complements() -> None:
     assert isinstance(pack, Pack) and (pack.jobs, pack.gpus) == (("computes", "sends"), ONE_HOST.gpus)
 
 
-def test_a_pair_that_makes_no_progress_is_separated_and_both_take_turns() -> None:
+def test_a_pair_that_gains_stays_together_and_one_that_does_not_is_separated() -> None:
     jobs = [replace(job(f"j{n}", 2, 300.0, stages), number=n) for n, stages in enumerate((COMPUTES, SENDS))]
     made = Play(manager("affinity", policy="gandiva"), ONE_HOST, jobs).run()
-    # Without a network packed jobs share evenly: no gain, no loss, they stay together.
-    assert [each.end_s for each in made] == pytest.approx([600.0, 600.0])
+    # One computes while the other sends: both as fast as alone.
+    assert [each.end_s for each in made] == pytest.approx([300.0, 300.0])
     state = empty_cluster(ONE_HOST).start(jobs[0], ONE_HOST.gpus)
     state = state.after(Pack(tuple(jobs), ONE_HOST.gpus, 0.0, "for the test")).measured({"j0": 0.4, "j1": 0.5}).at(60.0)
     (apart,) = GANDIVA.decide(state, [], Tick())
@@ -156,12 +156,15 @@ def crowds(draw: st.DrawFn) -> list[Waiting]:
 
 @given(jobs=crowds())
 @settings(max_examples=40, deadline=None)
-def test_every_job_ends_and_the_work_is_never_done_faster_than_the_cluster_can(jobs: list[Waiting]) -> None:
-    made = Play(GANDIVA, FABRIC, jobs).run()
-    assert all(each.end_s is not None for each in made)
+def test_every_job_ends_and_no_inelastic_one_is_faster_than_alone(jobs: list[Waiting]) -> None:
+    made = {each.name: each for each in Play(GANDIVA, FABRIC, jobs).run()}
+    for each in jobs:
+        jct_s = made[each.name].jct_s
+        assert jct_s is not None
+        assert each.max_gpus is not None or jct_s >= (each.duration_s or 0.0) * (1 - 1e-9)
     work = sum(each.gpus * (each.duration_s or 0.0) for each in jobs)
-    span = max(each.end_s or 0.0 for each in made) - min(each.submit_s for each in jobs)
-    assert span >= work / len(FABRIC.gpus) * (1 - 1e-9)
+    span = max(each.end_s or 0.0 for each in made.values()) - min(each.submit_s for each in jobs)
+    assert span >= work / (2 * len(FABRIC.gpus)) * (1 - 1e-9)  # two jobs on a GPU, each as fast as alone
 
 
 @given(count=st.integers(2, 7), gpus=st.integers(1, 2))
