@@ -71,7 +71,8 @@ class PaperExperiment:
     """One experiment: what it shows, where it was published, and what computes it.
 
     An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: the one of the
-    three that is not 0 is the default of its option. A worked example does none of them.
+    three that is not 0 is the default of its option. A worked example does none of them. ``artifacts``: it takes a
+    folder of other authors' simulators as its trace.
     """
 
     name: str
@@ -83,6 +84,7 @@ class PaperExperiment:
     cases: int = 0
     seeds: int = 0
     days: float = 0.0
+    artifacts: bool = False
 
     @property
     def emulates(self) -> bool:

@@ -16,6 +16,7 @@ from workloads.managers.guarded import GuardedPart
 from workloads.managers.interfaces import Capacity, Placer, Policy, Queue
 from workloads.managers.manager import Manager
 from workloads.managers.placers.consolidated import Consolidated
+from workloads.managers.placers.fewest_servers import EqualSplit, MostFree
 from workloads.managers.placers.first_free import FirstFree
 from workloads.managers.placers.hived import HiveD
 from workloads.managers.placers.locality import Locality
@@ -74,7 +75,10 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 MuriSharing,
             )
         },
-        "placer": {part.name: part for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware)},
+        "placer": {
+            part.name: part
+            for part in (FirstFree, Consolidated, HiveD, MuriNet, Locality, SkewAware, MostFree, EqualSplit)
+        },
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},
     }
 )

@@ -67,7 +67,11 @@ def test_a_placer_of_another_package_places() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("borg", {}, "unknown placer 'borg', expected one of broken, consolidated, empty, hived, last-free, "),
+        (
+            "borg",
+            {},
+            "unknown placer 'borg', expected one of broken, consolidated, empty, equal-split, hived, last-free, ",
+        ),
         ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: gpu_types, virtual_clusters"),
         ("hived", {"virtual_clusters": 3}, "placer hived: 'int' object has no attribute 'items'"),
         ("none", {"seed": 1}, "unknown option 'seed' of placer none, expected: none"),
