@@ -83,11 +83,11 @@ def _published() -> Iterator[KnownResult]:
         file = f"simulator/workloads/workload-{number}.csv"
         yield KnownResult("pollux", file, "optimus", 160, optimus_s, start_s=30.0)
         yield KnownResult("pollux", file, "tiresias", 160, tiresias_s)
-    trace = "simulator/trace-data/trace{}.csv"
+    folder = "simulator/trace-data"
     for policy, jct_s in (("tiresias", 340306.277096), ("srtf", 190377.377380), ("srsf", 183965.977985)):
-        yield KnownResult("muri", trace.format(3), policy, 992, jct_s)
-    yield KnownResult("muri", trace.format(1), "tiresias", 1494, 3261561.767816)
-    yield KnownResult("muri", trace.format(4), "tiresias", 2638, 1296364.086549)
+        yield KnownResult("muri", f"{folder}/trace3.csv", policy, 992, jct_s)
+    yield KnownResult("muri", f"{folder}/job_type_1.csv", "tiresias", 992, 340307.171316)
+    yield KnownResult("muri", f"{folder}/job_type_3.csv", "tiresias", 992, 340305.978933)
 
 
 def _small() -> Iterator[KnownResult]:

@@ -73,5 +73,5 @@ def test_the_artifacts_own_traces(known: KnownResult) -> None:
     here = compared(known, played(known, path, SERVERS))
     assert here["jobs"] == known.jobs
     # On other workloads Optimus's rounds depend on the last digit of interpolated speeds: there the docs say how far.
-    exactly = known.artifact == "muri" and "trace3" in known.file
+    exactly = known.artifact == "muri"
     assert here["difference"] == pytest.approx(0.0, abs=1e-9 if exactly else 0.03 if "-1" in known.file else 0.02)
