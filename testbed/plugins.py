@@ -57,6 +57,7 @@ from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.managers.actions import (
     Action,
     Ask,
+    Demote,
     Loan,
     Migrate,
     Pack,
@@ -98,6 +99,7 @@ __all__ = [
     "ClusterView",
     "Count",
     "Decision",
+    "Demote",
     "Ended",
     "Event",
     "Fabric",

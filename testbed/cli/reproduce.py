@@ -29,7 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="only",
         help="only this row of an emulated experiment (repeatable)",
     )
-    parser.add_argument("--trace", type=Path, metavar="PATH", help="replay this trace instead of the synthetic one")
+    parser.add_argument(
+        "--trace",
+        "--traces",
+        type=Path,
+        metavar="PATH",
+        help="replay this trace instead of the synthetic one; manager-oracles: the folder with the authors' simulators",
+    )
     parser.add_argument("--days", type=float, metavar="N", help="replay only the first N days")
     parser.add_argument("--redo", action="store_true", help="rerun kept runs whose verdict is not ok")
     parser.add_argument(

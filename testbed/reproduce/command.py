@@ -108,7 +108,9 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
         raise BadInputError(f"{arguments.name} emulates nothing, expected no --row")
     if not experiment.seeds and arguments.seeds is not None:
         raise BadInputError(f"{arguments.name} takes one seed, expected --seed and no --seeds")
-    if not experiment.replays and (arguments.trace is not None or arguments.days is not None):
+    if experiment.artifacts and arguments.days is not None:
+        raise BadInputError(f"{arguments.name} plays whole traces, expected no --days")
+    if not experiment.replays and not experiment.artifacts and (arguments.trace or arguments.days is not None):
         raise BadInputError(f"{arguments.name} replays no trace, expected neither --trace nor --days")
     if arguments.days is not None and not arguments.days > 0:
         raise BadInputError(f"--days must be more than 0, not {arguments.days:g}")

@@ -18,6 +18,11 @@ def change(value: float) -> str:
     return f"{100 * value:+.1f}"
 
 
+def fine_change(value: float) -> str:
+    """``-0.0183`` -> ``-1.83``."""
+    return f"{100 * value:+.2f}"
+
+
 def points(value: float) -> str:
     """``13`` -> ``+13.0``."""
     return f"{value:+.1f}"
@@ -41,6 +46,11 @@ def tenths(value: float) -> str:
 def thousandths(value: float) -> str:
     """``0.3517`` -> ``0.352``."""
     return f"{value:.3f}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds to a thousandth: ``340306.27712`` -> ``340,306.277``."""
+    return f"{seconds:,.3f}"
 
 
 def whole(value: float) -> str:

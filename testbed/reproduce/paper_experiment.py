@@ -75,7 +75,7 @@ class PaperExperiment:
 
     An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: what is not 0 is
     the default of its option. Those that replay a trace do it with ``seeds`` seeds, 0 where only one can be chosen. A
-    worked example does none of them.
+    worked example does none of them. ``artifacts``: it takes a folder of other authors' simulators as its trace.
     """
 
     name: str
@@ -87,6 +87,7 @@ class PaperExperiment:
     cases: int = 0
     seeds: int = 0
     days: float = 0.0
+    artifacts: bool = False
 
     @property
     def emulates(self) -> bool:

@@ -68,6 +68,7 @@ class Account:
     migrations: int = 0
     attempts: int = 1
     holding: bool = False
+    stopped_s: float | None = None
 
     def advance(self, now_s: float) -> float:
         """Add up the time until ``now_s``; return how long that was."""
@@ -84,13 +85,19 @@ class Account:
         self.gpus = gpus
 
     def move(self, gpus: tuple[str, ...], now_s: float) -> None:
-        """Continue on ``gpus``: a migration, unless the job held none."""
-        self.migrations += bool(self.gpus) and not self.holding
+        """Continue on ``gpus``: a migration, unless the job held none.
+
+        A job that was preempted at the same moment has not waited: that was a migration, too.
+        """
+        moved = not self.gpus and self.stopped_s == now_s
+        self.preemptions -= moved
+        self.migrations += moved or (bool(self.gpus) and not self.holding)
         self.hold(gpus, now_s)
 
     def preempt(self, now_s: float) -> None:
         """Give all GPUs back and wait."""
         self.preemptions += not self.holding
+        self.stopped_s = None if self.holding else now_s
         self.hold((), now_s)
 
     def begin(self, now_s: float) -> None:

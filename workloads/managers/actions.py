@@ -172,4 +172,16 @@ class Promote:
     """Why, in a few words, for the record."""
 
 
-Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Ask | Requeue | Promote
+@dataclass(frozen=True, slots=True)
+class Demote:
+    """A running job enters a lower queue; it goes on."""
+
+    job: str
+    """Name of a running job."""
+    time_s: float
+    """When it was decided, in seconds."""
+    reason: str
+    """Why, in a few words, for the record."""
+
+
+Action = Start | Preempt | Resize | Migrate | Pack | Loan | Reclaim | Ask | Requeue | Promote | Demote

@@ -17,6 +17,7 @@ from topologies.fabric import Fabric
 from workloads.managers.actions import (
     Action,
     Ask,
+    Demote,
     Loan,
     Migrate,
     Pack,
@@ -145,6 +146,9 @@ class ClusterState:
                 return replace(self.join(action.hosts), loaned=self.loaned | set(action.hosts))
             case Reclaim():
                 return replace(self.leave(action.hosts), loaned=self.loaned - set(action.hosts))
+            case Demote():
+                job = self.running[action.job].job
+                return self.with_jobs({job.name: replace(job, demoted_s=(*job.demoted_s, action.time_s))})
             case Requeue():
                 return self.end(action.job) if action.job in self.running else self
             case Ask() | Promote():
@@ -154,6 +158,11 @@ class ClusterState:
         """Return the state with the ``speeds`` of running jobs, as shares of those alone; None: not measured yet."""
         running = {name: replace(self.running[name], speed=speed) for name, speed in speeds.items()}
         return replace(self, running=MappingProxyType({**self.running, **running})) if speeds else self
+
+    def with_jobs(self, jobs: Mapping[str, Waiting]) -> ClusterState:
+        """Return the state in which these running jobs are known as they are in ``jobs``."""
+        running = {name: replace(self.running[name], job=job) for name, job in jobs.items()}
+        return replace(self, running=MappingProxyType({**self.running, **running})) if jobs else self
 
     def with_known_left(self, left_s: Mapping[str, float]) -> ClusterState:
         """Return the state in which the seconds left of running jobs are known to be ``left_s`` now."""

@@ -3,12 +3,12 @@
 This is how papers on cluster managers work their examples. A job needs its duration on the GPUs it asks for; on others
 its speed is in proportion (linear scaling, and the speed of the GPU type). Jobs packed on the same GPUs interleave the
 resources of their iterations as in Muri (:func:`.interleaving.interleaved_speeds`); if nothing is known of one, they
-share the GPUs evenly.
+share the GPUs evenly. A measured speed may take the place of all that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -19,6 +19,12 @@ from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
 from workloads.managers.policies.sharing.resources import shared_speed
+
+Speed = Callable[[Running], float]
+"""A job on its GPUs -> its speed there; 1 on the GPUs it asks for, alone."""
+
+Told = Callable[[str, float], float]
+"""A job, and the seconds that are left of it -> the seconds that its manager is told."""
 
 _DONE_S = 1e-9
 _MOST_EVENTS = 10_000_000
@@ -34,14 +40,24 @@ class _Progress(Account):
 
 
 class Play:
-    """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``."""
+    """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``.
+
+    ``speed``: linear scaling by default. ``told``: what managers are told is left of a job, by default the truth.
+    ``gpu_types``: a job's duration is that on GPUs of speed 1.
+    """
 
     def __init__(
-        self, manager: Manager, fabric: Fabric, jobs: Iterable[Waiting], gpu_types: GpuTypes = ONE_TYPE
+        self,
+        manager: Manager,
+        fabric: Fabric,
+        jobs: Iterable[Waiting],
+        speed: Speed | None = None,
+        told: Told | None = None,
+        gpu_types: GpuTypes = ONE_TYPE,
     ) -> None:
-        """``gpu_types``: a job's duration is that on GPUs of speed 1."""
-        self._ledger = Ledger(manager, fabric, gpu_types)
+        self._ledger, self._told = Ledger(manager, fabric, gpu_types), told
         self._types, self._host_of = gpu_types, fabric.host_of_gpu
+        self._speed = self._scaled_speed if speed is None else speed
         self._coming = sorted(jobs, key=lambda job: job.submit_s)
         self._known: dict[str, _Progress] = {}
         for job in self._coming:
@@ -78,7 +94,8 @@ class Play:
         return not self._coming and not self._ledger.waiting and not self._ledger.state.running
 
     def _left(self, name: str) -> float:
-        return self._known[name].left_s
+        left_s = self._known[name].left_s
+        return left_s if self._told is None else self._told(name, left_s)
 
     def _next_s(self) -> float:
         arrival = self._coming[0].submit_s if self._coming else inf
@@ -109,7 +126,7 @@ class Play:
             each.begin(self._now_s)
         each.paused_until_s = self._now_s + step.pause_s
 
-    def _speed(self, running: Running) -> float:
+    def _scaled_speed(self, running: Running) -> float:
         """Seconds of its duration per second."""
         gpus = float(len(running.gpus))
         if self._types.speed_of_host:

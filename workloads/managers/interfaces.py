@@ -153,6 +153,8 @@ class Policy(Waking):
     """Whether it needs the speed of packed jobs (``Running.speed``)."""
     measures_progress: ClassVar[bool] = False
     """Whether it needs the speed of every running job."""
+    measures_jobs: bool = False
+    """Whether it needs the speeds and losses of running jobs (``Waiting.measured_s`` and ``losses``)."""
     needs_remaining: ClassVar[bool] = True
     """Whether it asks how much of running jobs is left (``Running.left_s``), which is then true at every decision."""
 

@@ -5,6 +5,7 @@ Times are in seconds of the trace's clock, attained service in GPU-seconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 
@@ -35,6 +36,16 @@ class Waiting:
     """Seconds in which an iteration reads its input from storage; None: not profiled."""
     preprocessing_s: float | None = None
     """Seconds in which CPUs prepare the input of an iteration; None: not profiled."""
+    step_s: tuple[float, ...] = ()
+    """Measured seconds of an iteration on 1, 2, .. GPUs that lie together, of the same batch; empty where unknown."""
+    measured_s: tuple[tuple[int, float], ...] = ()
+    """(GPUs, seconds that a second of its work took on so many), as measured while it ran."""
+    loss_of: Callable[[float], float] | None = None
+    """Seconds of work done -> its loss then, which only an engine may call; None: it has no losses."""
+    losses: tuple[tuple[float, float], ...] = ()
+    """(seconds of work done, loss), as measured while it ran."""
+    epoch_s: float = 0.0
+    """Seconds of its work in an epoch of training; 0: unknown."""
     virtual_cluster: str = ""
     """The virtual cluster it was submitted to."""
     user: str = ""
@@ -55,6 +66,8 @@ class Waiting:
     """Of jobs of the same virtual cluster, those of higher priority go first."""
     gpu_type: str = ""
     """The type of GPUs that it asks for; empty if any will do."""
+    demoted_s: tuple[float, ...] = ()
+    """When it entered each lower queue since it was submitted or promoted, where its policy says so."""
     apart_from: tuple[str, ...] = ()
     """Jobs with which it must not share GPUs."""
     started_s: float | None = None

@@ -17,6 +17,7 @@ from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
+from workloads.managers.measured_jobs import MeasuredJobs
 
 CAUSES: Final = ("share", "capacity", "fragmentation")
 """Why a job waits: the queue does not let it start (a quota, a line), too few GPUs are free, or enough are free but
@@ -46,6 +47,7 @@ class Ledger:
         self._always, self._measures = manager.changes_running, manager.measures_packs
         self._needs_remaining = manager.needs_remaining
         self._measures_all = manager.measures_progress
+        self._measured_jobs = MeasuredJobs() if manager.measures_jobs else None
         self._left_when_placed: dict[str, tuple[float, float, bool]] = {}
         self._wake_s = inf
         self._count = 0
@@ -88,6 +90,9 @@ class Ledger:
         """Decide on everything that has happened until ``now_s``; return the actions to carry out, in order."""
         self._count_waits(now_s)
         self._measure(now_s, remaining)
+        if self._measured_jobs is not None:
+            measured = self._measured_jobs.measured(self.state.running, now_s, remaining)
+            self.state = self.state.with_jobs(measured)
         self._collect(now_s)
         done: list[Action] = []
         before_s = self.state.decided_s
@@ -200,7 +205,7 @@ class Ledger:
             case Promote():
                 job = self._waiting[action.job]
                 self._waiting[action.job] = replace(
-                    job, attained_service_s=0.0, ran_s=0.0, waited_s=0.0, waiting_since_s=now_s
+                    job, attained_service_s=0.0, ran_s=0.0, waited_s=0.0, waiting_since_s=now_s, demoted_s=()
                 )
             case _:
                 pass  # the state already has the change

@@ -89,6 +89,11 @@ class Manager:
         return bool(_member(self.policy, "measures_progress"))
 
     @property
+    def measures_jobs(self) -> bool:
+        """Whether the policy needs the speeds and losses of running jobs."""
+        return bool(_member(self.policy, "measures_jobs"))
+
+    @property
     def needs_remaining(self) -> bool:
         """Whether the policy needs to know how much of running jobs is left."""
         return bool(_member(self.policy, "needs_remaining"))

@@ -49,3 +49,9 @@ def flag(part: str, option: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"option '{option}' of {part} must be true or false, not '{value}'")
     return value
+
+
+def at_round(now_s: float, round_s: float) -> bool:
+    """Whether a round of ``round_s`` seconds begins now."""
+    rounds = now_s / round_s
+    return abs(rounds - round(rounds)) <= 1e-9 * max(1.0, rounds)

@@ -18,6 +18,7 @@ from workloads.managers.manager import Manager
 from workloads.managers.placers.affinity import Affinity
 from workloads.managers.placers.consolidated import Consolidated
 from workloads.managers.placers.elastic_groups import ElasticGroups
+from workloads.managers.placers.fewest_servers import EqualSplit, MostFree
 from workloads.managers.placers.first_free import FirstFree
 from workloads.managers.placers.hived import HiveD
 from workloads.managers.placers.locality import Locality
@@ -80,7 +81,18 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
         },
         "placer": {
             part.name: part
-            for part in (FirstFree, Consolidated, Affinity, ElasticGroups, HiveD, MuriNet, Locality, SkewAware)
+            for part in (
+                FirstFree,
+                Consolidated,
+                Affinity,
+                ElasticGroups,
+                HiveD,
+                MuriNet,
+                Locality,
+                SkewAware,
+                MostFree,
+                EqualSplit,
+            )
         },
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},
     }

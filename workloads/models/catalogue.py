@@ -53,6 +53,7 @@ def _data_parallel(
     achieved: float,
     batch: int,
     sources: tuple[str, ...],
+    largest_tensor: int,
     tensor_parallel: int = 1,
 ) -> Model:
     """A model whose replicas, of ``tensor_parallel`` GPUs inside a host each, allreduce their gradient.
@@ -73,6 +74,7 @@ def _data_parallel(
         layout,
         (phase,),
         sources,
+        skew=largest_tensor / parameters,
     )
 
 
@@ -81,19 +83,24 @@ def _transformer(
 ) -> Model:
     flops = BACKWARD_AND_FORWARD * shape.forward_flops(batch, length)
     sources = (source, _SC21, f"batch: {batch} sequences of {length} tokens per replica")
-    return _data_parallel(name, title, shape.parameters, flops, TRANSFORMER_FLOPS, batch, sources, tensor_parallel)
+    largest = shape.largest_tensor
+    return _data_parallel(
+        name, title, shape.parameters, flops, TRANSFORMER_FLOPS, batch, sources, largest, tensor_parallel
+    )
 
 
 def _convnet(name: str, title: str, layers: tuple[convnets.Layer, ...], batch: int, source: str) -> Model:
     flops = BACKWARD_AND_FORWARD * convnets.forward_flops(layers) * batch
     sources = (source, f"batch: {batch} images of 224 x 224 per GPU")
-    return _data_parallel(name, title, convnets.parameters(layers), flops, CONVNET_FLOPS, batch, sources)
+    size, largest = convnets.parameters(layers), convnets.largest_tensor(layers)
+    return _data_parallel(name, title, size, flops, CONVNET_FLOPS, batch, sources, largest)
 
 
 def _translator(name: str, title: str, shape: Translator, sentences: int, length: int) -> Model:
     flops = BACKWARD_AND_FORWARD * shape.forward_flops(sentences, length)
     sources = (_NMT, _SC21, f"batch: {sentences} sentence pairs of {length} tokens per GPU")
-    return _data_parallel(name, title, shape.parameters, flops, TRANSFORMER_FLOPS, sentences, sources)
+    largest = shape.largest_tensor
+    return _data_parallel(name, title, shape.parameters, flops, TRANSFORMER_FLOPS, sentences, sources, largest)
 
 
 def _moe(name: str, title: str, shape: SwitchTransformer, batch: int, length: int, capacity: float) -> Model:
@@ -127,6 +134,7 @@ def _moe(name: str, title: str, shape: SwitchTransformer, batch: int, length: in
         phases,
         sources,
         experts,
+        shape.largest_tensor / shape.dense_parameters,
     )
 
 
@@ -151,6 +159,7 @@ def _embedding(name: str, title: str, shape: ClickModel | InterestModel, batch: 
         "tables sharded over all GPUs, dense layers data parallel",
         phases,
         sources,
+        skew=shape.largest_tensor / shape.dense_parameters,
     )
 
 

@@ -48,6 +48,11 @@ def parameters(layers: Iterable[Layer]) -> int:
     return sum(layer.parameters for layer in layers)
 
 
+def largest_tensor(layers: Iterable[Layer]) -> int:
+    """Parameters of the largest tensor: the weights of one layer."""
+    return max(layer.parameters - layer.extra for layer in layers)
+
+
 def forward_flops(layers: Iterable[Layer]) -> float:
     """FLOPs of a network for one image, forward."""
     return sum(layer.flops for layer in layers)

@@ -36,7 +36,8 @@ class Model:
     ``parameters`` of the whole model; ``flops_per_gpu`` of one iteration, forward and backward;
     ``gradient_bytes`` is what the gradient allreduce exchanges per model replica;
     ``achieved_flops`` the FLOP/s assumed on one A100; ``batch`` the samples per GPU and iteration.
-    ``expert_share`` of the compute is that of experts.
+    ``expert_share`` of the compute is that of experts. ``skew``: parameters of the largest tensor whose gradient is
+    exchanged over those of all such tensors (Tiresias, section 3.3).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Model:
     phases: tuple[PhaseTemplate, ...]
     sources: tuple[str, ...]
     expert_share: float = 0.0
+    skew: float = 0.0
 
     def __post_init__(self) -> None:
         total = sum(phase.share for phase in self.phases)

@@ -86,6 +86,12 @@ class ClickModel:
         return perceptron_parameters(self._bottom) + perceptron_parameters(self._top)
 
     @property
+    def largest_tensor(self) -> int:
+        """Parameters of the largest matrix of the perceptrons."""
+        layers = (*pairwise(self._bottom), *pairwise(self._top))
+        return max(inputs * outputs for inputs, outputs in layers)
+
+    @property
     def parameters(self) -> int:
         """Dense parameters and tables."""
         return self.dense_parameters + sum(self.rows) * self.dimension
@@ -119,6 +125,11 @@ class InterestModel:
         """Position embeddings and the two attention matrices."""
         inner = 4 * self.dimension
         return self.history * self.dimension + self.dimension * inner + inner * self.interests
+
+    @property
+    def largest_tensor(self) -> int:
+        """Parameters of the largest of the dense ones."""
+        return 4 * self.dimension * max(self.dimension, self.interests)
 
     @property
     def parameters(self) -> int:

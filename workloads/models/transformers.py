@@ -36,6 +36,11 @@ class Transformer:
         embeddings = (self.vocabulary + self.positions + self.segments) * h
         return self.layers * (12 * h * h + 13 * h) + embeddings + 2 * h + self.pooler * (h * h + h)
 
+    @property
+    def largest_tensor(self) -> int:
+        """Parameters of the largest: the token embedding, or a matrix of the feed-forward block."""
+        return self.hidden * max(self.vocabulary, 4 * self.hidden)
+
     def forward_flops(self, sequences: float, length: int) -> float:
         """FLOPs of a forward pass over ``sequences`` sequences of ``length`` tokens, output layer included."""
         tokens, h = sequences * length, self.hidden
@@ -63,6 +68,11 @@ class Translator:
         encoder = attention + dense + 2 * norm
         decoder = 2 * attention + dense + 3 * norm
         return self.layers * (encoder + decoder) + self.vocabulary * h
+
+    @property
+    def largest_tensor(self) -> int:
+        """Parameters of the largest: the embedding, or a matrix of the feed-forward block."""
+        return self.hidden * max(self.vocabulary, self.feed_forward)
 
     def forward_flops(self, sentences: float, length: int) -> float:
         """FLOPs of a forward pass over ``sentences`` pairs, ``length`` tokens on either side."""
@@ -99,6 +109,11 @@ class SwitchTransformer:
         attention = self.layers * (4 + 8) * h * h
         plain = (2 * self.layers - self.expert_layers) * self._block
         return attention + plain + self.expert_layers * h * self.experts + 2 * self.vocabulary * h
+
+    @property
+    def largest_tensor(self) -> int:
+        """Parameters of the largest of the dense ones: an embedding, or a matrix of a feed-forward block."""
+        return self.hidden * max(self.vocabulary, self.feed_forward)
 
     @property
     def parameters(self) -> int:

@@ -10,6 +10,7 @@ from typing import Final
 
 from topologies.table import TraceError, first_line
 from workloads.traces import acme, alibaba, helios, itp, lingjun, philly, testbed_csv
+from workloads.traces.simulators import gavel, muri, pollux, tiresias
 from workloads.traces.trace import Trace
 
 Reader = Callable[[Path], Trace]
@@ -35,6 +36,10 @@ _FORMATS: Final[Mapping[str, _Format]] = {
     "helios": _Format(helios.read, helios.REQUIRED, (), "columns job_id, vc, state, node_num"),
     "philly": _Format(philly.read, philly.REQUIRED, (), "a JSON list, or columns timestamp, num_gpus, cluster"),
     "itp": _Format(itp.read, itp.REQUIRED, (), "columns job_id, submission_time, num_gpu, or a folder of such files"),
+    "muri": _Format(muri.read, muri.REQUIRED, (), "columns job_id, num_gpu, iterations, iteration_time"),
+    "tiresias": _Format(tiresias.read, tiresias.REQUIRED, (), "columns job_id, num_gpu, iterations, interval"),
+    "pollux": _Format(pollux.read, pollux.REQUIRED, (), "columns name, application, num_replicas, batch_size"),
+    "gavel": _Format(gavel.read, (), (), "9 or 10 cells a line, separated by tabs"),
     "testbed": _Format(testbed_csv.read, testbed_csv.REQUIRED, (), f"columns {', '.join(testbed_csv.REQUIRED)}"),
 }
 
@@ -58,6 +63,8 @@ def recognise(path: Path) -> str:
         return _folder(path)
     if philly.begins_like_json(path):
         return "philly"
+    if gavel.looks_like(path):
+        return "gavel"
     header = first_line(path)
     if path.name == alibaba.TASK_FILE:
         return "alibaba-v2020"

@@ -6,9 +6,11 @@ from typing import Final
 
 from testbed.reproduce.number_formats import (
     count,
+    fine_change,
     fine_percent,
     hours,
     hundredths,
+    milliseconds,
     percent,
     points,
     spread_points,
@@ -33,6 +35,22 @@ EXPERIMENTS: Final = (
             for paper in (True, False)
         ),
         function="testbed.reproduce.managers.tiresias_example:reproduce",
+    ),
+    PaperExperiment(
+        name="manager-oracles",
+        summary="Tiresias, Optimus, SRTF and SRSF beside the simulators of their authors; --traces: where those are",
+        source="simulators of Pollux (OSDI 2021) and Muri (SIGCOMM 2022)",
+        # Mean completion times in seconds, and how many jobs ended.
+        columns=(
+            PaperColumn("jct_s", "JCT artifact s", milliseconds, paper=True),
+            PaperColumn("jct_s", "here", milliseconds),
+            PaperColumn("difference", "difference %", fine_change),
+            PaperColumn("exact_s", "told the truth s", milliseconds),
+            PaperColumn("jobs", "jobs", count, paper=True),
+            PaperColumn("jobs", "here", count),
+        ),
+        function="testbed.reproduce.managers.oracles.manager_oracles:reproduce",
+        artifacts=True,
     ),
     PaperExperiment(
         name="lyra-table",

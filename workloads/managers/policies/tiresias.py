@@ -2,8 +2,9 @@
 
 Priority queues by attained service, GPUs times time; strict between queues. Inside one, 2D-LAS serves jobs as the
 authors' simulators do: running jobs before waiting ones, so that none is preempted needlessly, and a job that comes
-from a higher queue last. With ``first_start`` it serves them in the order of their first start, which is how the paper
-reads. 2D-Gittins serves them by the Gittins index.
+from a higher queue last. With the order ``first-start`` it serves them in the order of their first start, which is
+how the paper reads; with ``entry`` as the Tiresias in Pollux's simulator does: in the order in which they were
+submitted, or entered a lower queue. 2D-Gittins serves them by the Gittins index.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from itertools import accumulate
 from math import ceil, inf
 from typing import ClassVar
 
-from workloads.managers.actions import Promote
+from workloads.managers.actions import Demote, Promote
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import number
+from workloads.managers.options import at_round, next_round, number
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, run_these
 
 DEFAULT_LIMITS = (3600.0,)
 DEFAULT_KNOB = 8.0
+ORDERS = ("running", "first-start", "entry")
 _ROUNDING = 1e-9
 
 
@@ -58,9 +60,10 @@ class Tiresias(Policy):
     ``limits``: upper bounds of all queues but the last, GPU-seconds. ``promote``: a job below the first queue that has
     waited, in all, so many times as long as it ran is promoted to the first; 0 for never. ``services``: the known
     distribution of total service, which makes it 2D-Gittins. ``slice_s``: the continuous form: jobs of a queue are
-    ordered by attained service after each slice. ``restart_s``: what resuming costs a preempted job. ``first_start``:
-    order the jobs of a queue by their first start. ``whole_seconds``: a job moves to the next queue at a whole second
-    of its running time, as in the authors' simulator.
+    ordered by attained service after each slice. ``restart_s``: what resuming costs a preempted job. ``order``:
+    that of the jobs of a queue, one of :data:`ORDERS`. ``whole_seconds``: a job moves to the next queue at a whole
+    second of its running time, as in the authors' simulator. ``round_s``: decide in rounds of so many seconds only,
+    as Pollux's simulator does; 0: whenever something happens.
     """
 
     name: ClassVar[str] = "tiresias"
@@ -76,8 +79,9 @@ class Tiresias(Policy):
         services: Sequence[float] = (),
         slice_s: float = 0.0,
         restart_s: float = 0.0,
-        first_start: bool = False,
+        order: str = "running",
         whole_seconds: bool = False,
+        round_s: float = 0.0,
     ) -> None:
         if list(limits) != sorted(set(limits)) or any(limit <= 0 for limit in limits):
             raise ValueError(f"option 'limits' of tiresias must be rising numbers of GPU-seconds, not {list(limits)}")
@@ -86,14 +90,21 @@ class Tiresias(Policy):
         self._knob = number(self.name, "promote", promote, least=0)
         self._slice_s = number(self.name, "slice_s", slice_s, least=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
-        self._first_start, self._whole_seconds = first_start, whole_seconds
+        self._round_s = number(self.name, "round_s", round_s, least=0)
+        if order not in ORDERS:
+            raise ValueError(f"option 'order' of tiresias must be one of {', '.join(ORDERS)}, not '{order}'")
+        self._inside, self._whole_seconds = order, whole_seconds
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Promote starving jobs; run the first that fit."""
+        if self._round_s and not at_round(state.time_s, self._round_s):
+            return
         starving = [entry.job for entry in queued if self._starves(entry.job, state.time_s)]
         for job in starving:
             yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")
         promoted = {job.name for job in starving}
+        if self._inside == "entry":
+            yield from self._demotions(state)
         everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
         ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state))
         yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
@@ -101,10 +112,19 @@ class Tiresias(Policy):
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """When the next running job enters another queue, a waiting one begins to starve, or the slice ends."""
         now_s = state.time_s
+        if self._round_s:
+            return next_round(now_s, self._round_s) if state.running or waiting else inf
         crossings = (self._crossing(running, now_s) for running in state.running.values())
         starvings = (self._starves_at(job) for job in waiting)
         slices = now_s + self._slice_s if self._slice_s and waiting and state.running else inf
         return min(min(crossings, default=inf), min(starvings, default=inf), slices)
+
+    def _demotions(self, state: ClusterState) -> Iterator[Demote]:
+        """Note when running jobs enter a lower queue."""
+        for running in state.running.values():
+            queue = self._queue_of(running.attained_service_s(state.time_s))
+            for lower in range(len(running.job.demoted_s), queue):
+                yield Demote(running.name, state.time_s, f"has had {self._limits[lower]:g} GPU-seconds")
 
     def _order(self, each: Candidate, promoted: bool, state: ClusterState) -> tuple[float, ...]:
         job = asked_by(each)
@@ -116,8 +136,11 @@ class Tiresias(Policy):
             return (queue, -self._gittins.index(attained, until), begun, job.number)
         if self._slice_s:
             return (queue, attained, job.number)
-        if self._first_start:
+        if self._inside == "first-start":
             return (queue, begun, job.number)
+        if self._inside == "entry":
+            entered_s = (0.0, *job.demoted_s, state.time_s)[min(queue, len(job.demoted_s) + 1)]
+            return (queue, entered_s, job.number)
         return (queue, *self._place_in_queue(each, queue, promoted, state))
 
     def _place_in_queue(self, each: Candidate, queue: int, promoted: bool, state: ClusterState) -> tuple[float, float]:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ def test_every_experiment_says_what_it_is() -> None:
     for name in names():
         found = find(name)
         assert found.summary and found.source and found.columns
-        assert (found.cases >= 1) + found.emulates + found.replays == (name != "tiresias-example")
+        assert (found.cases >= 1) + found.emulates + found.replays + found.artifacts == (name != "tiresias-example")
 
 
 def test_the_function_of_every_experiment_exists() -> None:
@@ -76,3 +77,10 @@ def test_what_cannot_be_done_is_one_clear_line(
     assert main(["reproduce", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
+
+
+def test_manager_oracles_takes_a_folder_and_no_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "manager-oracles", "--traces", str(tmp_path)]) == 2
+    assert "none of the traces is there, expected clones of petuum/adaptdl" in capsys.readouterr().err
+    assert main(["reproduce", "manager-oracles", "--days", "2"]) == 2
+    assert "manager-oracles plays whole traces, expected no --days" in capsys.readouterr().err

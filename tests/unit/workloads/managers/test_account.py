@@ -84,3 +84,14 @@ def test_the_outcome_adds_what_is_still_held_and_leaves_the_account_as_it_is() -
     account.end(10.0)
     done = account.outcome(99.0, 6.0)
     assert (done.end_s, done.jct_s, done.held_s, done.allocated_gpu_s) == (10.0, 9.0, 6.0, 9.0)
+
+
+def test_a_job_that_is_stopped_and_started_at_once_has_migrated() -> None:
+    account = Account("job", 2, 0.0)
+    account.move(("g0", "g1"), 0.0)
+    account.preempt(10.0)
+    account.move(("g2", "g3"), 10.0)
+    assert (account.preemptions, account.migrations) == (0, 1)
+    account.preempt(20.0)
+    account.move(("g0", "g1"), 25.0)
+    assert (account.preemptions, account.migrations) == (1, 1)

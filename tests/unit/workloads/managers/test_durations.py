@@ -109,7 +109,7 @@ def test_a_starving_job_is_promoted() -> None:
     assert end_s(promote=0.0) > 1000.0
     # Promoted at 300 s, it waits for the job that runs until 385 s, unless its first start counts.
     assert end_s(promote=2.0) == pytest.approx(385.0 + 10.0)
-    assert end_s(promote=2.0, first_start=True) == pytest.approx(300.0 + 10.0)
+    assert end_s(promote=2.0, order="first-start") == pytest.approx(300.0 + 10.0)
 
 
 def test_waiting_counts_up_over_all_waits_until_a_job_is_promoted() -> None:
@@ -157,3 +157,15 @@ def test_every_job_ends_under_every_policy_and_no_sooner_than_it_can(policy: str
     for each in jobs:
         assert made[each.name].end_s is not None
         assert made[each.name].jct_s >= (each.duration_s or 0.0) * (1 - 1e-9)
+
+
+def test_tiresias_in_rounds_of_entry_order_lets_an_earlier_job_preempt_a_later_one() -> None:
+    """Job ``wide`` does not fit beside the first; a running-first queue would let it wait for ``small``."""
+    jobs = [job("first", 2, 90.0), job("wide", 4, 60.0, 1.0), job("small", 2, 600.0, 2.0)]
+
+    def ends_s(order: str) -> dict[str, float | None]:
+        chosen = manager(policy="tiresias", options={"policy": {"limits": [1e6], "round_s": 60.0, "order": order}})
+        return {name: each.end_s for name, each in play(chosen, cluster(1, 4), jobs).items()}
+
+    assert ends_s("entry") == {"first": 90.0, "wide": 180.0, "small": 720.0}
+    assert ends_s("running") == {"first": 90.0, "small": 660.0, "wide": 720.0}

@@ -184,7 +184,7 @@ def test_with_loans_of_slow_servers_every_job_ends_and_does_its_work(
         "capacity": {"hosts": lent, "mean": 0.5, "swing": 0.5},
     }
     lyra = manager(placer, policy="lyra", capacity="inference", options=options)
-    made = Play(lyra, FABRIC, jobs, gpu_types({"T4": lent}, {"T4": 0.5})).run()
+    made = Play(lyra, FABRIC, jobs, gpu_types=gpu_types({"T4": lent}, {"T4": 0.5})).run()
     for each, job in zip(made, sorted(jobs, key=lambda job: job.submit_s), strict=True):
         assert each.end_s is not None
         work = job.gpus * (job.duration_s or 0.0)  # a GPU does one second of it in a second, or in two
@@ -197,7 +197,8 @@ def test_on_slow_servers_on_loan_a_job_takes_longer() -> None:
     jobs = [Waiting(f"j{n}", 8, 0.0, 100.0, remaining_s=100.0) for n in range(2)]
     jobs[1] = replace(jobs[1], gpus=4)
     ends = {
-        each.name: each.end_s for each in Play(lyra, FABRIC, jobs, gpu_types({"T4": ["h2", "h3"]}, {"T4": 0.5})).run()
+        each.name: each.end_s
+        for each in Play(lyra, FABRIC, jobs, gpu_types=gpu_types({"T4": ["h2", "h3"]}, {"T4": 0.5})).run()
     }
     assert ends == {"j0": 100.0, "j1": 200.0}
 

@@ -1,0 +1,1 @@
+"""Cluster managers beside the simulators of their authors."""

@@ -1,0 +1,1 @@
+"""Traces in the forms of published simulators: Muri's, Tiresias's, Gavel's and Pollux's."""

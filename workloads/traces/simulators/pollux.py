@@ -1,0 +1,77 @@
+"""Pollux: workloads of its simulator (Qiao et al., OSDI 2021; ``petuum/adaptdl``, branch ``osdi21-artifact``,
+Apache-2.0).
+
+A workload says which application a job trains, with which batch, on how many GPUs; how long that takes follows from the
+measurements of its applications, in the folder ``traces`` beside the folder of workloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from topologies.table import Row, read_rows
+from workloads.traces.gathering import Gathering
+from workloads.traces.simulators.pollux_measurements import Measurements, measurements, packed
+from workloads.traces.trace import Trace
+
+REQUIRED: Final = ("name", "time", "application", "num_replicas", "batch_size")
+
+
+@dataclass(frozen=True, slots=True)
+class PolluxJob:
+    """A job of a workload: ``batch`` samples in an iteration of all its ``gpus``."""
+
+    name: str
+    submit_s: float
+    gpus: int
+    batch: int
+    application: Measurements
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds on its GPUs, on as few servers as possible."""
+        return sum(self.application.epochs_s(packed(self.gpus), self.batch))
+
+
+def read(path: Path) -> Trace:
+    """Read a ``workload-*.csv``."""
+    found = Gathering(path)
+    for job in jobs(path, found):
+        found.add(job.name, job.submit_s, job.duration_s, job.gpus, model=job.application.name)
+    found.notes.append("durations follow from Pollux's measurements, on as few servers of 4 GPUs as possible")
+    return found.trace(f"pollux-{path.stem}")
+
+
+def jobs(path: Path, found: Gathering | None = None) -> Iterator[PolluxJob]:
+    """Yield the jobs of a workload; :class:`TraceError` for one whose application is not measured."""
+    folder = path.absolute().parent.parent / "traces"
+    found = Gathering(path) if found is None else found
+    known: dict[str, Measurements] = {}
+    for row in read_rows(path, REQUIRED, found.skipped):
+        name, gpus, batch, time_s = (
+            row.text("application"),
+            row.count("num_replicas"),
+            row.count("batch_size"),
+            row.number("time"),
+        )
+        if not gpus or not batch or time_s is None:
+            row.fail("time, num_replicas or batch_size is missing", "all three, above 0")
+        if name not in known:
+            known[name] = _measured(row, folder, name)
+        _check_batch(row, known[name], batch)
+        yield PolluxJob(row.text("name") or f"line-{row.line}", time_s, gpus, batch, known[name])
+
+
+def _measured(row: Row, folder: Path, name: str) -> Measurements:
+    if not name or "/" in name or not (folder / name).is_dir():
+        row.fail(f"application {name!r} is not measured", f"a folder of measurements {folder / (name or 'NAME')}")
+    return measurements(folder / name)
+
+
+def _check_batch(row: Row, application: Measurements, batch: int) -> None:
+    least, most = application.batches
+    if not least <= batch <= most:
+        row.fail(f"batch_size is {batch}", f"{least} to {most}, as {application.name} is measured")
