@@ -32,7 +32,9 @@ def test_tiresias_example_comes_out_as_printed(settings: Settings) -> None:
 def test_every_manager_has_its_parts() -> None:
     for name in MANAGERS:
         assert named_manager(name).policy.name == MANAGERS[name].policy
-    with pytest.raises(ValueError, match="unknown manager 'borg', expected one of capacity-scheduler, consolidated, fair"):
+    with pytest.raises(
+        ValueError, match="unknown manager 'borg', expected one of capacity-scheduler, consolidated, fair"
+    ):
         named_manager("borg")
 
 
