@@ -143,10 +143,10 @@ def _out_of_the_lowest(cells: Cells, counts: tuple[Ints, ...], level: int, found
     """Those of the free cells ``found`` that are part of the lowest free cell: all that buddy allocation may bind."""
     for above in range(level + 1, len(cells.levels)):
         around = cells.cell_of[above][cells.first_of[level][found]]
-        part_of_larger = counts[above][around] == cells.sizes[above][around]
+        part_of_larger: Bools = counts[above][around] == cells.sizes[above][around]
         if not part_of_larger.all():
-            lowest: Ints = found[~part_of_larger]
-            return lowest
+            outside: Ints = found[~part_of_larger]
+            return outside
     return found
 
 
