@@ -38,6 +38,7 @@ class CapacityScheduler(Queue):
 
     name: ClassVar[str] = "capacity-scheduler"
     summary: ClassVar[str] = "queues with guaranteed capacities, the one with the least use over its capacity first"
+    uses: ClassVar[Mapping[str, str]] = {"virtual_cluster": "the capacities of queues"}
 
     def __init__(self, *, queues: Mapping[str, Mapping[str, object]] | None = None, backfill: bool = False) -> None:
         self._only_default = not queues
