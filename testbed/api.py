@@ -135,6 +135,7 @@ def prepare(
             seed=loaded.seed,
             link_failures=tuple(failure.value() for failure in loaded.link_failures),
             managed=managed,
+            sharing=loaded.sharing,
             datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
         for choice in loaded.choices

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
 from workloads.build import JobSpec
 from workloads.job import Job
+
+Sharing = Literal["max-min", "proportional"]
+"""How flows of one level share a link in the flow engine: max-min fair, or proportionally fair as fixed windows do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,8 @@ class Experiment:
     """Everything an engine needs for one scheduler's run; pure value.
 
     Either ``jobs`` stay on their GPUs from their arrival to their end, or there are none and those of ``managed``
-    are placed as they come. ``datapath`` is what forwards the packets of an emulation.
+    are placed as they come. ``datapath`` is what forwards the packets of an emulation, ``sharing`` how flows of one
+    level share a link in the flow engine.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Experiment:
     link_failures: tuple[LinkFailure, ...] = ()
     managed: Managed | None = None
     datapath: Datapath = "userspace"
+    sharing: Sharing = "max-min"
 
     @property
     def jobs_come_later(self) -> bool:

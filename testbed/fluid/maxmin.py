@@ -1,8 +1,8 @@
-"""Rates of flows under strict priority, max-min fair inside a level; compiled.
+"""Rates of flows under strict priority, max-min fair inside a level (or proportionally fair); compiled.
 
 A level gets what the levels above leave. Inside a level all rates rise together, and a flow stops
 where a link of its path is full or its own limit is reached. A flow that forwards what another brings
-cannot be faster than that one once it has caught up with it.
+cannot be faster than that one once it has caught up with it. :mod:`testbed.fluid.proportional` has the other fairness.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.fluid.compiled import compiled
+from testbed.fluid.proportional import share_in_proportion
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -81,12 +82,20 @@ def stop_followers(growing: Flags, after: Integers, out: Floats) -> int:
 
 @compiled
 def fill(
-    sending: Flags, levels: Integers, ways: Integers, limits: Floats, after: Integers, capacity: Floats, out: Floats
+    sending: Flags,
+    levels: Integers,
+    ways: Integers,
+    limits: Floats,
+    after: Integers,
+    capacity: Floats,
+    out: Floats,
+    proportional: bool,
 ) -> None:
     """Write into ``out`` [flows] the rates of the flows that are ``sending``, 0 for the others; units of ``capacity``.
 
     ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; ``after`` [flows]
-    names the leader that a flow has caught up with, -1 for none.
+    names the leader that a flow has caught up with, -1 for none. ``proportional``: flows of a level share links as
+    :func:`share_in_proportion` does.
     """
     free = capacity.copy()
     users = np.zeros(len(capacity), np.int64)
@@ -111,6 +120,10 @@ def fill(
             leader = after[flow]
             if growing[flow] and leader >= 0 and not growing[leader] and not waiting[leader]:
                 bounds[flow] = min(bounds[flow], out[leader])
+        if proportional:
+            share_in_proportion(growing, ways, bounds, after, capacity, free, out)
+            growing[:] = False
+            left = 0
         while left > 0:
             rise_together(growing, ways, bounds, capacity, free, out, users)
             left -= stop_the_full(growing, ways, bounds, capacity, free, out)
@@ -139,7 +152,14 @@ def follow(sending: Flags, after: Integers, limits: Floats, out: Floats) -> bool
 
 @compiled
 def rates(
-    sending: Flags, levels: Integers, ways: Integers, limits: Floats, after: Integers, capacity: Floats, out: Floats
+    sending: Flags,
+    levels: Integers,
+    ways: Integers,
+    limits: Floats,
+    after: Integers,
+    capacity: Floats,
+    out: Floats,
+    proportional: bool = False,
 ) -> None:
     """Write into ``out`` the rates of all flows; ``after`` names for those that have caught up whom they follow.
 
@@ -148,6 +168,6 @@ def rates(
     """
     bounded = limits.copy()
     for _ in range(len(sending) + 1):
-        fill(sending, levels, ways, bounded, after, capacity, out)
+        fill(sending, levels, ways, bounded, after, capacity, out, proportional)
         if not follow(sending, after, bounded, out):
             return

@@ -21,6 +21,8 @@ TWIN: Final = PaperExperiment(
         PaperColumn("flow", "flow %", percent),
         PaperColumn("points", "points", lambda value: f"{value:+.2f}"),
         PaperColumn("iteration_error", "worst iteration %", change),
+        PaperColumn("proportional_points", "in proportion", lambda value: f"{value:+.2f}"),
+        PaperColumn("proportional_iteration_error", "worst", change),
     ),
     function="testbed.reproduce.twin_comparison:reproduce",
     seeds=1,

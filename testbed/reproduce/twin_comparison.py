@@ -11,6 +11,7 @@ from typing import Any, Final
 from controller.schedulers.registry import names
 from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
+from testbed.experiment.experiment import Sharing
 from testbed.progress import Progress
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -66,13 +67,13 @@ def _schedulers_of(scenario: str) -> list[str]:
     return [name for name in (*known, *labels) if name not in (*LEFT_OUT, *isolating)]
 
 
-def compute(task: Task) -> Entry:
+def compute(task: Task, sharing: Sharing = "max-min") -> Entry:
     """Return the flow engine's entry of ``summary.json`` for ``task``."""
     with tempfile.TemporaryDirectory(prefix="twin-") as folder:
         result = run_scenario(
             task.scenario,
             engine="flow",
-            overrides=[*task.treatment.overrides, "checks=[]"],
+            overrides=[*task.treatment.overrides, f"sharing={sharing}", "checks=[]"],
             seed=task.seed,
             out=Path(folder),
         )
@@ -82,14 +83,26 @@ def compute(task: Task) -> Entry:
 
 def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
     """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
-    made = [(found[task], compute(task)) for task in tasks if found[task].entry]
-    believable = [(each.entry, its) for each, its in made if each.verdict == "ok" and each.entry]
-    here = numbers(believable or [(each.entry, its) for each, its in made if each.entry])
+    made = [task for task in tasks if found[task].entry]
+    believable = [task for task in made if found[task].verdict == "ok"] or made
+    here = numbers(_beside(believable, found, "max-min")) | _in_proportion(_beside(believable, found, "proportional"))
     problems = [found[task].problem for task in tasks if found[task].problem]
     verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
     note = "; ".join([*problems, *verdicts] or _misses(here))
     status = EXIT_FAILED if problems else EXIT_NOT_BELIEVABLE if verdicts else EXIT_OK
     return PaperRow(label, {}, here, note, status)
+
+
+def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], sharing: Sharing) -> list[tuple[Entry, Entry]]:
+    """The entries of both engines for each of ``tasks``."""
+    entries = ((found[task].entry, task) for task in tasks)
+    return [(entry, compute(task, sharing)) for entry, task in entries if entry]
+
+
+def _in_proportion(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
+    """What the flow engine says where flows share links as fixed windows do."""
+    here = numbers(made)
+    return {f"proportional_{key}": here[key] for key in ("points", "iteration_error") if here}
 
 
 def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:

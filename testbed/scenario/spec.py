@@ -16,7 +16,7 @@ from pydantic import (
     ValidationInfo,
 )
 
-from testbed.experiment.experiment import LinkFailure, Measure, Scale
+from testbed.experiment.experiment import LinkFailure, Measure, Scale, Sharing
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.fabrics import FabricSpec, kinds_spelled
@@ -313,6 +313,9 @@ class ScenarioSpec(_Spec):
     scale: ScaleEntry = Field(None, description="auto, or how far the emulation is shrunk")
     datapath: Datapath | None = Field(
         None, description="what forwards the packets of an emulation (default: the best that the machine has)"
+    )
+    sharing: Sharing = Field(
+        "max-min", description="how flows of one level share a link in the flow engine: max-min or proportional"
     )
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"

@@ -65,7 +65,10 @@ class FluidCluster:
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         fabric = experiment.fabric
-        self._network = FluidNetwork({name: link.capacity for name, link in fabric.links.items()})
+        self._network = FluidNetwork(
+            {name: link.capacity for name, link in fabric.links.items()},
+            proportional=experiment.sharing == "proportional",
+        )
         scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
         self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed, with_hashed_paths)
         self._steps: StepCoordinator | None = None

@@ -33,8 +33,9 @@ _COLUMNS: Final = 10
 class FluidNetwork:
     """Flows in numbered places, which are used again when a flow is removed: memory grows with running flows only."""
 
-    def __init__(self, capacity: Mapping[str, float]) -> None:
-        """``capacity``: link -> bit/s."""
+    def __init__(self, capacity: Mapping[str, float], *, proportional: bool = False) -> None:
+        """``capacity``: link -> bit/s. ``proportional``: flows of a level share links as fixed windows do."""
+        self._proportional = proportional
         self.number = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
         self._capacity: Floats = np.array(list(capacity.values())) / 8
@@ -152,7 +153,7 @@ class FluidNetwork:
             out = np.zeros(len(self._levels))
             followed = caught_up(self._sending, self._after, self._values)
             limits = np.ascontiguousarray(self._values[:, _LIMIT])
-            rates(self._sending, self._levels, self._ways, limits, followed, self._capacity, out)
+            rates(self._sending, self._levels, self._ways, limits, followed, self._capacity, out, self._proportional)
             self._values[:, _RATE] = out
             self._stale = False
 

@@ -62,4 +62,5 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     with Progress(quiet=True) as progress:
         (row,) = reproduce(settings, progress, compute)
     assert row.here["points"] == 0.0 and row.here["iteration_error"] == 0.0
+    assert abs(row.here["proportional_points"]) < 5.0 and abs(row.here["proportional_iteration_error"]) < 0.2
     assert row.status == status

@@ -1,0 +1,77 @@
+"""Rates of flows with fixed windows: proportionally fair inside a level, what higher levels leave between levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.fluid.maxmin import Floats, rates
+
+Ways = list[list[int]]
+
+
+def shared(
+    ways: Ways,
+    capacity: list[float],
+    levels: list[int] | None = None,
+    limits: list[float] | None = None,
+    after: list[int] | None = None,
+    proportional: bool = True,
+) -> Floats:
+    width, flows = max(len(way) for way in ways), len(ways)
+    table = np.array([way + [-1] * (width - len(way)) for way in ways], np.int64)
+    out = np.zeros(flows)
+    rates(
+        np.ones(flows, np.bool_),
+        np.array(levels or [0] * flows, np.int64),
+        table,
+        np.array(limits or [np.inf] * flows),
+        np.array(after or [-1] * flows, np.int64),
+        np.array(capacity),
+        out,
+        proportional,
+    )
+    return out
+
+
+def test_who_waits_in_two_queues_gets_half_of_what_the_others_get() -> None:
+    assert shared([[0, 1], [0], [1]], [3.0, 3.0]) == pytest.approx([1.0, 2.0, 2.0], rel=1e-4)
+
+
+def test_on_one_link_all_get_the_same() -> None:
+    assert shared([[0], [0], [0]], [6.0]) == pytest.approx([2.0, 2.0, 2.0], rel=1e-4)
+
+
+def test_a_link_that_is_not_full_makes_nobody_wait() -> None:
+    assert shared([[0, 1], [0]], [2.0, 100.0]) == pytest.approx([1.0, 1.0], rel=1e-3)
+
+
+def test_what_a_slow_sender_leaves_goes_to_the_others() -> None:
+    assert shared([[0], [0]], [4.0], limits=[1.0, np.inf]) == pytest.approx([1.0, 3.0], rel=1e-4)
+
+
+def test_a_lower_level_gets_what_is_left() -> None:
+    assert shared([[0], [0, 1], [1]], [3.0, 3.0], levels=[1, 0, 0]) == pytest.approx([1.5, 1.5, 1.5], rel=1e-3)
+    assert shared([[0], [0]], [3.0], levels=[0, 1])[1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_flow_that_forwards_is_as_fast_as_what_it_forwards_and_the_rest_goes_to_others() -> None:
+    assert shared([[0], [1], [1]], [1.0, 4.0], after=[-1, 0, -1]) == pytest.approx([1.0, 1.0, 3.0], rel=1e-3)
+
+
+ways_of_flows = st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=4).map(sorted), min_size=1, max_size=12)
+
+
+@given(ways_of_flows, st.lists(st.floats(0.5, 8.0), min_size=6, max_size=6), st.integers(0, 1000))
+def test_no_other_rates_have_a_larger_sum_of_relative_changes(ways: Ways, capacity: list[float], seed: int) -> None:
+    """The definition of proportional fairness (Kelly 1997): any other rates lose more, relatively, than they gain."""
+    found = shared(ways, capacity)
+    for link, most in enumerate(capacity):
+        assert sum(rate for rate, way in zip(found, ways, strict=True) if link in way) <= most * (1 + 1e-9)
+    random = np.random.default_rng(seed)
+    for other in (shared(ways, capacity, proportional=False), random.uniform(0.01, 1.0, len(ways))):
+        loads = [sum(rate for rate, way in zip(other, ways, strict=True) if link in way) for link in range(6)]
+        fitted = other / max(load / most for load, most in zip(loads, capacity, strict=True))
+        assert float(((fitted - found) / found).sum()) <= 0.01 * len(ways)
