@@ -142,11 +142,7 @@ def longest_chains(jobs: Sequence[str], edges: Edges) -> dict[str, int]:
 
 def random_topological_order(jobs: Sequence[str], edges: Edges, random: Random) -> list[str]:
     """Return ``jobs`` so that every edge points forward, each next one drawn from those that are ready."""
-    waiting = dict.fromkeys(jobs, 0)
-    below = _below(jobs, edges)
-    for _, lower in edges:
-        waiting[lower] += 1
-    ready = [job for job in jobs if waiting[job] == 0]
+    below, waiting, ready = _readiness(jobs, edges)
     order: list[str] = []
     while ready:
         job = ready.pop(int(random.random() * len(ready)))
@@ -165,11 +161,7 @@ def breadth_first_order(jobs: Sequence[str], edges: Edges, random: Random) -> li
 
     ``edges`` form no cycle.
     """
-    waiting = dict.fromkeys(jobs, 0)
-    below = _below(jobs, edges)
-    for _, lower in edges:
-        waiting[lower] += 1
-    ready = [job for job in jobs if waiting[job] == 0]
+    below, waiting, ready = _readiness(jobs, edges)
     order: list[str] = []
     while ready:
         random.shuffle(ready)
@@ -180,6 +172,14 @@ def breadth_first_order(jobs: Sequence[str], edges: Edges, random: Random) -> li
             if waiting[lower] == 0:
                 ready.append(lower)
     return order
+
+
+def _readiness(jobs: Sequence[str], edges: Edges) -> tuple[dict[str, list[str]], dict[str, int], list[str]]:
+    """Job -> those below it; job -> how many are above it; the jobs that nothing is above."""
+    waiting = dict.fromkeys(jobs, 0)
+    for _, lower in edges:
+        waiting[lower] += 1
+    return _below(jobs, edges), waiting, [job for job in jobs if waiting[job] == 0]
 
 
 def _below(jobs: Sequence[str], edges: Edges) -> dict[str, list[str]]:

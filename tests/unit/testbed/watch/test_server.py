@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -149,3 +150,5 @@ def test_a_server_that_was_ended_is_not_the_end_of_a_run(server: ServerProcess) 
     for number in range(3):
         server.tell("sample", {"time_s": number}, may_be_lost=True)
         server.tell("decision", {"time_s": number})
+    server.close()
+    assert not Path(f"/proc/{server.pid}").exists()
