@@ -229,6 +229,14 @@ class Fabric:
         return {gpu: nic.name for nic in self.nics.values() for gpu in nic.gpus}
 
     @cached_property
+    def has_rail_switches(self) -> bool:
+        """Whether the NICs of a host are on different ToRs, as where every rail has ToRs of its own."""
+        return any(len({self._tors_of(nic) for nic in host.nics}) > 1 for host in self.hosts.values())
+
+    def _tors_of(self, nic: str) -> tuple[str, ...]:
+        return tuple(self.ports[port].switch for port in self.nics[nic].ports)
+
+    @cached_property
     def links_from(self) -> Mapping[str, tuple[Link, ...]]:
         """Node name -> its outgoing network links, in order of name as generated."""
         out: dict[str, list[Link]] = {}

@@ -126,6 +126,10 @@ class FabricBuilder:
 
     def add_host(self, shape: HostShape, index: int, tor_of_port: Sequence[str]) -> None:
         """Add host ``index``; port ``p`` of each of its NICs is cabled to ``tor_of_port[p]``."""
+        self.add_host_by_nic(shape, index, [tor_of_port] * shape.nics)
+
+    def add_host_by_nic(self, shape: HostShape, index: int, tors_of_nic: Sequence[Sequence[str]]) -> None:
+        """Add host ``index``; port ``p`` of its NIC ``k`` is cabled to ``tors_of_nic[k][p]``."""
         host = f"h{index}"
         gpus = tuple(f"{host}g{gpu}" for gpu in range(shape.gpus))
         nics = tuple(f"{host}n{nic}" for nic in range(shape.nics))
@@ -134,7 +138,7 @@ class FabricBuilder:
             self.connect(gpu, f"{host}nv", "nvlink", shape.nvlink_rate)
         for number in range(shape.nics):
             near = gpus[number * shape.gpus_per_nic : (number + 1) * shape.gpus_per_nic]
-            self._add_nic(shape, host, number, near, tor_of_port)
+            self._add_nic(shape, host, number, near, tors_of_nic[number])
 
     def _add_nic(
         self, shape: HostShape, host: str, number: int, gpus: tuple[str, ...], tor_of_port: Sequence[str]

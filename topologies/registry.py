@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
-import topologies
+import topologies.generators
 from topologies.fabric import Fabric
 from topologies.parameters import kind_of, parameters_of
 
@@ -26,8 +26,10 @@ Generator = Callable[..., Fabric]
 
 def _marked_generators() -> Iterator[tuple[str, Generator]]:
     """Kind and generator of every function of this package that :func:`.parameters.fabric_kind` marks."""
-    names = (each.name for each in iter_modules(topologies.__path__) if not each.ispkg)
-    for module in (import_module(f"topologies.{name}") for name in names if name != "registry"):
+    rooms = (topologies, topologies.generators)
+    found = ((room.__name__, each) for room in rooms for each in iter_modules(room.__path__) if not each.ispkg)
+    names = [f"{room}.{each.name}" for room, each in found]
+    for module in (import_module(name) for name in names if name != __name__):
         for value in vars(module).values():
             if getattr(value, "__module__", "") == module.__name__ and (kind := kind_of(value)):
                 yield kind, value

@@ -47,7 +47,7 @@ class _HasFabric(Protocol):
 
 def model_of(kind: str, generator: Generator) -> type[FabricSection]:
     """Return the model of a fabric of ``kind``: a field for each parameter of ``generator``."""
-    name = "".join(part.capitalize() for part in kind.split("-"))
+    name = "".join(part.capitalize() for part in kind.replace("+", "-plus").split("-"))
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     fields |= {each.name: _field(each) for each in parameters_of(generator)}
     about = f"Parameters of :func:`{generator.__module__}.{generator.__qualname__}`."

@@ -38,6 +38,14 @@ class Layout:
         """NICs every host can offer: the k-th of each host form rail k."""
         return min(len(share.nics) for share in self.shares)
 
+    @cached_property
+    def _common(self) -> tuple[int, ...]:
+        """Numbers of the NICs that all hosts of the job use; empty where they are no rails."""
+        if not self.fabric.has_rail_switches:
+            return ()
+        numbers = ({self.fabric.nics[nic].index for nic in share.nics} for share in self.shares)
+        return tuple(sorted(set.intersection(*numbers)))
+
     @property
     def gpus(self) -> int:
         """GPUs of the job."""
@@ -49,7 +57,13 @@ class Layout:
         return sum(len(share.nics) for share in self.shares)
 
     def rail_nic(self, share: HostShare, rail: int) -> str:
-        """The NIC of a host on ``rail``; where a host has more NICs than rails, rails spread over them."""
+        """The NIC of a host on ``rail``; where a host has more NICs than rails, rails spread over them.
+
+        Where the fabric has ToRs of their own for rails, and all hosts use as many NICs of the same numbers, it is
+        those, so that a rail stays on its ToR.
+        """
+        if len(self._common) == self.rails:
+            return self.fabric.hosts[share.host].nics[self._common[rail]]
         return share.nics[rail * len(share.nics) // self.rails]
 
     def port_pairs(self, source: str, target: str) -> tuple[tuple[str, str], ...]:

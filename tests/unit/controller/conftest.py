@@ -7,6 +7,9 @@ import pytest
 from topologies.clos import clos, clos3, clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
+from topologies.generators.dcn_plus import dcn_plus
+from topologies.generators.hpn import hpn
+from topologies.generators.rail_optimized import rail_optimized
 from workloads.job import Flow, Job, Phase, Transfer
 
 RingMaker = Callable[..., Job]
@@ -15,6 +18,9 @@ RingMaker = Callable[..., Job]
 def small() -> Fabric:
     return clos(hosts=4, gpus_per_host=2, nics_per_host=1, tors=2, aggregations=2, port_rate=100e9, fabric_rate=100e9)
 
+
+RAILED: dict[str, int] = {"hosts": 8, "gpus_per_host": 2, "nics_per_host": 2}
+"""Two segments of four hosts with two rails."""
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
     "small": small,
@@ -32,6 +38,11 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         fabric_rate=100e9,
     ),
     "double-sided": lambda: double_sided(hosts=6, nics_per_host=1, tors=4, aggregations=3, cores=2),
+    "rail-optimized": lambda: rail_optimized(segments=2, aggregations=2, **RAILED),
+    "hpn": lambda: hpn(segments=2, aggregations=2, planes=1, **RAILED),
+    "hpn-planes": lambda: hpn(segments=2, aggregations=4, **RAILED),
+    "dcn+": lambda: dcn_plus(segments=2, aggregations=2, **RAILED),
+    "dcn+-dual": lambda: dcn_plus(segments=2, aggregations=2, tors_per_segment=2, **RAILED),
 }
 
 

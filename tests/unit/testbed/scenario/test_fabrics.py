@@ -33,6 +33,7 @@ def test_a_fabric_takes_what_its_generator_takes(kind: str) -> None:
 
 def test_a_model_is_called_like_its_kind() -> None:
     assert model_of("double-sided", BUILT_IN["double-sided"]).__name__ == "DoubleSidedSpec"
+    assert model_of("dcn+", BUILT_IN["dcn+"]).__name__ == "DcnPlusSpec"
 
 
 @pytest.fixture

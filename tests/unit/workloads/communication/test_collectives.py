@@ -13,6 +13,8 @@ from parameter_server import server_egress
 from topologies.clos import clos96
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
+from topologies.generators.hpn import hpn
+from topologies.generators.rail_optimized import rail_optimized
 from workloads.communication.collectives import COLLECTIVES, Channel, Message, collective_named, expand
 from workloads.communication.layout import layout_of
 
@@ -20,6 +22,8 @@ FABRICS = {
     "bonded": clos96(),
     "ports": clos96(bonded=False),
     "double-sided": double_sided(hosts=12, tors=4, aggregations=2, cores=2),
+    "rail-optimized": rail_optimized(hosts=12, nics_per_host=4, segments=2, aggregations=2),
+    "hpn": hpn(hosts=12, nics_per_host=4, segments=2, aggregations=2),
 }
 RINGS = ("hierarchical", "ring", "scattered-ring", "reduce-scatter", "all-gather")
 SIZE = 12e9
@@ -253,3 +257,22 @@ def test_a_channel_of_a_ring_waits_for_no_other_channel(
 def test_the_first_channel_keeps_the_name_that_a_single_one_has() -> None:
     first, second = (Channel("ring", "h0n0p0", "h1n0p0", number).flow_id("big") for number in (0, 1))
     assert (first, second) == ("big:ring:h0n0p0>h1n0p0", "big:ring.1:h0n0p0>h1n0p0")
+
+
+@pytest.mark.parametrize("fabric_name", ["rail-optimized", "hpn"])
+@pytest.mark.parametrize("collective", ["hierarchical", "alltoall", "parameter-server", "point-to-point"])
+def test_a_rail_stays_on_its_tors_where_the_fabric_has_them(fabric_name: str, collective: str) -> None:
+    fabric = FABRICS[fabric_name]  # hosts h0 to h5 are one segment
+    for message in messages(collective, even(6, 8), fabric):
+        (path,) = fabric.candidate_paths(message.channel.source, message.channel.target)
+        assert len(path) == 2
+
+
+def test_hosts_that_use_different_nics_keep_to_the_rails_that_they_share() -> None:
+    gpus = ("h0g0", "h0g2", "h0g4", "h1g2", "h1g4")  # rails 0 to 2 and rails 1 and 2
+    for name, expected in (
+        ("rail-optimized", {("h0n1p0", "h1n1p0"), ("h0n2p0", "h1n2p0")}),
+        ("bonded", {("h0n0p0", "h1n1p0"), ("h0n1p0", "h1n2p0")}),
+    ):
+        found = messages("hierarchical", gpus, FABRICS[name])
+        assert {(each.channel.source, each.channel.target) for each in found if "h0" in each.channel.source} == expected

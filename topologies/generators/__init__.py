@@ -1,0 +1,1 @@
+"""Generators of fabrics for GPU clusters: one ToR per rail, dual ToRs, dual planes."""
