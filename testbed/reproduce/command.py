@@ -20,6 +20,8 @@ from testbed.reproduce.experiments import find, names
 from testbed.reproduce.paper_experiment import OUT, PaperColumn, PaperExperiment, PaperRow, Settings
 
 ALL: Final = "all"
+FITTED: Final = "*"
+"""Marks a number whose inputs were fitted to the paper's."""
 SPREADS: Final = (
     "+- and \N{PLUS-MINUS SIGN}: spread, largest minus smallest. "
     "(In parentheses): not larger than its spread, which proves nothing."
@@ -170,9 +172,16 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
     show([table])
     if any(column.spread for column in columns):
         say([SPREADS])
+    say(_calibrations(rows))
     for row in rows:
         if row.note:
             say([f"{row.label}: {row.note}"])
+
+
+def _calibrations(rows: Sequence[PaperRow]) -> list[str]:
+    """What was fitted to what, each text once, after the sign that marks fitted numbers."""
+    found = dict.fromkeys(row.calibrated_on for row in rows if row.calibrated_on)
+    return [f"{FITTED} fitted: {text}" if any(row.fitted for row in rows) else f"calibrated: {text}" for text in found]
 
 
 def _size(experiment: PaperExperiment, settings: Settings) -> str:
@@ -190,8 +199,9 @@ def _replays(settings: Settings) -> str:
 
 
 def _cell(column: PaperColumn, row: PaperRow) -> str:
-    numbers: Any = row.paper if column.paper else row.here
+    numbers = column.numbers(row)
     value = numbers.get(column.key)
     if value is None:
         return MISSING
-    return with_spread(value, numbers.get(column.spread), column.form) if column.spread else column.form(value)
+    text = with_spread(value, numbers.get(column.spread), column.form) if column.spread else column.form(value)
+    return f"{text}{FITTED}" if column.key in row.fitted and numbers is row.here else text

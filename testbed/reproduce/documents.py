@@ -14,8 +14,32 @@ from testbed.results.run_directory import RunDirectory
 
 def document(name: str, command: str, rows: Sequence[PaperRow]) -> dict[str, Any]:
     """Return what ``--json`` prints; ``command`` computes the same rows again."""
-    listed = [{"label": row.label, "paper": dict(row.paper), "here": dict(row.here), "note": row.note} for row in rows]
-    return {"name": name, "command": command, "rows": listed}
+    return {"name": name, "command": command, "rows": [_listed(row) for row in rows]}
+
+
+def _listed(row: PaperRow) -> dict[str, Any]:
+    return {
+        "label": row.label,
+        "paper": dict(row.paper),
+        "here": dict(row.here),
+        "predicted": row.predicted,
+        "fitted": list(row.fitted),
+        "a_priori": dict(row.a_priori),
+        "calibrated_on": row.calibrated_on,
+        "note": row.note,
+    }
+
+
+def _read(listed: dict[str, Any]) -> PaperRow:
+    return PaperRow(
+        listed["label"],
+        listed["paper"],
+        listed["here"],
+        listed["note"],
+        fitted=tuple(listed["fitted"]),
+        calibrated_on=listed["calibrated_on"],
+        a_priori=listed["a_priori"],
+    )
 
 
 def write(out: Path, name: str, command: str, rows: Sequence[PaperRow]) -> dict[str, Any]:
@@ -32,6 +56,6 @@ def kept(out: Path, name: str, command: str) -> list[PaperRow] | None:
         found = json.loads((out / f"{name}.json").read_text("utf-8"))
         if found["command"] != command or found["version"] != package_version():
             return None
-        return [PaperRow(row["label"], row["paper"], row["here"], row["note"]) for row in found["rows"]]
+        return [_read(row) for row in found["rows"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -42,6 +42,9 @@ class PaperRow:
     """One line of the result: the ``paper``'s numbers and ours (``here``), by the same keys.
 
     ``status`` is the exit status that the row asks for: not 0 if a run failed or its verdict is not ``ok``.
+    ``fitted``: the keys of ``here`` whose inputs were fitted to the same number of the paper; ``calibrated_on`` says
+    in words what was fitted to what, empty if nothing was. ``a_priori``: the same numbers with inputs that were
+    chosen before anything was compared.
     """
 
     label: str
@@ -49,6 +52,14 @@ class PaperRow:
     here: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
     status: int = EXIT_OK
+    fitted: tuple[str, ...] = ()
+    calibrated_on: str = ""
+    a_priori: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the row predicts: it holds a number of the paper's, or of ours, that no input was fitted to."""
+        return not set(self.paper or self.here) <= set(self.fitted)
 
 
 Run = Callable[[Settings, "Progress"], Sequence[PaperRow]]
@@ -58,7 +69,8 @@ Run = Callable[[Settings, "Progress"], Sequence[PaperRow]]
 class PaperColumn:
     """A column of the printed table: the key of its numbers, its title, and their format.
 
-    ``paper``: the numbers are the paper's, not ours. ``spread``: the number is a difference, and this is the key of its
+    ``paper``: the numbers are the paper's, not ours; ``a_priori``: they are ours with the inputs chosen beforehand.
+    ``spread``: the number is a difference, and this is the key of its
     spread; a difference that is not larger is put in parentheses: it proves nothing.
     """
 
@@ -67,6 +79,13 @@ class PaperColumn:
     form: Callable[[float], str]
     paper: bool = False
     spread: str = ""
+    a_priori: bool = False
+
+    def numbers(self, row: PaperRow) -> Mapping[str, float]:
+        """Return the numbers of ``row`` that this column shows one of."""
+        if self.paper:
+            return row.paper
+        return row.a_priori if self.a_priori else row.here
 
 
 @dataclass(frozen=True)
