@@ -63,6 +63,8 @@ PORTS_PER_HOST: Final = 254
 SWITCHES: Final = 65536
 LINKS: Final = 600_000
 """Directed links of a fabric, those inside of hosts included."""
+FABRIC_FILE_BYTES: Final = 2**26
+"""Of a file that describes a fabric."""
 
 QUANTITIES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
     {"rate": (1.0, 1e18), "time": (1e-9, 1e9), "size": (1e-3, 1e18), "work": (1.0, 1e30)}

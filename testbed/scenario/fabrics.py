@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 from importlib.metadata import EntryPoint
 from operator import or_
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
@@ -20,7 +21,12 @@ from topologies.registry import BUILT_IN, Generator, explained, generators
 from workloads.plugin_errors import PluginCode, place_of
 
 _WRITTEN: Final[Mapping[type[Marker], Any]] = MappingProxyType(
-    {parameters.Count: quantities.Count, parameters.Rate: quantities.Rate, parameters.Flag: quantities.Flag}
+    {
+        parameters.Count: quantities.Count,
+        parameters.Rate: quantities.Rate,
+        parameters.Flag: quantities.Flag,
+        parameters.File: quantities.Text,
+    }
 )
 """How the values of a marked parameter are written; a choice is written as it is."""
 
@@ -69,6 +75,27 @@ if TYPE_CHECKING:
     FabricSpec = FabricSection
 else:
     FabricSpec = Annotated[reduce(or_, FABRICS.values()), Field(discriminator="kind")]
+
+
+FILE_KEYS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        each.name: kind
+        for kind, generator in GENERATORS.items()
+        for each in parameters_of(generator)
+        if isinstance(each.marker, parameters.File)
+    }
+)
+"""Key that names a file -> kind of the fabric that the file describes: the key alone is enough."""
+
+
+def find_files(fabric: object, scenario: str) -> None:
+    """Complete a ``fabric`` section that names a file: its kind, and its path from the folder of ``scenario``."""
+    if not isinstance(fabric, dict):
+        return
+    for key in FILE_KEYS.keys() & fabric.keys():
+        fabric.setdefault("kind", FILE_KEYS[key])
+        if isinstance(fabric[key], str):
+            fabric[key] = str(Path(scenario).parent.absolute() / fabric[key])
 
 
 def kinds_spelled() -> str:
