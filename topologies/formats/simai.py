@@ -96,7 +96,8 @@ class _Reader:
         words = self._lines[0].split() if self._lines else []
         if len(words) != 6 or not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words[:5]):
             raise self._error(1, f"the header is {' '.join(words)!r}", HEADER)
-        header = _Header(*(int(word) for word in words[:5]), gpu_type=words[5])
+        nodes, gpus_per_server, nvswitches, switches, links = (int(word) for word in words[:5])
+        header = _Header(nodes, gpus_per_server, nvswitches, switches, links, words[5])
         if header.gpus < 1 or header.gpus_per_server < 1 or header.gpus % header.gpus_per_server:
             what = f"{header.gpus} GPUs on servers of {header.gpus_per_server}"
             raise self._error(1, what, "nodes less switches to be GPUs of whole servers")
