@@ -71,6 +71,13 @@ QUANTITIES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
 )
 """Kind -> smallest and largest value in bit/s, seconds, bytes, FLOP; 0 is allowed where it has a meaning."""
 
+WORKLOAD_BYTES: Final = 2**28
+"""Of a file that describes a workload."""
+WORKLOAD_ROWS: Final = 200_000
+"""Rows, or operators, of such a file."""
+WORKLOAD_PHASES: Final = 10_000
+"""Phases of an iteration that was read from a file."""
+
 TRACE_BYTES: Final = 2**30
 """Of a file of a trace that is read line by line."""
 JSON_TRACE_BYTES: Final = 2**28

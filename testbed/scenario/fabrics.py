@@ -18,6 +18,7 @@ from topologies import parameters
 from topologies.fabric import Fabric
 from topologies.parameters import Marker, Parameter, parameters_of
 from topologies.registry import BUILT_IN, Generator, explained, generators
+from workloads.imported.files import FORMS
 from workloads.plugin_errors import PluginCode, place_of
 
 _WRITTEN: Final[Mapping[type[Marker], Any]] = MappingProxyType(
@@ -88,14 +89,23 @@ FILE_KEYS: Final[Mapping[str, str]] = MappingProxyType(
 """Key that names a file -> kind of the fabric that the file describes: the key alone is enough."""
 
 
-def find_files(fabric: object, scenario: str) -> None:
-    """Complete a ``fabric`` section that names a file: its kind, and its path from the folder of ``scenario``."""
-    if not isinstance(fabric, dict):
-        return
-    for key in FILE_KEYS.keys() & fabric.keys():
-        fabric.setdefault("kind", FILE_KEYS[key])
-        if isinstance(fabric[key], str):
-            fabric[key] = str(Path(scenario).parent.absolute() / fabric[key])
+def find_files(scenario: Mapping[str, object], folder: Path) -> None:
+    """Complete what names files in ``scenario``: paths begin at ``folder``, and a fabric's file says its kind."""
+    fabric = scenario.get("fabric")
+    if isinstance(fabric, dict):
+        for key in FILE_KEYS.keys() & fabric.keys():
+            fabric.setdefault("kind", FILE_KEYS[key])
+            _complete(fabric, key, folder)
+    jobs = scenario.get("jobs")
+    for job in jobs if isinstance(jobs, list) else ():
+        model = job.get("model") if isinstance(job, dict) else None
+        for key in FORMS if isinstance(model, dict) else ():
+            _complete(model, key, folder)
+
+
+def _complete(holder: dict[str, object], key: str, folder: Path) -> None:
+    if isinstance(path := holder.get(key), str):
+        holder[key] = str(folder.absolute() / path)
 
 
 def kinds_spelled() -> str:
