@@ -244,7 +244,7 @@ def _build_imported(
     found = []
     left = most_messages
     for part in expanded(workload, OnFabric(gpus, fabric, spec.channels), spec.phases):
-        left -= len(part[1])
+        left -= len(part.messages)
         if left < 0:
             raise JobError(spec.name, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
         found.append(part)
@@ -252,8 +252,10 @@ def _build_imported(
         name=spec.name,
         model=spec.model,
         gpus=gpus,
-        phases=tuple(_phase(spec.name, template, messages, compute_s, inside) for template, messages, inside in found),
-        flows=_flows(spec.name, [message for _, messages, _ in found for message in messages], ports),
+        phases=tuple(
+            _phase(spec.name, part.template, part.messages, compute_s, part.inside, part.groups) for part in found
+        ),
+        flows=_flows(spec.name, [message for part in found for message in part.messages], ports),
         flops=(compute_s * TRANSFORMER_FLOPS if spec.flops is None else spec.flops) * len(gpus),
         iterations=spec.iterations,
         start_s=spec.start_s,
@@ -315,7 +317,12 @@ def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
 
 
 def _phase(
-    job: str, template: PhaseTemplate, messages: Sequence[Message], compute_s: float, inside: LinkBytes
+    job: str,
+    template: PhaseTemplate,
+    messages: Sequence[Message],
+    compute_s: float,
+    inside: LinkBytes,
+    groups: tuple[tuple[int, ...], ...] = (),
 ) -> Phase:
     transfers = tuple(
         Transfer(
@@ -327,7 +334,14 @@ def _phase(
         for message in messages
     )
     return Phase(
-        template.share * compute_s, template.overlap, template.collective, transfers, inside, template.background
+        compute_s=template.share * compute_s,
+        overlap=template.overlap,
+        collective=template.collective,
+        transfers=transfers,
+        inside=inside,
+        background=template.background,
+        size=template.bytes,
+        groups=groups,
     )
 
 

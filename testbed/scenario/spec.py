@@ -193,9 +193,7 @@ class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
-    model: ModelChoice = Field(
-        description="a model of the catalogue, such as gpt, or a file: {simai: FILE}"
-    )
+    model: ModelChoice = Field(description="a model of the catalogue, such as gpt, or a file: {simai: FILE}")
     gpus: Count | None = Field(None, description="number of GPUs, placed by placement_policy")
     placement: tuple[str, ...] | None = Field(
         None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"

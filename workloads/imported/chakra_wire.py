@@ -48,6 +48,8 @@ class ChakraNode:
     """Its recorded duration."""
     attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: MappingProxyType({}))
     """Name -> value."""
+    start_s: float = 0.0
+    """When it began."""
 
 
 def read_messages(data: bytes) -> Iterator[bytes]:
@@ -68,11 +70,11 @@ def read_version(message: bytes) -> str:
 
 def read_node(message: bytes) -> ChakraNode:
     """Return a ``Node``; raises :class:`WireError` if the bytes are none."""
-    name, wholes = "", {1: 0, 3: 0, 7: 0}
+    name, wholes = "", {1: 0, 3: 0, 6: 0, 7: 0}
     after: dict[int, None] = {}
     attributes: dict[str, AttributeValue] = {}
     for key, value in _fields(message):
-        if key in (1, 3, 7):
+        if key in wholes:
             wholes[key] = _whole(value)
         elif key == 2:
             name = _text(value)
@@ -80,7 +82,9 @@ def read_node(message: bytes) -> ChakraNode:
             after.update(dict.fromkeys(_packed(value)))
         elif key == 10:
             attributes.update(_attribute(value))
-    return ChakraNode(wholes[1], name, wholes[3], tuple(after), wholes[7] * 1e-6, MappingProxyType(attributes))
+    return ChakraNode(
+        wholes[1], name, wholes[3], tuple(after), wholes[7] * 1e-6, MappingProxyType(attributes), wholes[6] * 1e-6
+    )
 
 
 def write_messages(messages: Iterable[bytes]) -> bytes:
@@ -98,7 +102,7 @@ def write_node(node: ChakraNode) -> bytes:
     parts = [_field(1, node.id), _field(2, node.name), _field(3, node.kind)]
     if node.after:
         parts.append(_field(5, b"".join(_written(each) for each in node.after)))
-    parts.append(_field(7, round(node.seconds * 1e6)))
+    parts += [_field(6, round(node.start_s * 1e6)), _field(7, round(node.seconds * 1e6))]
     parts += [_field(10, _written_attribute(name, value)) for name, value in node.attributes.items()]
     return b"".join(parts)
 

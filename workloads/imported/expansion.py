@@ -27,8 +27,17 @@ PHASES: Final = 48
 ALGORITHMS: Final[Mapping[CollectiveKind, str]] = {"allreduce": "hierarchical"}
 """Kind -> how it is carried out, where the names differ."""
 
-Expanded = tuple[PhaseTemplate, tuple[Message, ...], LinkBytes]
-"""A phase, its messages, and what it moves inside hosts."""
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A phase with what it sends."""
+
+    template: PhaseTemplate
+    messages: tuple[Message, ...] = ()
+    inside: LinkBytes = ()
+    """What moves over links inside hosts, where the fabric counts those."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """The ranks of each group; empty: all ranks together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ def expanded(workload: ImportedWorkload, place: OnFabric, phases: int = PHASES) 
     for stretch in stretches:
         template = _template(stretch, compute_s)
         if stretch.collective is None:
-            yield template, (), ()
+            yield Expanded(template)
             continue
         role = ""
         if stretch.collective.background:
@@ -67,7 +76,9 @@ def expanded(workload: ImportedWorkload, place: OnFabric, phases: int = PHASES) 
             for link, size in inside_bytes(layout, template, mine):
                 inside[link] = inside.get(link, 0.0) + size
             groups.append(mine)
-        yield template, tuple(_apart(groups, role)), tuple(inside.items())
+        kind = stretch.collective.group
+        ranks = () if kind == "all" else workload.parallelism.groups(kind)
+        yield Expanded(template, tuple(_apart(groups, role)), tuple(inside.items()), ranks)
 
 
 def _layouts(workload: ImportedWorkload, place: OnFabric, group: GroupKind) -> tuple[Layout, ...]:
