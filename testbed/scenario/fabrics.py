@@ -99,8 +99,9 @@ def find_files(scenario: Mapping[str, object], folder: Path) -> None:
     jobs = scenario.get("jobs")
     for job in jobs if isinstance(jobs, list) else ():
         model = job.get("model") if isinstance(job, dict) else None
-        for key in FORMS if isinstance(model, dict) else ():
-            _complete(model, key, folder)
+        if isinstance(model, dict):
+            for key in FORMS:
+                _complete(model, key, folder)
 
 
 def _complete(holder: dict[str, object], key: str, folder: Path) -> None:

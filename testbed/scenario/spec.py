@@ -48,7 +48,7 @@ from workloads.communication.experts import Experts
 from workloads.communication.gradients import CATALOGUE_BITS, Gradients
 from workloads.imported.expansion import PHASES
 from workloads.imported.files import FORMS
-from workloads.imported.workload import GROUPS
+from workloads.imported.workload import GroupKind
 from workloads.job import JOB_NAME
 
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -161,7 +161,7 @@ class ModelFileSpec(_Spec):
     simai: Text | None = Field(None, description="file of a SimAI workload, relative to the scenario")
     chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
     kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
-    group: Literal[GROUPS] | None = Field(None, description="ranks that take part in collectives that say none")
+    group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
     phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
         PHASES, description="most phases of an iteration, roughly: neighbours become one"
     )

@@ -161,7 +161,9 @@ def _operator(node: ChakraNode, communicates: bool) -> Operator:
 
 def _collective(file: str, node: ChakraNode, group: GroupKind | None, parallelism: Parallelism) -> Collective | None:
     size, kind = node.attributes.get("comm_size", 0), node.attributes.get("comm_type", 0)
-    if node.kind != wire.COLLECTIVE or not isinstance(size, int) or size == 0 or kind not in KINDS:
+    if node.kind != wire.COLLECTIVE or not isinstance(size, int) or size == 0:
+        return None
+    if not isinstance(kind, int) or kind not in KINDS:
         return None
     if size < 0:
         raise WorkloadFileError(file, None, f"node {node.id} moves {size} bytes", "0 or more")
@@ -174,7 +176,7 @@ def _collective(file: str, node: ChakraNode, group: GroupKind | None, parallelis
         ranks = group
     if parallelism.size(ranks) < 2:
         raise WorkloadFileError(file, None, f"node {node.id} is a collective of one rank", "group, or more GPUs")
-    return Collective(KINDS[int(kind)], ranks, float(size))
+    return Collective(KINDS[kind], ranks, float(size))
 
 
 def _stretch(part: Part, found: Mapping[int, Collective]) -> Stretch:

@@ -192,7 +192,7 @@ def _few_in_background(stretches: tuple[Stretch, ...]) -> tuple[Stretch, ...]:
         parts = min(len(those), BACKGROUND_PARTS)
         bounds = [part * len(those) // parts for part in range(parts + 1)]
         for low, high in pairwise(bounds):
-            size = sum(found[place].collective.bytes for place in those[low:high])  # type: ignore[union-attr]
+            size = sum(each.bytes for place in those[low:high] if (each := found[place].collective) is not None)
             for place in those[low : high - 1]:
                 found[place] = Stretch(found[place].compute_s)
             last = those[high - 1]
