@@ -12,6 +12,7 @@ from testbed.engines.flow.engine import FlowEngine
 from testbed.metrics.job_metrics import job_metrics
 from tools.simai_workloads import GPT_13B, files
 
+ROOT = Path(__file__).parents[5]
 RATE = 100e9 / 8
 FABRIC = {"kind": "rail-optimized", "hosts": 4, "segments": 2, "aggregations": 4}
 HEADER = "HYBRID_TRANSFORMER model_parallel_NPU_group: 8 ep: 2 all_gpus: 32"
@@ -41,6 +42,18 @@ def test_gpt_takes_its_compute_and_the_exchange_of_its_parameters(tmp_path: Path
     # Data groups of 4: gather 2 bytes and scatter 4 bytes of an eighth of the parameters, both at the end.
     exchanged = 3 / 4 * (2 + 4) * GPT_13B.parameters / 8
     assert iteration_s(tmp_path, text) == pytest.approx(compute_s + exchanged / RATE, rel=0.01)
+
+
+def test_the_bundled_jobs_contend_under_ecmp_and_on_1024_gpus_too(tmp_path: Path) -> None:
+    example = ROOT / "docs" / "examples" / "multi_tenant" / "multi-tenant-1024.yaml"
+    for scenario, gpus in (("multi-tenant", 64), (str(example), 1024)):
+        busy: dict[str, float] = {}
+        for experiment in prepare(scenario, engine="flow", schedulers=["ecmp", "crux"]).experiments:
+            record = FlowEngine().run(experiment, tmp_path, lambda _message: None)
+            times = {job.name: job_metrics(record, job).times for job in experiment.jobs}
+            busy[record.scheduler] = sum(each.mean for each in times.values() if each is not None)
+            assert sum(len(job.gpus) for job in experiment.jobs) == gpus
+        assert busy["crux"] < 0.99 * busy["ecmp"]
 
 
 def test_experts_wait_for_every_all_to_all(tmp_path: Path) -> None:
