@@ -129,6 +129,18 @@ class ByteLevels:
         return bisect_left(self.thresholds, count)
 
 
+@dataclass(frozen=True, slots=True)
+class ByteWeights:
+    """A share of links that depends on how much of an iteration's bytes a flow has sent.
+
+    Flows of a level share a link in proportion to their weights. The flow engine computes that; an emulation gives the
+    flow a window of that share, by bytes received, from the job's arrival on.
+    """
+
+    parts: tuple[float, ...]
+    """Weights above 0, one for each of as many equal parts of the bytes that the flow sends in an iteration."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """What a scheduler decides for all running jobs; in force until its next decision.
@@ -161,6 +173,11 @@ class Decision:
     """Ids of flows whose path the switches choose by a hash of their own; needs ``Scheduler.switches_hash``."""
     byte_levels: Mapping[str, ByteLevels] = field(default_factory=dict)
     """Flow id or job name -> level by the bytes of the message, in place of a fixed level."""
+    weights: Mapping[str, ByteWeights] = field(default_factory=dict)
+    """Flow id or job name -> its share of links among flows of its level. Default: all alike.
+
+    Weights of a flow hold for as long as its job runs.
+    """
     sender_marked: bool = False
     """True if levels change with every communication step: the first switch then trusts the sender's mark."""
     periods: Mapping[str, float] = field(default_factory=dict)
@@ -173,6 +190,10 @@ class Decision:
     def byte_levels_of(self, flow: Flow) -> ByteLevels | None:
         """The byte levels of ``flow``: its own, else its job's, else None."""
         return self.byte_levels.get(flow.id, self.byte_levels.get(flow.job))
+
+    def weights_of(self, flow: Flow) -> ByteWeights | None:
+        """The weights of ``flow``: its own, else its job's, else None."""
+        return self.weights.get(flow.id, self.weights.get(flow.job))
 
     def trusts_sender(self, flow: Flow) -> bool:
         """Whether the first switch keeps the sender's mark on packets of ``flow``."""
@@ -236,7 +257,7 @@ class Scheduler(ABC):
     events: frozenset[type] = JOB_EVENTS
     """The types of events at which it is called; for failed links every scheduler is called."""
     decides: ClassVar[tuple[str, ...]] = ()
-    """The fields of a ``Decision`` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``."""
+    """The fields of a ``Decision`` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``, ``weights``."""
     source: ClassVar[str] = ""
     """The publication that it follows."""
     alone: ClassVar[bool] = False

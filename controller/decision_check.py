@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from controller.decision import ByteLevels, ClusterView, Decision
+from controller.decision import ByteLevels, ByteWeights, ClusterView, Decision
 from topologies.fabric import Fabric
 from workloads.job import Flow
 
@@ -20,6 +20,9 @@ _FLOW: Final = "the id of a flow of a running job"
 _JOB: Final = "the name of a running job"
 _EITHER: Final = "the name of a running job or the id of one of its flows"
 _TCP_PORTS: Final = 65535
+
+MOST_PARTS: Final = 1024
+"""Weights of a flow."""
 
 Expectation = Callable[[object], str]
 """A value -> what is expected in its place; empty if it will do."""
@@ -69,6 +72,7 @@ def _columns(view: ClusterView, flows: frozenset[str]) -> tuple[_Column, ...]:
         _Column("shifts", "shift", _JOB, jobs, _number("seconds, 0 or more")),
         _Column("periods", "period", _JOB, jobs, _number("seconds, 0 or more")),
         _Column("byte_levels", "byte levels", _EITHER, flows | jobs, _byte_levels(last)),
+        _Column("weights", "weights", _EITHER, flows | jobs, _byte_weights),
         _Column("ports", "source port", _FLOW, flows, _whole_number(1, _TCP_PORTS)),
     )
 
@@ -148,6 +152,13 @@ def _byte_levels(last: int) -> Expectation:
         return "" if ascending and len(value.thresholds) <= last else f"at most {last} thresholds, ascending"
 
     return expects
+
+
+def _byte_weights(value: object) -> str:
+    if not isinstance(value, ByteWeights):
+        return "ByteWeights"
+    positive = all(isinstance(weight, int | float) and isfinite(weight) and weight > 0 for weight in value.parts)
+    return "" if positive and 1 <= len(value.parts) <= MOST_PARTS else f"1 to {MOST_PARTS} weights above 0"
 
 
 def _shown(value: object) -> str:

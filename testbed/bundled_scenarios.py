@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 
@@ -15,6 +16,11 @@ def names() -> tuple[str, ...]:
 def text(name: str) -> str:
     """Return the text of the bundled scenario ``name``."""
     return str((_folder() / name).read_text(encoding="utf-8"))
+
+
+def folder() -> Path:
+    """Return where the bundled scenarios lie, and the files that they name."""
+    return Path(str(_folder()))
 
 
 @cache

@@ -130,6 +130,12 @@ class FabricBuilder:
 
     def add_host_by_nic(self, shape: HostShape, index: int, tors_of_nic: Sequence[Sequence[str]]) -> None:
         """Add host ``index``; port ``p`` of its NIC ``k`` is cabled to ``tors_of_nic[k][p]``."""
+        self.add_wired_host(shape, index, [[(tor, shape.port_rate) for tor in tors] for tors in tors_of_nic])
+
+    def add_wired_host(
+        self, shape: HostShape, index: int, cables_of_nic: Sequence[Sequence[tuple[str, float]]]
+    ) -> None:
+        """Add host ``index``; ``cables_of_nic[k]`` are ToR and rate in bit/s of each port of NIC ``k``."""
         host = f"h{index}"
         gpus = tuple(f"{host}g{gpu}" for gpu in range(shape.gpus))
         nics = tuple(f"{host}n{nic}" for nic in range(shape.nics))
@@ -138,30 +144,34 @@ class FabricBuilder:
             self.connect(gpu, f"{host}nv", "nvlink", shape.nvlink_rate)
         for number in range(shape.nics):
             near = gpus[number * shape.gpus_per_nic : (number + 1) * shape.gpus_per_nic]
-            self._add_nic(shape, host, number, near, tors_of_nic[number])
+            self._add_nic(shape, host, number, near, cables_of_nic[number])
 
     def _add_nic(
-        self, shape: HostShape, host: str, number: int, gpus: tuple[str, ...], tor_of_port: Sequence[str]
+        self, shape: HostShape, host: str, number: int, gpus: tuple[str, ...], cables: Sequence[tuple[str, float]]
     ) -> None:
         nic, pcie_switch = f"{host}n{number}", f"{host}s{number}"
-        ports = tuple(f"{nic}p{port}" for port in range(shape.ports_per_nic))
+        ports = tuple(f"{nic}p{port}" for port in range(len(cables)))
         self._nics[nic] = Nic(nic, host, number, pcie_switch, ports, gpus)
         for gpu in gpus:
             self.connect(gpu, pcie_switch, "pcie", shape.pcie_rate)
         self.connect(pcie_switch, nic, "pcie", shape.pcie_rate)
         if shape.intra_host == "pcie":
             self.connect(pcie_switch, f"{host}rc", "pcie", shape.pcie_rate)
-        for port, tor in zip(ports, tor_of_port, strict=True):
+        for port, (tor, rate) in zip(ports, cables, strict=True):
             self._ports[port] = Port(port, host, nic, tor)
-            self.connect(port, tor, "host-tor", shape.port_rate)
+            self.connect(port, tor, "host-tor", rate)
 
     def connect(self, one: str, other: str, kind: LinkKind, capacity: float, parallel: int = 1) -> None:
         """Lay ``parallel`` cables, each two links of ``capacity`` bit/s; a single cable has no number."""
         for cable in range(parallel):
-            suffix = f".{cable}" if parallel > 1 else ""
-            there, back = f"{one}->{other}{suffix}", f"{other}->{one}{suffix}"
-            self._links[there] = Link(there, one, other, kind, capacity, back)
-            self._links[back] = Link(back, other, one, kind, capacity, there)
+            self.connect_one(one, other, kind, capacity, cable if parallel > 1 else None)
+
+    def connect_one(self, one: str, other: str, kind: LinkKind, capacity: float, number: int | None = None) -> None:
+        """Lay one cable, of ``number`` among the parallel ones, or None for the only one between the two."""
+        suffix = "" if number is None else f".{number}"
+        there, back = f"{one}->{other}{suffix}", f"{other}->{one}{suffix}"
+        self._links[there] = Link(there, one, other, kind, capacity, back)
+        self._links[back] = Link(back, other, one, kind, capacity, there)
 
     def mesh(
         self, lower: Sequence[str], upper: Sequence[str], kind: LinkKind, capacity: float, parallel: int = 1

@@ -63,11 +63,20 @@ PORTS_PER_HOST: Final = 254
 SWITCHES: Final = 65536
 LINKS: Final = 600_000
 """Directed links of a fabric, those inside of hosts included."""
+FABRIC_FILE_BYTES: Final = 2**26
+"""Of a file that describes a fabric."""
 
 QUANTITIES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
     {"rate": (1.0, 1e18), "time": (1e-9, 1e9), "size": (1e-3, 1e18), "work": (1.0, 1e30)}
 )
 """Kind -> smallest and largest value in bit/s, seconds, bytes, FLOP; 0 is allowed where it has a meaning."""
+
+WORKLOAD_BYTES: Final = 2**28
+"""Of a file that describes a workload."""
+WORKLOAD_ROWS: Final = 200_000
+"""Rows, or operators, of such a file."""
+WORKLOAD_PHASES: Final = 10_000
+"""Phases of an iteration that was read from a file."""
 
 TRACE_BYTES: Final = 2**30
 """Of a file of a trace that is read line by line."""

@@ -42,6 +42,10 @@ class Choice(Marker):
     """One of the values of a ``Literal``."""
 
 
+class File(Marker):
+    """The path of a file; in a scenario relative to the scenario file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a generator: ``kind`` is its type without None, ``optional`` whether None may be given.
@@ -86,6 +90,7 @@ GpusPerHost = Annotated[int, Count("GPUs of a host")]
 NicsPerHost = Annotated[int, Count("NICs of a host")]
 PortsPerNic = Annotated[int, Count("ports of a NIC")]
 PortRate = Annotated[float, Rate("rate of one port, each direction")]
+HostsPerSegment = Annotated[int | None, Count("hosts of a segment; the last may have fewer (default: as many in each)")]
 FabricRate = Annotated[float, Rate("rate of one cable between ToR and aggregation, each direction")]
 CoreRate = Annotated[float | None, Rate("rate of one cable to a core switch (default: fabric_rate)")]
 ParallelLinks = Annotated[int, Count("cables between two switches")]

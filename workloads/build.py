@@ -18,8 +18,10 @@ from workloads.communication.layout import Layout, layout_of
 from workloads.communication.ralp import exchanged_share
 from workloads.connections import PortBook
 from workloads.errors import JobError
+from workloads.imported.expansion import PHASES, OnFabric, expanded
+from workloads.imported.workload import ImportedWorkload
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
-from workloads.models.catalogue import CATALOGUE, LAYERS
+from workloads.models.catalogue import CATALOGUE, LAYERS, TRANSFORMER_FLOPS
 from workloads.models.model import Model, PhaseTemplate
 from workloads.placement import GpuRequest, place
 
@@ -40,6 +42,7 @@ class JobSpec:
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
     iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
     A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
+    ``workload``: its iteration, read from a file, in about ``phases`` phases at most; ``model`` then only names it.
     """
 
     name: str
@@ -59,6 +62,8 @@ class JobSpec:
     experts: Experts | None = None
     share_gpus_with: str | None = None
     channels: int = 1
+    workload: ImportedWorkload | None = None
+    phases: int = PHASES
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -95,7 +100,11 @@ def check_job(spec: JobSpec) -> None:
     of_experts = None if spec.experts is None else spec.experts.problem()
     rules = (
         (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
-        (spec.model in CATALOGUE, f"unknown model '{spec.model}'{_suggestion(spec.model)}"),
+        (
+            spec.workload is not None or spec.model in CATALOGUE,
+            f"unknown model '{spec.model}'{_suggestion(spec.model)}",
+        ),
+        (spec.workload is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is for models of the catalogue"),
         (
             spec.collective is None or spec.collective in COLLECTIVES,
             f"unknown collective '{spec.collective}', expected one of: {', '.join(COLLECTIVES)}",
@@ -129,6 +138,18 @@ def check_job(spec: JobSpec) -> None:
     for holds, message in rules:
         if not holds:
             raise JobError(spec.name, message)
+
+
+def _catalogue_only(spec: JobSpec) -> str:
+    """A key that an iteration from a file does not take, if one is given."""
+    given = {
+        "communication": spec.communication_bytes is not None,
+        "overlap": spec.overlap is not None,
+        "collective": spec.collective is not None,
+        "gradients": spec.gradients != AS_IN_THE_CATALOGUE,
+        "experts": spec.experts is not None,
+    }
+    return next((key for key, its in given.items() if its), "")
 
 
 def _has_all_to_alls(model: str) -> bool:
@@ -179,6 +200,8 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
             raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
+    if spec.workload is not None:
+        return _build_imported(spec, spec.workload, gpus, fabric, ports, most_messages)
     model = CATALOGUE[spec.model]
     if spec.experts is not None and spec.experts.inference:
         model = forward_pass(model)
@@ -203,6 +226,41 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         start_s=spec.start_s,
         jitter=spec.jitter,
         stragglers=_stragglers(spec, model, gpus, tokens),
+    )
+
+
+def _build_imported(
+    spec: JobSpec,
+    workload: ImportedWorkload,
+    gpus: tuple[str, ...],
+    fabric: Fabric,
+    ports: PortBook,
+    most_messages: int,
+) -> Job:
+    """The job whose iteration was read from a file; its FLOPs are those of a transformer that computes as long."""
+    if len(gpus) != workload.parallelism.gpus:
+        raise JobError(spec.name, f"has {len(gpus)} GPUs, its workload is for {workload.parallelism.gpus}")
+    compute_s = workload.compute_s if spec.compute_s is None else spec.compute_s
+    found = []
+    left = most_messages
+    for part in expanded(workload, OnFabric(gpus, fabric, spec.channels), spec.phases):
+        left -= len(part.messages)
+        if left < 0:
+            raise JobError(spec.name, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
+        found.append(part)
+    return Job(
+        name=spec.name,
+        model=spec.model,
+        gpus=gpus,
+        phases=tuple(
+            _phase(spec.name, part.template, part.messages, compute_s, part.inside, part.groups) for part in found
+        ),
+        flows=_flows(spec.name, [message for part in found for message in part.messages], ports),
+        flops=(compute_s * TRANSFORMER_FLOPS if spec.flops is None else spec.flops) * len(gpus),
+        iterations=spec.iterations,
+        start_s=spec.start_s,
+        jitter=spec.jitter,
+        stragglers=spec.stragglers,
     )
 
 
@@ -259,7 +317,12 @@ def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
 
 
 def _phase(
-    job: str, template: PhaseTemplate, messages: Sequence[Message], compute_s: float, inside: LinkBytes
+    job: str,
+    template: PhaseTemplate,
+    messages: Sequence[Message],
+    compute_s: float,
+    inside: LinkBytes,
+    groups: tuple[tuple[int, ...], ...] = (),
 ) -> Phase:
     transfers = tuple(
         Transfer(
@@ -271,7 +334,14 @@ def _phase(
         for message in messages
     )
     return Phase(
-        template.share * compute_s, template.overlap, template.collective, transfers, inside, template.background
+        compute_s=template.share * compute_s,
+        overlap=template.overlap,
+        collective=template.collective,
+        transfers=transfers,
+        inside=inside,
+        background=template.background,
+        size=template.bytes,
+        groups=groups,
     )
 
 

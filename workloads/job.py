@@ -79,6 +79,10 @@ class Phase:
     """(link, bytes) of what moves over links inside hosts, where the fabric counts those."""
     background: bool = False
     """Whether its communication goes on beside later phases."""
+    size: float = 0.0
+    """S of the collective in bytes, as in :mod:`workloads.communication.collectives`."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """Places in ``Job.gpus`` of the GPUs of each group that carries out a collective; empty: all GPUs together."""
 
     @property
     def communicates(self) -> bool:

@@ -15,8 +15,10 @@ from controller.schedulers.guarded import GuardedScheduler
 from controller.schedulers.hedera import Hedera
 from controller.schedulers.ideal import Ideal
 from controller.schedulers.lina import Lina
+from controller.schedulers.mltcp import Mltcp
 from controller.schedulers.pfabric import PFabric
 from controller.schedulers.pias import Pias
+from controller.schedulers.sglb import Sglb
 from controller.schedulers.sincronia import Sincronia
 from controller.schedulers.taccl_star import TacclStar
 from controller.schedulers.varys import Varys, VarysPriority
@@ -35,8 +37,10 @@ BUILT_IN: Final[tuple[type[Scheduler], ...]] = (
     Hedera,
     Ideal,
     Lina,
+    Mltcp,
     PFabric,
     Pias,
+    Sglb,
     Sincronia,
     TacclStar,
     Varys,

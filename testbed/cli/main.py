@@ -32,6 +32,8 @@ VERBS: Final[Mapping[str, str]] = MappingProxyType(
         "report": "testbed.cli.report",
         "open": "testbed.cli.open",
         "sweep": "testbed.cli.sweep",
+        "import": "testbed.cli.exchange.import_workload",
+        "export": "testbed.cli.exchange.export",
         "list": "testbed.cli.discovery.list",
         "schedulers": "testbed.cli.discovery.schedulers",
         "init": "testbed.cli.discovery.init",

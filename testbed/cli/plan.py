@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_scenario
 from testbed.errors import EXIT_OK
@@ -16,10 +16,40 @@ from topologies.units import format_rate, format_work
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from topologies.fabric import Fabric
+
 NAME = "plan"
 HELP = "show what a run would do: fabric, jobs, decisions, scale, estimated time"
 
 Document = Mapping[str, Any]
+
+
+def _dot(fabric: Fabric) -> str:
+    from topologies.formats.drawings import graphviz
+
+    return graphviz(fabric)
+
+
+def _node_link(fabric: Fabric) -> str:
+    from topologies.formats.node_link import written
+
+    return json.dumps(written(fabric), indent=1) + "\n"
+
+
+def _containerlab(fabric: Fabric) -> str:
+    import yaml
+
+    from topologies.formats.drawings import containerlab
+
+    return str(yaml.safe_dump(containerlab(fabric), sort_keys=False))
+
+
+EXPORTS: Final[Mapping[str, tuple[str, Callable[[Fabric], str]]]] = {
+    "dot": ("print the fabric in the DOT language of Graphviz instead", _dot),
+    "node-link": ("print the fabric as node-link JSON of networkx instead", _node_link),
+    "containerlab": ("print the fabric as a topology of containerlab instead", _containerlab),
+}
+"""Option -> its help, and what it prints of the fabric."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_engine(parser)
     add_changes(parser)
     add_datapath(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="print one JSON document instead of the tables")
+    for name, (text, _) in EXPORTS.items():
+        shown.add_argument(f"--{name}", dest="export", action="store_const", const=name, help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     from testbed.api import plan
     from testbed.report.terminal import say, show
 
+    if arguments.export:
+        print(EXPORTS[arguments.export][1](_fabric(arguments)), end="")
+        return EXIT_OK
     document = plan(
         arguments.scenario,
         engine=arguments.engine,
@@ -55,6 +91,12 @@ def run(arguments: argparse.Namespace) -> int:
         say([f"jobs are placed as they come ({parts}); above, each on GPUs that lie together"])
     say(_closing_lines(document))
     return EXIT_OK
+
+
+def _fabric(arguments: argparse.Namespace) -> Fabric:
+    from testbed.scenario import build_fabric, load
+
+    return build_fabric(load(arguments.scenario, arguments.overrides))
 
 
 def _headline(document: Document) -> str:

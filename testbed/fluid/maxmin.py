@@ -1,6 +1,6 @@
 """Rates of flows under strict priority, max-min fair inside a level (or proportionally fair); compiled.
 
-A level gets what the levels above leave. Inside a level all rates rise together, and a flow stops
+A level gets what the levels above leave. Inside a level all rates rise together, by their weights, and a flow stops
 where a link of its path is full or its own limit is reached. A flow that forwards what another brings
 cannot be faster than that one once it has caught up with it. :mod:`testbed.fluid.proportional` has the other fairness.
 """
@@ -23,30 +23,37 @@ FULL = 1e-9
 
 @compiled
 def rise_together(
-    growing: Flags, ways: Integers, bounds: Floats, capacity: Floats, free: Floats, out: Floats, users: Integers
+    growing: Flags,
+    ways: Integers,
+    bounds: Floats,
+    weights: Floats,
+    capacity: Floats,
+    free: Floats,
+    out: Floats,
+    users: Floats,
 ) -> None:
-    """Raise ``out`` of the ``growing`` flows until a link is full or one of their ``bounds`` is reached.
+    """Raise ``out`` of the ``growing`` flows by their ``weights`` until a link is full or one reaches its ``bounds``.
 
     ``ways`` [flows, hops]: link numbers, -1 behind the end. ``free`` [links] falls accordingly; ``users`` [links]
-    is room to count in.
+    is room to add weights up in.
     """
-    users[:] = 0
+    users[:] = 0.0
     rise = np.inf
     for flow in range(len(growing)):
         if growing[flow]:
-            rise = min(rise, bounds[flow] - out[flow])
+            rise = min(rise, (bounds[flow] - out[flow]) / weights[flow])
             for link in ways[flow]:
                 if link >= 0:
-                    users[link] += 1
+                    users[link] += weights[flow]
     for link in range(len(capacity)):
-        if users[link] > 0:
+        if users[link] > 0.0:
             rise = min(rise, free[link] / users[link])
     rise = max(rise, 0.0)
     for link in range(len(capacity)):
         free[link] -= rise * users[link]
     for flow in range(len(growing)):
         if growing[flow]:
-            out[flow] += rise
+            out[flow] += rise * weights[flow]
 
 
 @compiled
@@ -86,6 +93,7 @@ def fill(
     levels: Integers,
     ways: Integers,
     limits: Floats,
+    weights: Floats,
     after: Integers,
     capacity: Floats,
     out: Floats,
@@ -93,12 +101,12 @@ def fill(
 ) -> None:
     """Write into ``out`` [flows] the rates of the flows that are ``sending``, 0 for the others; units of ``capacity``.
 
-    ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; ``after`` [flows]
-    names the leader that a flow has caught up with, -1 for none. ``proportional``: flows of a level share links as
-    :func:`share_in_proportion` does.
+    ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; flows of a level
+    share links in proportion to their ``weights`` [flows], above 0; ``after`` [flows] names the leader that a flow has
+    caught up with, -1 for none. ``proportional``: flows of a level share links as :func:`share_in_proportion` does.
     """
     free = capacity.copy()
-    users = np.zeros(len(capacity), np.int64)
+    users = np.zeros(len(capacity))
     growing = np.zeros(len(sending), np.bool_)
     waiting = sending.copy()
     bounds = limits.copy()
@@ -121,11 +129,11 @@ def fill(
             if growing[flow] and leader >= 0 and not growing[leader] and not waiting[leader]:
                 bounds[flow] = min(bounds[flow], out[leader])
         if proportional:
-            share_in_proportion(growing, ways, bounds, after, capacity, free, out)
+            share_in_proportion(growing, ways, bounds, weights, after, capacity, free, out)
             growing[:] = False
             left = 0
         while left > 0:
-            rise_together(growing, ways, bounds, capacity, free, out, users)
+            rise_together(growing, ways, bounds, weights, capacity, free, out, users)
             left -= stop_the_full(growing, ways, bounds, capacity, free, out)
             left -= stop_followers(growing, after, out)
 
@@ -156,6 +164,7 @@ def rates(
     levels: Integers,
     ways: Integers,
     limits: Floats,
+    weights: Floats,
     after: Integers,
     capacity: Floats,
     out: Floats,
@@ -168,6 +177,6 @@ def rates(
     """
     bounded = limits.copy()
     for _ in range(len(sending) + 1):
-        fill(sending, levels, ways, bounded, after, capacity, out, proportional)
+        fill(sending, levels, ways, bounded, weights, after, capacity, out, proportional)
         if not follow(sending, after, bounded, out):
             return

@@ -29,11 +29,12 @@ _NOTHING = 1e-9
 
 @compiled
 def by_waiting(
-    sharing: Flags, ways: Integers, bounds: Floats, after: Integers, waiting_s: Floats, out: Floats
+    sharing: Flags, ways: Integers, bounds: Floats, weights: Floats, after: Integers, waiting_s: Floats, out: Floats
 ) -> float:
     """Write the rates that follow from the links' ``waiting_s`` (per byte in flight); return their largest change.
 
-    A flow that follows another of those ``sharing`` is no faster than that one.
+    ``weights`` [flows]: windows, in units of that of a flow of weight 1. A flow that follows another of those
+    ``sharing`` is no faster than that one.
     """
     change = 0.0
     before = out.copy()
@@ -43,7 +44,7 @@ def by_waiting(
             for link in ways[flow]:
                 if link >= 0:
                     total += waiting_s[link]
-            out[flow] = bounds[flow] if total * bounds[flow] <= 1.0 else 1.0 / total
+            out[flow] = bounds[flow] if total * bounds[flow] <= weights[flow] else weights[flow] / total
     again = True
     while again:
         again = False
@@ -71,7 +72,14 @@ def loads_of(sharing: Flags, ways: Integers, out: Floats, loads: Floats) -> None
 
 @compiled
 def share_in_proportion(
-    sharing: Flags, ways: Integers, bounds: Floats, after: Integers, capacity: Floats, free: Floats, out: Floats
+    sharing: Flags,
+    ways: Integers,
+    bounds: Floats,
+    weights: Floats,
+    after: Integers,
+    capacity: Floats,
+    free: Floats,
+    out: Floats,
 ) -> None:
     """Write into ``out`` the rates of the flows ``sharing`` what is ``free``, which falls accordingly.
 
@@ -84,13 +92,13 @@ def share_in_proportion(
             out[flow] = 0.0
             for link in ways[flow]:
                 if link >= 0:
-                    crowd[link] += 1.0
+                    crowd[link] += weights[flow]
     room = np.maximum(free, _NOTHING * capacity)
     crowd = crowd / room
     waiting_s = crowd.copy()
     loads = np.zeros(len(capacity))
     for _ in range(_ROUNDS):
-        change = by_waiting(sharing, ways, bounds, after, waiting_s, out)
+        change = by_waiting(sharing, ways, bounds, weights, after, waiting_s, out)
         loads_of(sharing, ways, out, loads)
         if change < _CLOSE:
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import Managed, Submission
@@ -13,6 +15,10 @@ from testbed.scenario.spec import JobEntry
 from topologies.fabric import Fabric
 from workloads import build as workloads_build
 from workloads.communication.gradients import Gradients
+from workloads.imported.errors import WorkloadFileError
+from workloads.imported.expansion import PHASES
+from workloads.imported.files import READERS
+from workloads.imported.workload import ImportedWorkload
 from workloads.job import Job, Straggler
 
 
@@ -57,12 +63,14 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
 
 
 def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_build.JobSpec]:
+    gpus = gpus_of(job, fabric)
+    workload = _workload(job, scenario, gpus)
     return [
         workloads_build.JobSpec(
             name=name,
-            model=job.model,
+            model=job.model if isinstance(job.model, str) else next(iter(job.model.files)),
             gpus=job.gpus,
-            placement=gpus_of(job, fabric),
+            placement=gpus,
             share_gpus_with=job.share_gpus_with,
             start_s=job.start,
             iterations=job.iterations,
@@ -76,6 +84,19 @@ def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_
             gradients=Gradients() if job.gradients is None else job.gradients.value(),
             experts=None if job.experts is None else job.experts.value(),
             channels=scenario.channels if job.channels is None else job.channels,
+            workload=workload,
+            phases=PHASES if isinstance(job.model, str) else job.model.phases,
         )
         for name in job_names(job)
     ]
+
+
+def _workload(job: JobEntry, scenario: Scenario, gpus: tuple[str, ...] | None) -> ImportedWorkload | None:
+    """The iteration that the job's file holds; None for a model of the catalogue."""
+    if isinstance(job.model, str):
+        return None
+    ((form, file),) = job.model.files.items()
+    try:
+        return READERS[form](Path(file), job.gpus if gpus is None else len(gpus), job.model.group)
+    except WorkloadFileError as error:
+        raise BadInputError(scenario.line_of_job(job_names(job)[0], f"job '{job.name}': {error}")) from None

@@ -30,8 +30,8 @@ def editor_schema() -> Mapping[str, object]:
     _name_schedulers(schema)
     _name_managers(schema)
     job = schema["$defs"]["JobEntry"]["properties"]
-    job["model"]["enum"] = list(CATALOGUE)
-    _choices_of(job["collective"])["enum"] = list(COLLECTIVES)
+    _alternative_of(job["model"])["enum"] = list(CATALOGUE)
+    _alternative_of(job["collective"])["enum"] = list(COLLECTIVES)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": ID, **schema}
 
 
@@ -60,9 +60,9 @@ def _open(names: Sequence[str], description: str) -> Schema:
     return {"anyOf": choices, "description": description}
 
 
-def _choices_of(field: Schema) -> Schema:
+def _alternative_of(field: Schema) -> Schema:
     """The member of a field's alternatives that is text."""
-    found: Schema = next(each for each in field["anyOf"] if each.get("type") == "string")
+    found: Schema = next(each for each in field.get("anyOf", field.get("oneOf", ())) if each.get("type") == "string")
     return found
 
 

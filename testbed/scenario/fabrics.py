@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 from importlib.metadata import EntryPoint
 from operator import or_
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
@@ -17,10 +18,16 @@ from topologies import parameters
 from topologies.fabric import Fabric
 from topologies.parameters import Marker, Parameter, parameters_of
 from topologies.registry import BUILT_IN, Generator, explained, generators
+from workloads.imported.files import FORMS
 from workloads.plugin_errors import PluginCode, place_of
 
 _WRITTEN: Final[Mapping[type[Marker], Any]] = MappingProxyType(
-    {parameters.Count: quantities.Count, parameters.Rate: quantities.Rate, parameters.Flag: quantities.Flag}
+    {
+        parameters.Count: quantities.Count,
+        parameters.Rate: quantities.Rate,
+        parameters.Flag: quantities.Flag,
+        parameters.File: quantities.Text,
+    }
 )
 """How the values of a marked parameter are written; a choice is written as it is."""
 
@@ -69,6 +76,37 @@ if TYPE_CHECKING:
     FabricSpec = FabricSection
 else:
     FabricSpec = Annotated[reduce(or_, FABRICS.values()), Field(discriminator="kind")]
+
+
+FILE_KEYS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        each.name: kind
+        for kind, generator in GENERATORS.items()
+        for each in parameters_of(generator)
+        if isinstance(each.marker, parameters.File)
+    }
+)
+"""Key that names a file -> kind of the fabric that the file describes: the key alone is enough."""
+
+
+def find_files(scenario: Mapping[str, object], folder: Path) -> None:
+    """Complete what names files in ``scenario``: paths begin at ``folder``, and a fabric's file says its kind."""
+    fabric = scenario.get("fabric")
+    if isinstance(fabric, dict):
+        for key in FILE_KEYS.keys() & fabric.keys():
+            fabric.setdefault("kind", FILE_KEYS[key])
+            _complete(fabric, key, folder)
+    jobs = scenario.get("jobs")
+    for job in jobs if isinstance(jobs, list) else ():
+        model = job.get("model") if isinstance(job, dict) else None
+        if isinstance(model, dict):
+            for key in FORMS:
+                _complete(model, key, folder)
+
+
+def _complete(holder: dict[str, object], key: str, folder: Path) -> None:
+    if isinstance(path := holder.get(key), str):
+        holder[key] = str(folder.absolute() / path)
 
 
 def kinds_spelled() -> str:

@@ -16,7 +16,7 @@ from testbed.errors import BadInputError
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.crosscheck import Parts, cross_problems, job_names
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
-from testbed.scenario.fabrics import FabricSection, FabricSpec
+from testbed.scenario.fabrics import FabricSection, FabricSpec, find_files
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, own_entries, scheduler_labels, take_own_entries
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
@@ -79,6 +79,7 @@ def load(
         before = scheduler_labels(document.data)
         _override(document, overrides)
         leave_out_checks(document, before)
+        find_files(cast("dict[str, object]", document.data), _folder_of(path))
     except DocumentError as error:
         raise BadInputError(str(error)) from None
     data = cast("dict[str, object]", document.data)
@@ -111,6 +112,11 @@ def text_of(name: str) -> tuple[str, str]:
     near = nearest(shown, bundled())
     meant = f"did you mean '{near}'?" if near else f"expected a path or a bundled scenario: {', '.join(bundled())}"
     raise BadInputError(f"{one_line(name)}: no such file, {meant}")
+
+
+def _folder_of(path: str) -> Path:
+    """Where the files lie that a scenario names."""
+    return Path(path).parent if Path(path).exists() else bundled_scenarios.folder()
 
 
 def _refuse(document: Document, problems: Sequence[Problem]) -> None:

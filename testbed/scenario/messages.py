@@ -17,6 +17,7 @@ from testbed.scenario.spec import (
     GradientsSpec,
     JobEntry,
     MeasureSpec,
+    ModelFileSpec,
     ScaleSpec,
     ScenarioSpec,
     SchedulerSpec,
@@ -32,6 +33,7 @@ _SHOWN: Final = 120
 _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     (): ScenarioSpec,
     ("jobs",): JobEntry,
+    ("jobs", "model"): ModelFileSpec,
     ("jobs", "stragglers"): StragglerSpec,
     ("jobs", "gradients"): GradientsSpec,
     ("jobs", "experts"): ExpertsSpec,

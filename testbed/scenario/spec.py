@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
+    Tag,
     ValidationInfo,
+    model_validator,
 )
 
 from testbed.experiment.experiment import LinkFailure, Measure, Scale, Sharing
@@ -43,6 +46,9 @@ from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
 from workloads.communication.experts import Experts
 from workloads.communication.gradients import CATALOGUE_BITS, Gradients
+from workloads.imported.expansion import PHASES
+from workloads.imported.files import FORMS
+from workloads.imported.workload import GroupKind
 from workloads.job import JOB_NAME
 
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -149,6 +155,37 @@ def _free_label(label: str, info: ValidationInfo) -> str:
     return label
 
 
+class ModelFileSpec(_Spec):
+    """The iteration of a job, read from a file of another tool; see :mod:`workloads.imported`."""
+
+    simai: Text | None = Field(None, description="file of a SimAI workload, relative to the scenario")
+    chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
+    kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
+    group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
+    phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
+        PHASES, description="most phases of an iteration, roughly: neighbours become one"
+    )
+
+    @model_validator(mode="after")
+    def _one_file(self) -> Self:
+        if len(self.files) != 1:
+            raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(FORMS)}")
+        return self
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Format -> file."""
+        return {form: file for form in FORMS if (file := getattr(self, form)) is not None}
+
+
+def _is_file(model: object) -> str:
+    return "file" if isinstance(model, dict | ModelFileSpec) else "name"
+
+
+ModelChoice = Annotated[
+    Annotated[str, AfterValidator(_known_model), Tag("name")] | Annotated[ModelFileSpec, Tag("file")],
+    Discriminator(_is_file),
+]
 Channels = Annotated[int, Field(strict=True, ge=1, le=limits.CHANNELS)]
 
 
@@ -156,7 +193,7 @@ class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
-    model: Annotated[str, AfterValidator(_known_model)] = Field(description="a model of the catalogue, such as gpt")
+    model: ModelChoice = Field(description="a model of the catalogue, such as gpt, or a file: {simai: FILE}")
     gpus: Count | None = Field(None, description="number of GPUs, placed by placement_policy")
     placement: tuple[str, ...] | None = Field(
         None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"

@@ -17,6 +17,7 @@ from topologies.parameters import (
     Count,
     FabricRate,
     GpusPerHost,
+    HostsPerSegment,
     IntraHostTraffic,
     NicsPerHost,
     NvlinkRate,
@@ -43,6 +44,7 @@ def dcn_plus(
     pcie_queues: PcieToNics = "ideal",
     hosts: Annotated[int, Count("number of hosts in all segments together")],
     segments: Annotated[int, Count("number of segments: hosts under the same ToRs")] = 1,
+    hosts_per_segment: HostsPerSegment = None,
     tors_per_segment: Annotated[int, Count("1: one ToR and NICs of one port; 2: two ToRs, a port to each")] = 1,
     aggregations: Annotated[int, Count("number of aggregation switches")],
 ) -> Fabric:
@@ -55,4 +57,5 @@ def dcn_plus(
         raise ValueError(f"tors_per_segment must be 1 or 2, not {tors_per_segment}")
     rates = (port_rate, pcie_rate, nvlink_rate)
     shape = HostShape(hosts, gpus_per_host, nics_per_host, tors_per_segment, *rates, intra_host, pcie_queues)
-    return Segments(shape, segments).build("dcn+", aggregations, fabric_rate, parallel_links, bonded)
+    layout = Segments(shape, segments, hosts_per_segment=hosts_per_segment)
+    return layout.build("dcn+", aggregations, fabric_rate, parallel_links, bonded)

@@ -18,6 +18,7 @@ from topologies.parameters import (
     Count,
     FabricRate,
     GpusPerHost,
+    HostsPerSegment,
     IntraHostTraffic,
     NvlinkRate,
     ParallelLinks,
@@ -43,6 +44,7 @@ def hpn(
     pcie_queues: PcieToNics = "ideal",
     hosts: Annotated[int, Count("number of hosts in all segments together")],
     segments: Annotated[int, Count("number of segments: hosts under the same ToRs")] = 1,
+    hosts_per_segment: HostsPerSegment = None,
     planes: Annotated[int, Count("1: all ToRs share the aggregation switches; 2: a half for each side")] = 2,
     aggregations: Annotated[int, Count("number of aggregation switches in all planes together")],
 ) -> Fabric:
@@ -53,5 +55,5 @@ def hpn(
     """
     rates = (port_rate, pcie_rate, nvlink_rate)
     shape = HostShape(hosts, gpus_per_host, nics_per_host, 2, *rates, intra_host, pcie_queues)
-    layout = Segments(shape, segments, rails=nics_per_host, planes=planes)
+    layout = Segments(shape, segments, nics_per_host, planes, hosts_per_segment)
     return layout.build("hpn", aggregations, fabric_rate, parallel_links, bonded)

@@ -17,6 +17,7 @@ from topologies.parameters import (
     Count,
     FabricRate,
     GpusPerHost,
+    HostsPerSegment,
     IntraHostTraffic,
     NvlinkRate,
     ParallelLinks,
@@ -42,6 +43,7 @@ def rail_optimized(
     pcie_queues: PcieToNics = "ideal",
     hosts: Annotated[int, Count("number of hosts in all segments together")],
     segments: Annotated[int, Count("number of segments: hosts under the same ToRs")] = 1,
+    hosts_per_segment: HostsPerSegment = None,
     aggregations: Annotated[int, Count("number of aggregation switches")],
 ) -> Fabric:
     """Return a rail-optimised fabric of ``segments`` x ``nics_per_host`` ToRs; hosts go to segments in order.
@@ -51,5 +53,5 @@ def rail_optimized(
     """
     rates = (port_rate, pcie_rate, nvlink_rate)
     shape = HostShape(hosts, gpus_per_host, nics_per_host, 1, *rates, intra_host, pcie_queues)
-    layout = Segments(shape, segments, rails=nics_per_host)
+    layout = Segments(shape, segments, rails=nics_per_host, hosts_per_segment=hosts_per_segment)
     return layout.build("rail-optimized", aggregations, fabric_rate, parallel_links, bonded)

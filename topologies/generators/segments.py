@@ -22,12 +22,18 @@ class Segments:
     segments: int
     rails: int = 1
     planes: int = 1
+    hosts_per_segment: int | None = None
+    """Of all but the last, which may have fewer; None: as many in each."""
 
     def __post_init__(self) -> None:
         require_counts(segments=self.segments)
         if self.planes not in (1, self.shape.ports_per_nic):
             raise ValueError(f"planes must be 1 or {self.shape.ports_per_nic}, not {self.planes}")
-        require_multiple("hosts", self.shape.hosts, self.segments, "segments")
+        if self.hosts_per_segment is None:
+            require_multiple("hosts", self.shape.hosts, self.segments, "segments")
+        elif -(-self.shape.hosts // self.hosts_per_segment) != self.segments:
+            filled = f"{self.hosts_per_segment} do not put {self.shape.hosts} hosts into {self.segments} segments"
+            raise ValueError(f"hosts_per_segment must fill all segments but the last, {filled}")
 
     def build(
         self, kind: str, aggregations: int, fabric_rate: float, parallel_links: int = 1, bonded: bool = False
@@ -58,7 +64,7 @@ class Segments:
 
     def _tors_of(self, host: int, nic: int, tors: tuple[str, ...]) -> tuple[str, ...]:
         """One ToR per port of the NIC."""
-        segment = host // (self.shape.hosts // self.segments)
+        segment = host // (self.hosts_per_segment or self.shape.hosts // self.segments)
         first = (segment * self.rails + nic % self.rails) * self.shape.ports_per_nic
         return tors[first : first + self.shape.ports_per_nic]
 

@@ -20,6 +20,7 @@ share included. n counts hosts unless said otherwise. What happens inside a host
 ``parameter-server``      a shard of the model at each of G GPUs: gradients to it, parameters from it. Every host
                           pair exchanges 2 S g g'/G bytes each way, spread over the rails
 ``point-to-point``        pipeline stages: every host sends S per GPU to the next, the last to none
+``broadcast``             S from the first host along a chain of hosts, S/rails per NIC, in chunks of S/rails/n
 ========================  ==========================================================================
 
 The factors are those of nccl-tests' bus bandwidth with n hosts in place of n ranks. Tree and
@@ -192,6 +193,22 @@ def _alltoall(layout: Layout, size: float) -> Iterator[Message]:
         yield from _send(layout, "alltoall", source, target, size * source.gpus * sum(target.tokens))
 
 
+def _broadcast(layout: Layout, size: float) -> Iterator[Message]:
+    """A chain of hosts per rail, chunk by chunk; the first host's bytes are its own, the last one sends nothing."""
+    shares, hosts = layout.shares, len(layout.shares)
+    chunk = size / layout.rails / hosts
+    for rail in range(layout.rails):
+        before: tuple[Channel, ...] = ()
+        for source, target in pairwise(shares):
+            pairs = layout.port_pairs(layout.rail_nic(source, rail), layout.rail_nic(target, rail))
+            channels = tuple(Channel("chain", *pair) for pair in pairs)
+            for side, channel in enumerate(channels):
+                after = before[side % len(before)] if before else None
+                lead = chunk / len(channels) if before else 0.0
+                yield Message(channel, size / layout.rails / len(channels), after, lead)
+            before = channels
+
+
 def _parameter_server(layout: Layout, size: float) -> Iterator[Message]:
     """Both directions at once: the next iteration's parameters are taken while gradients are pushed."""
     for source, target in _pairs(layout):
@@ -212,6 +229,7 @@ COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
         ),
         "reduce-scatter": Collective(_half, 1, "the first half of an allreduce: sums end on one GPU each"),
         "all-gather": Collective(_half, 1, "the second half of an allreduce: every GPU gets all parts"),
+        "broadcast": Collective(_broadcast, None, "the first host's bytes to all others, along a chain of hosts"),
         "alltoall": Collective(_alltoall, 1, "every GPU sends a part to every other, as mixtures of experts do"),
         "parameter-server": Collective(
             _parameter_server, 2, "gradients to servers, a shard at each GPU; parameters back"

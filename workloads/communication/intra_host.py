@@ -22,6 +22,7 @@ N NICs, G GPUs in all; as NCCL does it: rings inside a host, rings or pairs of N
                           hosts have as many GPUs
 ``parameter-server``      each GPU sends 2 S/G to every other on its host
 ``point-to-point``        nothing: a GPU sends by the NIC nearest to it
+``broadcast``             S from each GPU of a host to the next
 ========================  ======================================================================
 """
 
@@ -65,6 +66,9 @@ def _between_gpus(collective: str, layout: Layout, share: HostShare, size: float
     """(GPU, GPU, bytes) of what GPUs of one host send each other."""
     names, gpus = share.names, len(share.names)
     if gpus < 2 or collective == "point-to-point":
+        return
+    if collective == "broadcast":
+        yield from ((*pair, size) for pair in pairwise(names))
         return
     if collective == "parameter-server":
         yield from ((source, target, 2 * size / layout.gpus) for source, target in permutations(names, 2))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.byte_windows import ByteWindows
 from workloads.job import Straggler
 
 Address = tuple[str, int, str, int]
@@ -70,10 +71,10 @@ class PlannedConnection:
 class JobPlan:
     """Job ``name`` on one host.
 
-    ``window`` bytes at most are in flight on a flow, and rings forward slices of ``slice_size``. ``departure`` is the
-    time that a full packet takes to leave, ``link_rate`` the bytes per second of the slowest first link. Flows begin
-    with the marks ``tos``, or with ``byte_marks`` where their level counts bytes. With ``steps`` the worker reports
-    when the communication of a phase begins and ends.
+    ``window`` bytes at most are in flight on a flow, or ``byte_windows`` where its share of links counts bytes; rings
+    forward slices of ``slice_size``. ``departure`` is the time that a full packet takes to leave, ``link_rate`` the
+    bytes per second of the slowest first link. Flows begin with the marks ``tos``, or with ``byte_marks`` where their
+    level counts bytes. With ``steps`` the worker reports when the communication of a phase begins and ends.
     """
 
     name: str
@@ -92,4 +93,9 @@ class JobPlan:
     link_rate: float
     tos: Mapping[str, int] = field(default_factory=dict)
     byte_marks: Mapping[str, ByteMarks] = field(default_factory=dict)
+    byte_windows: Mapping[str, ByteWindows] = field(default_factory=dict)
     steps: bool = False
+
+    def largest_window(self, flow: str) -> int:
+        """Bytes that ``flow`` has in flight at most."""
+        return max(self.byte_windows[flow].windows) if flow in self.byte_windows else self.window

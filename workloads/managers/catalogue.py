@@ -42,6 +42,7 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "optimus": Composition("equal-split", policy="optimus"),
         "lyra": Composition("elastic-groups", policy="lyra", options={"policy": {"resize_s": 30.0}}),
         "hived": Composition("hived", "priority", "guarantee"),
+        "monkeytree": Composition("monkeytree", policy="monkeytree"),
         "muri": Composition("muri"),
         "muri-s": Composition(policy="muri-sharing"),
         "muri-l": Composition(policy="muri-sharing", options={"policy": {"order": "attained"}}),

@@ -22,6 +22,7 @@ from workloads.managers.placers.fewest_servers import EqualSplit, MostFree
 from workloads.managers.placers.first_free import FirstFree
 from workloads.managers.placers.hived import HiveD
 from workloads.managers.placers.locality import Locality
+from workloads.managers.placers.monkeytree.placer import MonkeyTree
 from workloads.managers.placers.muri import MuriNet
 from workloads.managers.placers.skew import SkewAware
 from workloads.managers.policies.gandiva.gandiva import Gandiva
@@ -30,6 +31,7 @@ from workloads.managers.policies.gandiva.time_slicing import TimeSlices
 from workloads.managers.policies.gang import Gang, Guarantee
 from workloads.managers.policies.kubernetes import Kubernetes
 from workloads.managers.policies.lyra import Lyra
+from workloads.managers.policies.monkeytree import MonkeyTreeMoves
 from workloads.managers.policies.optimus import Optimus
 from workloads.managers.policies.philly import Philly
 from workloads.managers.policies.sharing.muri_sharing import MuriSharing
@@ -77,6 +79,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 Lyra,
                 Kubernetes,
                 MuriSharing,
+                MonkeyTreeMoves,
             )
         },
         "placer": {
@@ -92,6 +95,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 SkewAware,
                 MostFree,
                 EqualSplit,
+                MonkeyTree,
             )
         },
         "capacity": {part.name: part for part in (Steady, Planned, InferenceLoad)},

@@ -74,6 +74,7 @@ class Connections:
                 job.message_sizes(flow),
                 job.forwarded_sizes(flow),
                 job.plan.window,
+                job.plan.byte_windows.get(flow),
             )
             job.program.into[flow] = stream
             self._flows.setdefault(flow, job)
@@ -133,7 +134,7 @@ class Connections:
         connection = self._namespace.socket()
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        prepare(connection, job.plan.window)
+        prepare(connection, job.plan.largest_window(planned.flow))
         if planned.flow in job.plan.byte_marks:
             keep_little_unsent(connection, job.plan.slice_size)
         set_tos(connection, tos)

@@ -14,6 +14,7 @@ from itertools import cycle
 from math import inf
 
 from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.byte_windows import ByteWindows
 from workloads.iteration.hold import Hold
 from workloads.worker.socket_options import head_start, pace, segment_of, set_tos
 
@@ -172,6 +173,7 @@ class TcpReceiver:
     ``sizes`` are those of an iteration's messages, in order: one may be there before this host expects it. The host
     forwards the first bytes of each, ``forwarded``, slice by slice; by default all. Nothing waits for those after them,
     until the last: they are received in batches of about ``window`` bytes. Acknowledgements do not wait for that.
+    ``windows``: how much the sender may have in flight, where that depends on the bytes that have arrived.
     """
 
     __slots__ = (
@@ -180,6 +182,8 @@ class TcpReceiver:
         "_forwarded",
         "_forwarded_sizes",
         "_sizes",
+        "_window",
+        "_windows",
         "connection",
         "consumed",
         "flow",
@@ -195,7 +199,9 @@ class TcpReceiver:
         sizes: Sequence[int] = (),
         forwarded: Sequence[int] = (),
         window: int = 0,
+        windows: ByteWindows | None = None,
     ) -> None:
+        self._window, self._windows = 0, windows
         self._sizes = cycle(sizes)
         self._end_of_message = next(self._sizes, 0)
         self._forwarded_sizes = cycle(forwarded)
@@ -207,6 +213,7 @@ class TcpReceiver:
         self.consumed = 0
         self.size = 0
         self.lowat = 1
+        self._open_window()
 
     def begin(self, size: int, slice_size: int) -> None:
         """Expect the next message, of ``size`` bytes; some of it may have arrived already."""
@@ -252,12 +259,21 @@ class TcpReceiver:
         if count == 0:
             raise ConnectionResetError(f"flow {self.flow} was closed by its sender")
         self.received += count
+        self._open_window()
         self._wake_at_next_slice(slice_size)
 
     def move_to(self, connection: socket.socket) -> None:
         """Go on over ``connection``, waking as this stream does."""
         self.connection = connection
+        self._window = 0
+        self._open_window()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.lowat)
+
+    def _open_window(self) -> None:
+        """Let as much be in flight as the count of bytes allows, where it does."""
+        if self._windows is not None and (window := self._windows.at(self.received)) != self._window:
+            self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
+            self._window = window
 
     def _wake_at_next_slice(self, slice_size: int) -> None:
         # Once a slice: comparisons take half the time of calls of min().

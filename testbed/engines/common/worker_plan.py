@@ -14,12 +14,15 @@ from topologies.fabric import Fabric, Link
 from topologies.shaping import BURST_S, TCP_IP_HEADER, tos_of_level
 from workloads.analysis import bottleneck_time
 from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.byte_windows import ByteWindows
 from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessage, PhasePlan, PlannedConnection
 from workloads.iteration.pcie_semaphore import PciePlace
 from workloads.iteration.time_shift import TimeShift
 from workloads.job import Flow, Job, Phase
 
 MIN_WINDOW_PACKETS: Final = 8
+MOST_PACKETS: Final = 128
+"""In flight on a flow whose share of a link counts bytes: more than the emulated queues need, less than they hold."""
 WINDOW_S: Final = 0.04
 """What a flow may have in flight: eight full packets, and on fast links as much as they send in this time, which
 covers the path through the switches and back. Enough for the longest path, little to wait behind."""
@@ -69,6 +72,23 @@ def byte_marks_of(decision: Decision, flow: Flow, experiment: Experiment) -> Byt
     return ByteMarks(counted.by == "left", thresholds, marks)
 
 
+def byte_windows_of(decision: Decision, job: Job, experiment: Experiment) -> dict[str, ByteWindows]:
+    """Flow -> its windows in emulated bytes, of whole packets, where its share of a link counts bytes.
+
+    The smallest weight has the smallest window that keeps a link busy, others one in proportion.
+    """
+    packet = segment_size(experiment.scale.mtu)
+    found: dict[str, ByteWindows] = {}
+    for flow in job.flows:
+        sizes = [transfer.bytes for phase in job.phases for transfer in phase.transfers if transfer.flow == flow.id]
+        period = sum(round(experiment.scale.size(size)) for size in sizes)
+        if (weights := decision.weights_of(flow)) is not None and period > 0:
+            lightest = min(weights.parts)
+            packets = (min(MOST_PACKETS, round(MIN_WINDOW_PACKETS * weight / lightest)) for weight in weights.parts)
+            found[flow.id] = ByteWindows(period, tuple(packet * count for count in packets))
+    return found
+
+
 def pcie_turns_of(
     decision: Decision, jobs: Iterable[Job], fabric: Fabric, levels: int
 ) -> dict[str, dict[str, PciePlace]]:
@@ -101,8 +121,11 @@ def job_plans(job: Job, experiment: Experiment, decision: Decision, *, steps: bo
     tos = tos_of_flows(decision, job.flows, experiment.levels)
     counted = {flow.id: byte_marks_of(decision, flow, experiment) for flow in job.flows}
     byte_marks = {flow: marks for flow, marks in counted.items() if marks is not None}
+    windows = byte_windows_of(decision, job, experiment)
     return {
-        host: replace(_plan(ported, host, experiment), tos=tos, byte_marks=byte_marks, steps=steps)
+        host: replace(
+            _plan(ported, host, experiment), tos=tos, byte_marks=byte_marks, byte_windows=windows, steps=steps
+        )
         for host in hosts_of(job, experiment.fabric)
     }
 

@@ -231,6 +231,8 @@ class FluidCluster:
             place = self._network.add(self._way(flow, decision), level)
             self._at_place[place] = (running, flow)
             running.out[flow.id] = FluidSender(flow.id, self._network, place, level)
+            if (weights := decision.weights_of(flow)) is not None and flow.bytes > 0:
+                self._network.weigh(place, weights.parts, flow.bytes)
             running.into[flow.id] = FluidReceiver(flow.id, self._network, place)
             running.programs[self._host(flow.source)].out[flow.id] = running.out[flow.id]
             running.programs[self._host(flow.target)].into[flow.id] = running.into[flow.id]

@@ -7,6 +7,7 @@ it forwards, or a count of bytes reaches a threshold. All sizes in bytes, rates 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -26,8 +27,15 @@ Without it a flow and the one it forwards, at a lower level on the same link, wo
 _NOBODY: Final = -1
 
 # Columns of numbers kept for each flow.
-_SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS = range(10)
-_COLUMNS: Final = 10
+_SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS, _WEIGHT, _HEAVIER = range(12)
+_COLUMNS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    weights: tuple[float, ...]
+    part: float
+    """Bytes for which each weight holds."""
 
 
 class FluidNetwork:
@@ -46,6 +54,7 @@ class FluidNetwork:
         self._sending: Flags = np.zeros(_FIRST_ROOM, np.bool_)
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
         self._booked: dict[tuple[int, int], float] = {}
+        self._weighing: dict[int, _Weighing] = {}
         self._stale = True
 
     def add(self, way: Sequence[str], level: int) -> int:
@@ -54,7 +63,8 @@ class FluidNetwork:
             self._grow()
         place = self._free.pop()
         self._values[place] = 0.0
-        self._values[place, [_LIMIT, _UNTIL]] = inf
+        self._values[place, [_LIMIT, _UNTIL, _HEAVIER]] = inf
+        self._values[place, _WEIGHT] = 1.0
         self._after[place], self._sending[place], self._levels[place] = _NOBODY, False, level
         self.lead_over(place, way)
         return place
@@ -63,6 +73,7 @@ class FluidNetwork:
         """Forget the flow at ``place``."""
         self._book(place)
         self._sending[place], self._ways[place] = False, _NOBODY
+        self._weighing.pop(place, None)
         self._free.append(place)
         self._stale = True
 
@@ -100,6 +111,26 @@ class FluidNetwork:
         if self._values[place, _LIMIT] != bytes_per_s:
             self._values[place, _LIMIT] = bytes_per_s
             self._stale = True
+
+    def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
+        """Let the flow share links of its level by ``weights``, each for an equal part of every ``period`` bytes.
+
+        No weights are a weight of 1.
+        """
+        if not weights:
+            self._weighing.pop(place, None)
+            self._values[place, [_WEIGHT, _HEAVIER]] = 1.0, inf
+        else:
+            self._weighing[place] = _Weighing(tuple(weights), period / len(weights))
+            self._take_weight(place)
+        self._stale = True
+
+    def _take_weight(self, place: int) -> None:
+        """Take the weight of the part of its period that the flow is in."""
+        weighing, total = self._weighing[place], self._values[place, _TOTAL]
+        part = int(total / weighing.part + ROUNDING)
+        self._values[place, _WEIGHT] = weighing.weights[part % len(weighing.weights)]
+        self._values[place, _HEAVIER] = (part + 1) * weighing.part
 
     # Messages
 
@@ -144,6 +175,9 @@ class FluidNetwork:
         """Let ``seconds``, not beyond the next event, pass; return places whose message ended or reached its count."""
         self._settle()
         reached = advance(self._sending, self._values, seconds)
+        for place, weighing in self._weighing.items():
+            if self._values[place, _TOTAL] >= self._values[place, _HEAVIER] - ROUNDING * weighing.part:
+                self._take_weight(place)
         self._stale = True
         return [int(place) for place in np.flatnonzero(reached)]
 
@@ -153,7 +187,9 @@ class FluidNetwork:
             out = np.zeros(len(self._levels))
             followed = caught_up(self._sending, self._after, self._values)
             limits = np.ascontiguousarray(self._values[:, _LIMIT])
-            rates(self._sending, self._levels, self._ways, limits, followed, self._capacity, out, self._proportional)
+            weights = np.ascontiguousarray(self._values[:, _WEIGHT])
+            capacity, sharing = self._capacity, self._proportional
+            rates(self._sending, self._levels, self._ways, limits, weights, followed, capacity, out, sharing)
             self._values[:, _RATE] = out
             self._stale = False
 
@@ -218,6 +254,7 @@ def next_change(sending: Flags, after: Integers, values: Floats) -> float:
             sent = values[place, _SENT]
             soonest = min(soonest, (values[place, _SIZE] - sent) / rate)
             soonest = min(soonest, (values[place, _UNTIL] - sent) / rate)
+            soonest = min(soonest, (values[place, _HEAVIER] - values[place, _TOTAL]) / rate)
             if after[place] >= 0:
                 free = available(place, after, values)
                 closing = rate - values[after[place], _RATE]

@@ -311,7 +311,7 @@ class Replay:
         steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
         name, event = running.name, _event(running.name, arrived, self._by_steps)
         decision = self._decider.jobs_changed(jobs, event, steps=steps, time_s=self.now_s)
-        if decision.rates or decision.byte_levels:
+        if decision.rates or decision.byte_levels or decision.weights:
             raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
         self._totals.decisions += 1
         self._totals.decision_s += time.perf_counter() - began

@@ -32,7 +32,11 @@ def shown(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> s
 def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of(name, capsys=capsys)
     assert document["scale"]["peak_load_share"] <= 1.0
-    labels = {"lina.yaml": ["ecmp", "lina"], "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"]}
+    labels = {
+        "lina.yaml": ["ecmp", "lina"],
+        "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
+        "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
+    }
     assert [entry["scheduler"] for entry in document["schedulers"]] == labels.get(name, ["ecmp", "crux"])
 
 

@@ -84,7 +84,7 @@ def test_built_in_schedulers_say_what_they_decide_and_come_from_no_package(
 
 
 def test_what_a_built_in_scheduler_decides_are_columns_of_a_decision() -> None:
-    columns = {"paths", "levels", "rates", "shifts"}
+    columns = {"paths", "levels", "rates", "shifts", "weights"}
     assert [found.name for found in registry.descriptions() if not columns >= set(found.decides)] == []
 
 

@@ -11,29 +11,33 @@ from hypothesis import strategies as st
 from testbed.fluid.maxmin import FULL, rates
 
 Ways = list[list[int]]
+Case = tuple[list[int], Ways, list[Fraction], list[Fraction], list[int]]
+"""Levels, ways and limits of flows, capacities of links, weights of flows."""
 
 
-def reference(levels: list[int], ways: Ways, limits: list[Fraction], capacity: list[Fraction]) -> list[Fraction]:
-    """Water filling by the definition: the most loaded link of a level freezes its flows at its fair share."""
+def reference(
+    levels: list[int], ways: Ways, limits: list[Fraction], capacity: list[Fraction], weights: list[int]
+) -> list[Fraction]:
+    """Water filling by the definition: the most loaded link of a level freezes its flows at their weighted shares."""
     free, found = list(capacity), [Fraction(0)] * len(levels)
     for level in sorted(set(levels)):
         rising = {flow for flow, its in enumerate(levels) if its == level}
         while rising:
             shares = {
-                link: (free[link], sum(link in ways[flow] for flow in rising))
+                link: (free[link], sum(weights[flow] for flow in rising if link in ways[flow]))
                 for link in range(len(free))
                 if any(link in ways[flow] for flow in rising)
             }
             fair = min(left / users for left, users in shares.values())
-            bounded = {flow for flow in rising if limits[flow] <= fair}
+            bounded = {flow for flow in rising if limits[flow] <= fair * weights[flow]}
             if bounded:  # a flow that wants less than its share gets it, and leaves the rest
-                flow = min(bounded, key=lambda one: (limits[one], one))
+                flow = min(bounded, key=lambda one: (limits[one] / weights[one], one))
                 found[flow], stopped = limits[flow], {flow}
             else:
                 link = min(shares, key=lambda one: (shares[one][0] / shares[one][1], one))
                 stopped = {flow for flow in rising if link in ways[flow]}
                 for flow in stopped:
-                    found[flow] = fair
+                    found[flow] = fair * weights[flow]
             for flow in stopped:
                 for used in ways[flow]:
                     free[used] -= found[flow]
@@ -42,43 +46,50 @@ def reference(levels: list[int], ways: Ways, limits: list[Fraction], capacity: l
 
 
 def computed(
-    levels: list[int], ways: Ways, limits: list[float], capacity: list[float], after: list[int] | None = None
+    levels: list[int],
+    ways: Ways,
+    limits: list[float],
+    capacity: list[float],
+    after: list[int] | None = None,
+    weights: list[int] | None = None,
 ) -> list[float]:
     width = max(len(way) for way in ways)
     table = np.array([way + [-1] * (width - len(way)) for way in ways], np.int64)
     out = np.zeros(len(levels))
     follows = np.array(after if after is not None else [-1] * len(levels), np.int64)
     sending = np.ones(len(levels), np.bool_)
-    rates(sending, np.array(levels, np.int64), table, np.array(limits, float), follows, np.array(capacity), out)
+    heavy = np.array(weights or [1] * len(levels), float)
+    rates(sending, np.array(levels, np.int64), table, np.array(limits, float), heavy, follows, np.array(capacity), out)
     return [float(rate) for rate in out]
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[int], Ways, list[Fraction], list[Fraction]]:
+def cases(draw: st.DrawFn) -> Case:
     links = draw(st.integers(1, 5))
     flows = draw(st.integers(1, 7))
     capacity = [Fraction(draw(st.integers(1, 40))) for _ in range(links)]
     ways = [draw(st.lists(st.integers(0, links - 1), min_size=1, max_size=links, unique=True)) for _ in range(flows)]
     limits = [Fraction(draw(st.integers(1, 60)), 2) for _ in range(flows)]
-    return [draw(st.integers(0, 2)) for _ in range(flows)], ways, limits, capacity
+    levels, weights = ([draw(st.integers(least, most)) for _ in range(flows)] for least, most in ((0, 2), (1, 4)))
+    return levels, ways, limits, capacity, weights
 
 
 @given(cases())
 @settings(max_examples=300, deadline=None)
-def test_rates_are_those_of_the_definition(case: tuple[list[int], Ways, list[Fraction], list[Fraction]]) -> None:
-    levels, ways, limits, capacity = case
-    expected = reference(levels, ways, limits, capacity)
-    found = computed(levels, ways, [float(limit) for limit in limits], [float(each) for each in capacity])
+def test_rates_are_those_of_the_definition(case: Case) -> None:
+    levels, ways, limits, capacity, weights = case
+    expected = reference(levels, ways, limits, capacity, weights)
+    bounds = [float(limit) for limit in limits]
+    found = computed(levels, ways, bounds, [float(each) for each in capacity], weights=weights)
     assert np.allclose(found, [float(rate) for rate in expected], rtol=1e-7, atol=1e-6)
 
 
 @given(cases())
 @settings(max_examples=100, deadline=None)
-def test_no_link_carries_more_than_it_can_and_no_flow_exceeds_its_limit(
-    case: tuple[list[int], Ways, list[Fraction], list[Fraction]],
-) -> None:
-    levels, ways, limits, capacity = case
-    found = computed(levels, ways, [float(limit) for limit in limits], [float(each) for each in capacity])
+def test_no_link_carries_more_than_it_can_and_no_flow_exceeds_its_limit(case: Case) -> None:
+    levels, ways, limits, capacity, weights = case
+    bounds = [float(limit) for limit in limits]
+    found = computed(levels, ways, bounds, [float(each) for each in capacity], weights=weights)
     for link, most in enumerate(capacity):
         assert sum(rate for rate, way in zip(found, ways, strict=True) if link in way) <= float(most) * (1 + 1e-9)
     assert all(rate <= float(limit) * (1 + FULL) for rate, limit in zip(found, limits, strict=True))
@@ -112,3 +123,7 @@ def test_a_ring_takes_what_another_ring_cannot_use() -> None:
 def test_a_follower_at_a_higher_level_is_no_faster_than_its_leader_below() -> None:
     found = computed([0, 1, 1], [[0], [1], [0]], [np.inf] * 3, [10.0, 4.0], after=[1, -1, -1])
     assert np.allclose(found, [4.0, 4.0, 6.0])
+
+
+def test_flows_share_a_link_by_their_weights() -> None:
+    assert computed([0, 0], [[0], [0]], [np.inf, np.inf], [8.0], weights=[1, 3]) == [2.0, 6.0]

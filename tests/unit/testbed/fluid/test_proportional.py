@@ -19,6 +19,7 @@ def shared(
     limits: list[float] | None = None,
     after: list[int] | None = None,
     proportional: bool = True,
+    weights: list[float] | None = None,
 ) -> Floats:
     width, flows = max(len(way) for way in ways), len(ways)
     table = np.array([way + [-1] * (width - len(way)) for way in ways], np.int64)
@@ -28,6 +29,7 @@ def shared(
         np.array(levels or [0] * flows, np.int64),
         table,
         np.array(limits or [np.inf] * flows),
+        np.array(weights or [1.0] * flows),
         np.array(after or [-1] * flows, np.int64),
         np.array(capacity),
         out,
@@ -42,6 +44,10 @@ def test_who_waits_in_two_queues_gets_half_of_what_the_others_get() -> None:
 
 def test_on_one_link_all_get_the_same() -> None:
     assert shared([[0], [0], [0]], [6.0]) == pytest.approx([2.0, 2.0, 2.0], rel=1e-4)
+
+
+def test_windows_of_several_sizes_share_a_link_in_proportion() -> None:
+    assert shared([[0], [0]], [8.0], weights=[1.0, 3.0]) == pytest.approx([2.0, 6.0], rel=1e-4)
 
 
 def test_a_link_that_is_not_full_makes_nobody_wait() -> None:

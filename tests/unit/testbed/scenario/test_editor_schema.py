@@ -52,7 +52,7 @@ def test_the_schema_is_named_and_can_be_written(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("place", "known"),
     [
-        (("JobEntry", "properties", "model", "enum"), "crux-gpt"),
+        (("JobEntry", "properties", "model", "oneOf", 0, "enum"), "crux-gpt"),
         (("SchedulerName", "anyOf", 0, "enum"), "crux"),
         (("PolicyName", "anyOf", 0, "enum"), "tiresias"),
         (("ManagerSpec", "properties", "name", "enum"), "philly"),

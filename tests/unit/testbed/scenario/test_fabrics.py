@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from testbed.cli.main import main
+from testbed.errors import BadInputError
+from testbed.scenario import build_fabric, load
 from testbed.scenario.fabrics import FABRICS, model_of
+from tests.unit.topologies.formats.simai_files import topology
 from topologies.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[4]
@@ -79,3 +83,45 @@ def test_the_page_shows_the_file_which_is_short() -> None:
 )
 def test_what_is_wrong_with_it_is_one_line(installed: Path, fabric: str, line: str) -> None:
     assert validated(installed, fabric) == (2, f"own.yaml:3: {line}\n")
+
+
+def with_topology(folder: Path, text: str) -> Path:
+    """A scenario beside a topology of SimAI."""
+    (folder / "topology").write_text(text, "utf-8")
+    path = folder / "own.yaml"
+    path.write_text(SCENARIO.format(fabric="{simai: topology}"), "utf-8")
+    return path
+
+
+def test_a_fabric_from_a_file_is_found_beside_the_scenario_and_found_again(tmp_path: Path) -> None:
+    loaded = load(with_topology(tmp_path, topology(2, 4, 1, rails=True)))
+    assert len(build_fabric(loaded).gpus) == 8
+    again = tmp_path / "elsewhere" / "again.yaml"
+    again.parent.mkdir()
+    again.write_text(loaded.resolved_yaml(), "utf-8")
+    assert load(again) == loaded
+
+
+def test_a_damaged_file_names_the_line_of_the_scenario_and_its_own(tmp_path: Path) -> None:
+    path = with_topology(tmp_path, "8 4\n")
+    header = "expected nodes, GPUs per server, NVSwitches, switches, links and GPU type"
+    with pytest.raises(BadInputError) as refused:
+        load(path)
+    file = tmp_path / "topology"
+    assert str(refused.value) == f"{path}:3: impossible fabric: simai {file}:1: the header is '8 4', {header}"
+
+
+@pytest.mark.parametrize("option", ["--dot", "--node-link", "--containerlab"])
+def test_a_plan_prints_the_fabric_for_other_tools(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "hello", option]) == 0
+    assert "tor1" in capsys.readouterr().out
+
+
+def test_what_a_plan_prints_as_node_link_is_the_fabric_of_another_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "hello", "--node-link"]) == 0
+    (tmp_path / "graph.json").write_text(capsys.readouterr().out, "utf-8")
+    path = tmp_path / "own.yaml"
+    path.write_text(SCENARIO.format(fabric="{node_link: graph.json}"), "utf-8")
+    assert build_fabric(load(path)).links == build_fabric(load("hello")).links

@@ -20,7 +20,7 @@ from topologies.limits import QUANTITIES
 from workloads.models.catalogue import CATALOGUE
 
 MODELS = tuple(CATALOGUE)
-SCHEDULERS = ["crux", "crux-pa", "ecmp", "lina"]
+SCHEDULERS = ["cassini", "crux", "crux-pa", "ecmp", "lina"]
 
 SMALL = """
 fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 2,
@@ -49,7 +49,11 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
     scenario = loaded(name)
     assert scenario.name == name.removesuffix(".yaml")
     assert loaded(scenario.name) == scenario
-    labels = {"lina.yaml": ["ecmp", "lina"], "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"]}
+    labels = {
+        "lina.yaml": ["ecmp", "lina"],
+        "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
+        "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
+    }
     assert [choice.label for choice in scenario.choices] == labels.get(name, ["ecmp", "crux"])
 
 
@@ -66,6 +70,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
         "hello.yaml",
         "lina.yaml",
         "moe-alltoall.yaml",
+        "multi-tenant.yaml",
         "philly-servers.yaml",
         "philly-split.yaml",
         "spread.yaml",

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.iteration.byte_marks import ByteMarks
+from workloads.iteration.byte_windows import ByteWindows
 from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessage, PhasePlan, PlannedConnection
 from workloads.iteration.protocol import (
     COMMANDS,
@@ -140,6 +141,7 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         link_rate=1e6,
         tos={"f": 32},
         byte_marks={"f": ByteMarks(True, (10,), (0, 32))},
+        byte_windows={"f": ByteWindows(20, (8, 16))},
     )
     assert encode_command("h0", SetUpJob(plan)).decode() == (
         '{"host":"h0","op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
@@ -148,7 +150,8 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true}],'
         '"outgoing":[{"flow":"f","source":"10.0.0.1","source_port":4000,"target":"10.0.0.2","target_port":5000,'
         '"peer":"h0"}],"incoming":[],"window":8,"slice_size":2,"departure":0.01,"link_rate":1000000.0,'
-        '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},"steps":false}}\n'
+        '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},'
+        '"byte_windows":{"f":{"period":20,"windows":[8,16]}},"steps":false}}\n'
     )
 
 

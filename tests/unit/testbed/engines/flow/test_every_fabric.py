@@ -26,7 +26,7 @@ TWO_JOBS = [
 ]
 SCHEDULERS = [
     *("cassini", "crux", "crux-pa", "crux-ps-pa", "ecmp", "hedera", "ideal", "lina", "pfabric", "pias"),
-    *("sincronia", "taccl-star", "varys", "varys-priority"),
+    *("mltcp", "sglb", "sincronia", "taccl-star", "varys", "varys-priority"),
 ]
 
 

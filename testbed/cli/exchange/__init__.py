@@ -1,0 +1,1 @@
+"""Verbs that read and write the files of other tools."""

@@ -1,0 +1,110 @@
+"""Traces of the PyTorch profiler: compute is what other kernels take, overlap what of NCCL's lies beside them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workloads.imported import kineto
+from workloads.imported.errors import WorkloadFileError
+from workloads.imported.workload import Collective, Stretch, totals
+
+
+def kernel(start: float, duration: float, name: str = "gemm", **told: object) -> dict[str, Any]:
+    return {"ph": "X", "cat": "kernel", "name": name, "ts": start, "dur": duration, "args": told}
+
+
+def nccl(start: float, duration: float, what: str, elements: int, group: int = 4) -> dict[str, Any]:
+    told = {
+        "Collective name": what,
+        "In msg nelems": elements,
+        "Out msg nelems": 4 * elements if what == "_allgather_base" else elements,
+        "dtype": "Float",
+        "Group size": group,
+    }
+    return kernel(start, duration, f"ncclDevKernel_{what}", **told)
+
+
+def document(*events: dict[str, Any], world: int | None = 4) -> dict[str, Any]:
+    told = {} if world is None else {"distributedInfo": {"rank": 0, "world_size": world}}
+    return {**told, "traceEvents": list(events)}
+
+
+def write(path: Path, data: object) -> Path:
+    text = json.dumps(data)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+STEP = document(
+    kernel(0, 100),
+    kernel(50, 100),
+    nccl(150, 100, "allreduce", 1000),
+    kernel(200, 20),
+    nccl(300, 10, "_allgather_base", 8),
+)
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_compute_is_the_union_of_other_kernels_and_overlap_what_lies_beside(tmp_path: Path, name: str) -> None:
+    found = kineto.read(write(tmp_path / name, STEP))
+    first, second = found.stretches
+    assert first.compute_s == pytest.approx(170e-6) and first.beside_s == pytest.approx(20e-6)
+    assert first.collective == Collective("allreduce", "all", 4000.0)
+    assert second.collective == Collective("all-gather", "all", 4 * 4 * 8.0)
+    assert totals(found) == {("allreduce", "all"): (1, 4000.0), ("all-gather", "all"): (1, 128.0)}
+
+
+def test_the_median_step_counts(tmp_path: Path) -> None:
+    marks = [
+        {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "ts": 1000.0 * n, "dur": 900}
+        for n in range(3)
+    ]
+    kernels = [kernel(1000.0 * n, length) for n, length in enumerate((500, 10, 300))]
+    marks[2]["ts"] = 2100.0  # the second step is the longest, the third the shortest
+    kernels[2]["ts"] = 2100.0
+    found = kineto.read(write(tmp_path / "trace.json", document(*marks, *kernels)))
+    assert found.stretches == (Stretch(pytest.approx(500e-6)),)
+    assert found.notes == ("3 kernels, 0 of NCCL; the median of 3 steps",)
+
+
+@pytest.mark.parametrize(
+    ("data", "gpus", "message"),
+    [
+        ([], None, ":1: no JSON object, expected a trace of the PyTorch profiler"),
+        (document(kernel(0, 1), world=None), None, ": no world size, expected gpus, the number of GPUs of the job"),
+        (document(kernel(0, 1)), 8, ": world size 4 for 8 GPUs, expected the same number"),
+        (document(), None, ": no kernel, expected events of category kernel"),
+        (
+            document(nccl(0, 1, "allreduce", 5, group=2)),
+            None,
+            ": ncclDevKernel_allreduce is a collective of 2 of 4 ranks, expected group, the ranks that take part",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path: Path, data: object, gpus: int | None, message: str) -> None:
+    file = write(tmp_path / "trace.json", data)
+    with pytest.raises(WorkloadFileError) as refused:
+        kineto.read(file, gpus)
+    assert str(refused.value) == f"{file}{message}"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_damaged_trace_is_read_or_refused_in_one_line(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    packed = seed % 2 == 0
+    file = write(tmp_path / f"trace.json{'.gz' if packed else ''}", STEP)
+    data = bytearray(file.read_bytes())
+    for _ in range(draw.randint(1, 4)):
+        data[draw.randrange(len(data))] = draw.randrange(256) if packed else draw.choice(b'0}]",:-e9n')
+    file.write_bytes(bytes(data))
+    try:
+        kineto.read(file)
+    except WorkloadFileError as error:
+        assert str(error).startswith(str(file))
+        assert "\n" not in str(error)

@@ -1,0 +1,26 @@
+"""Files of workloads by format: which reader takes which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from workloads.imported import chakra, kineto, simai
+from workloads.imported.workload import GroupKind, ImportedWorkload
+
+Reader = Callable[[Path, int | None, GroupKind | None], ImportedWorkload]
+
+READERS: Final[Mapping[str, Reader]] = {"simai": simai.read, "chakra": chakra.read, "kineto": kineto.read}
+"""Format -> its reader, which takes the path, the number of GPUs, and the group of collectives that say none."""
+
+
+FORMS: Final = ("simai", "chakra", "kineto")
+"""What a scenario may name as the form of a model's file."""
+
+
+def form_of(path: Path) -> str:
+    """Return the format of a file by its name; a folder and ``.et`` are Chakra's, JSON is Kineto's."""
+    if path.is_dir() or path.suffix == ".et":
+        return "chakra"
+    return "kineto" if path.name.endswith((".json", ".json.gz")) else "simai"

@@ -1,0 +1,210 @@
+"""Kineto traces of the PyTorch profiler (Chrome JSON, gzipped or not): NCCL kernels between other kernels.
+
+A step is what lies between two ``ProfilerStep#`` marks, the whole trace where there are none; the median step counts.
+The GPU computes while a kernel that is not NCCL's runs, on whichever stream. What of an NCCL kernel lies beside compute
+is its overlap. ``Group size`` and the sizes of the messages are in the arguments of each kernel.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, open_regular
+from workloads.imported.errors import WorkloadFileError
+from workloads.imported.workload import Collective, CollectiveKind, GroupKind, ImportedWorkload, Parallelism, Stretch
+
+FORM: Final = "kineto"
+EXPECTED: Final = "a trace of the PyTorch profiler"
+KINDS: Final[Mapping[str, CollectiveKind]] = {
+    "allreduce": "allreduce",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+    "alltoall": "alltoall",
+    "broadcast": "broadcast",
+}
+ELEMENT_BYTES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("byte", "char", "bool", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"), 1),
+    **dict.fromkeys(("half", "short", "bfloat16", "float16", "int16"), 2),
+    **dict.fromkeys(("int", "float", "float32", "int32"), 4),
+    **dict.fromkeys(("long", "double", "float64", "int64"), 8),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    name: str
+    start_s: float
+    end_s: float
+    arguments: Mapping[str, Any]
+
+    @property
+    def communicates(self) -> bool:
+        return self.name.lower().startswith("nccl")
+
+
+def read(path: Path, gpus: int | None = None, group: GroupKind | None = None) -> ImportedWorkload:
+    """Return the iteration of a trace on ``gpus`` GPUs, by default the world size that it names.
+
+    ``group``: the ranks that take part in collectives of fewer ranks than all. Raises :class:`WorkloadFileError`.
+    """
+    file = str(path)
+    document = _document(path)
+    said = _world_size(document)
+    if said is None and gpus is None:
+        raise WorkloadFileError(file, None, "no world size", "gpus, the number of GPUs of the job")
+    if said is not None and gpus not in (None, said):
+        raise WorkloadFileError(file, None, f"world size {said} for {gpus} GPUs", "the same number")
+    parallelism = Parallelism(gpus or said or 1)
+    events = document.get("traceEvents")
+    if not isinstance(events, list) or len(events) > 50 * WORKLOAD_ROWS:
+        raise WorkloadFileError(file, None, "no list traceEvents, or too long a one", EXPECTED)
+    kernels = sorted(_kernels(events), key=lambda kernel: kernel.start_s)
+    if not kernels:
+        raise WorkloadFileError(file, None, "no kernel", "events of category kernel")
+    begins, ends, steps = _step(events, kernels)
+    mine = [kernel for kernel in kernels if begins <= kernel.start_s < ends]
+    stretches, odd = _stretches(file, mine, parallelism, group)
+    notes = [f"{len(kernels)} kernels, {sum(kernel.communicates for kernel in kernels)} of NCCL; {steps}"]
+    return ImportedWorkload(FORM, file, parallelism, tuple(stretches), tuple(odd), tuple(notes))
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    file = str(path)
+    try:
+        with open_regular(path, WORKLOAD_BYTES) as opened:
+            packed = opened.read(2) == b"\x1f\x8b"
+            opened.seek(0)
+            data = gzip.GzipFile(fileobj=opened).read(WORKLOAD_BYTES + 1) if packed else opened.read(WORKLOAD_BYTES + 1)
+        if len(data) > WORKLOAD_BYTES:
+            raise WorkloadFileError(file, None, "too large once unpacked", f"at most {WORKLOAD_BYTES} bytes")
+        found = json.loads(data, parse_int=_whole)
+    except LimitError as error:
+        raise WorkloadFileError(file, None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
+    except json.JSONDecodeError as error:
+        raise WorkloadFileError(file, error.lineno, f"not JSON ({error.msg})", EXPECTED) from None
+    except (UnicodeDecodeError, RecursionError):
+        raise WorkloadFileError(file, 1, "not UTF-8 text, or nested too deeply", EXPECTED) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise WorkloadFileError(file, None, f"damaged ({error})", EXPECTED) from None
+    except OSError as error:
+        raise WorkloadFileError(file, None, f"cannot be read ({error.strerror})", EXPECTED) from None
+    if not isinstance(found, dict):
+        raise WorkloadFileError(file, 1, "no JSON object", EXPECTED)
+    return found
+
+
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) < 19 else math.inf
+
+
+def _world_size(document: Mapping[str, Any]) -> int | None:
+    told = document.get("distributedInfo")
+    size = told.get("world_size") if isinstance(told, dict) else None
+    return size if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= 10**6 else None
+
+
+def _kernels(events: Sequence[Any]) -> Iterator[_Kernel]:
+    for event in events:
+        if isinstance(event, dict) and event.get("ph") == "X" and str(event.get("cat", "")).lower() == "kernel":
+            start, duration, told = _number(event.get("ts")), _number(event.get("dur", 0)), event.get("args")
+            if start is not None and duration is not None and duration >= 0:
+                yield _Kernel(
+                    str(event.get("name", "")),
+                    start * 1e-6,
+                    (start + duration) * 1e-6,
+                    told if isinstance(told, dict) else {},
+                )
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _step(events: Sequence[Any], kernels: Sequence[_Kernel]) -> tuple[float, float, str]:
+    """When the median step begins and ends, and what to say of it."""
+    begins: dict[str, float] = {}
+    for event in events:
+        name = str(event.get("name", "")) if isinstance(event, dict) else ""
+        start = _number(event.get("ts")) if name.startswith("ProfilerStep#") else None
+        if start is not None:
+            begins[name] = min(begins.get(name, math.inf), start * 1e-6)
+    starts = sorted(begins.values())
+    end = max(kernel.end_s for kernel in kernels)
+    if len(starts) < 2:
+        return kernels[0].start_s, math.inf, "no marks of steps: the whole trace is an iteration"
+    spans = sorted(zip(starts, [*starts[1:], max(end, starts[-1])], strict=True), key=lambda span: span[1] - span[0])
+    first, last = spans[len(spans) // 2]
+    return first, last, f"the median of {len(starts)} steps"
+
+
+def _stretches(
+    file: str, kernels: Sequence[_Kernel], parallelism: Parallelism, group: GroupKind | None
+) -> tuple[list[Stretch], list[str]]:
+    """Compute up to each NCCL kernel and beside it, and what is left out."""
+    computes = _union([(kernel.start_s, kernel.end_s) for kernel in kernels if not kernel.communicates])
+    found: list[Stretch] = []
+    odd = Counter[str]()
+    counted_to = -math.inf
+    for kernel in kernels:
+        if not kernel.communicates:
+            continue
+        collective = _collective(file, kernel, parallelism, group, odd)
+        if collective is None:
+            continue
+        before = _within(computes, counted_to, kernel.start_s)
+        beside = _within(computes, max(counted_to, kernel.start_s), kernel.end_s)
+        counted_to = max(counted_to, kernel.end_s)
+        found.append(Stretch(before + beside, collective, beside))
+    rest = _within(computes, counted_to, math.inf)
+    if rest > 0 or not found:
+        found.append(Stretch(rest))
+    return found, [f"{count} kernels {name}: no collective of known size" for name, count in sorted(odd.items())]
+
+
+def _union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _within(spans: Sequence[tuple[float, float]], begins: float, ends: float) -> float:
+    """Seconds of ``spans``, which do not overlap, from ``begins`` to ``ends``."""
+    return sum(max(0.0, min(end, ends) - max(start, begins)) for start, end in spans)
+
+
+def _collective(
+    file: str, kernel: _Kernel, parallelism: Parallelism, group: GroupKind | None, odd: Counter[str]
+) -> Collective | None:
+    told = kernel.arguments
+    name = str(told.get("Collective name", kernel.name)).lower().replace("_", "")
+    kind = next((its for word, its in KINDS.items() if word in name), None)
+    element = ELEMENT_BYTES.get(str(told.get("dtype", "")).lower())
+    sent, received = _number(told.get("In msg nelems")), _number(told.get("Out msg nelems"))
+    if kind is None or element is None or sent is None or received is None or sent < 0 or received < 0:
+        odd[kernel.name.partition("(")[0][:60]] += 1
+        return None
+    size = element * (received if kind in ("all-gather", "broadcast") else sent)
+    ranks = _number(told.get("Group size"))
+    if ranks is not None and ranks < 2:
+        odd[kernel.name.partition("(")[0][:60]] += 1
+        return None
+    if ranks in (None, float(parallelism.gpus)):
+        return Collective(kind, "all", size) if size > 0 and parallelism.gpus > 1 else None
+    if group is None:
+        what = f"{kernel.name[:40]} is a collective of {ranks:g} of {parallelism.gpus} ranks"
+        raise WorkloadFileError(file, None, what, "group, the ranks that take part")
+    return Collective(kind, group, size) if size > 0 else None
