@@ -47,6 +47,11 @@ class Structure:
         return np.array([self.gpu_types.speed_of_host.get(host, 1.0) for host in self.hosts])
 
     @cached_property
+    def type_of_host(self) -> tuple[str, ...]:
+        """Names of the hosts' GPU types, in the order of ``hosts``."""
+        return tuple(map(self.gpu_types.type_of, self.hosts))
+
+    @cached_property
     def gpu_index(self) -> Mapping[str, int]:
         """GPU name -> index."""
         return {gpu: index for index, gpu in enumerate(self.gpus)}

@@ -14,6 +14,8 @@ SPEEDS: Final[Mapping[str, float]] = MappingProxyType(
     {name: flops / PEAK_FLOPS["V100"] for name, flops in PEAK_FLOPS.items()}
 )
 """GPU type -> speed relative to a V100, by which durations of a trace count."""
+USUAL_TYPE: Final = "V100"
+"""The type of all hosts of speed 1 that no mapping names."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,12 @@ class GpuTypes:
 
     A synchronous job is as fast as its slowest GPU. With ``mixed_efficiency`` a job on GPUs of several speeds divides
     its batch by speed, and reaches this share of their sum (Lyra's heterogeneous training); None: it cannot.
+    ``type_of_host``: names of types; a host without one is a V100, or, at another speed, of a type named by its speed.
     """
 
     speed_of_host: Mapping[str, float] = field(default_factory=dict)
     mixed_efficiency: float | None = None
+    type_of_host: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for host, speed in self.speed_of_host.items():
@@ -33,6 +37,11 @@ class GpuTypes:
                 raise ValueError(f"the speed of host '{host}' must be above 0, not {speed:g}")
         if self.mixed_efficiency is not None and not 0 < self.mixed_efficiency <= 1:
             raise ValueError(f"mixed_efficiency must be above 0 and at most 1, not {self.mixed_efficiency:g}")
+
+    def type_of(self, host: str) -> str:
+        """Return the type of a host's GPUs."""
+        speed = self.speed_of_host.get(host, 1.0)
+        return self.type_of_host.get(host) or (USUAL_TYPE if speed == 1.0 else f"speed {speed:g}")
 
     def speed(self, hosts: Iterable[str]) -> float:
         """Return the speed of a job with a GPU on each of ``hosts`` (repeated for more), in GPUs of speed 1."""
@@ -53,4 +62,5 @@ def gpu_types(
     unknown = next((name for name in hosts if name not in speeds), None)
     if unknown is not None:
         raise ValueError(f"unknown GPU type '{unknown}', expected one of {', '.join(sorted(speeds))}")
-    return GpuTypes({host: speeds[name] for name, of_type in hosts.items() for host in of_type}, mixed_efficiency)
+    names = {host: name for name, of_type in hosts.items() for host in of_type}
+    return GpuTypes({host: speeds[name] for host, name in names.items()}, mixed_efficiency, names)

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.gpu_index import Bools, Ints
+from workloads.managers.gpu_index import Bools, Ints, Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Running, Waiting
 from workloads.managers.placers.consolidated import Share, consolidate
@@ -27,17 +27,30 @@ _FOR_FLEXIBLE: Final = (_FLEXIBLE, _EMPTY, _BASE)
 class ElasticGroups(Placer):
     """The first ``min_gpus`` of an elastic job are base workers; their GPUs are what a placement records as bound.
 
-    A job stays on GPUs of one speed, unless the cluster's GPU types have a ``mixed_efficiency``.
+    A job stays on GPUs of one type: the one that it asks for (``Waiting.gpu_type``), else any. Where the cluster's GPU
+    types have a ``mixed_efficiency``, a job that asks for none may have several, and grows onto others if it gains.
     """
 
     name: ClassVar[str] = "elastic-groups"
     summary: ClassVar[str] = "elastic jobs on servers on loan first, base and flexible workers on different servers"
+    knows_gpu_types: ClassVar[bool] = True
+
+    def refusal(self, structure: Structure, job: Waiting) -> str | None:
+        """A job needs enough GPUs of the type that it asks for; of one type, if jobs cannot have several."""
+        types = [job.gpu_type] if job.gpu_type else types_by_speed(structure)
+        if not job.gpu_type and structure.gpu_types.mixed_efficiency is not None:
+            return None
+        there = max(int(structure.gpus_of_host[_of_type(structure, name)].sum()) for name in types)
+        if there >= least_gpus(job):
+            return None
+        kind = f"type '{job.gpu_type}'" if job.gpu_type else "one type"
+        return f"job '{job.name}' asks for {least_gpus(job)} GPUs of {kind}, the fabric has {there}"
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """The first group of hosts with room for all ``gpus``."""
         base = min(gpus, least_gpus(job))
         groups = _groups(state)
-        for hosts in _pools(state, prefer_loaned=_is_elastic(job)):
+        for hosts in _pools(state, job, prefer_loaned=is_elastic(job)):
             free = np.where(hosts, state.free_by_host, 0)
             of_base = _take(state, free, base, groups, _FOR_BASE)
             if of_base is None:
@@ -52,7 +65,7 @@ class ElasticGroups(Placer):
                 more = _first_free(state, rest, Counter(dict(of_base)))
                 names = state.structure.gpus
                 placed = _named(state, [names[gpu] for gpu in first], [names[gpu] for gpu in more])
-                return placed if _is_elastic(job) else replace(placed, bound=())
+                return placed if is_elastic(job) else replace(placed, bound=())
         return None
 
     def resized(self, state: ClusterState, running: Running, gpus: int) -> Placement | None:
@@ -61,13 +74,16 @@ class ElasticGroups(Placer):
         if gpus <= len(running.gpus):
             return _named(state, base, _kept_flexible(state, running, base, gpus))
         groups, hosts_of = _groups(state), state.structure.host_of_gpu[state.held[running.name]]
-        for hosts in _pools(state, prefer_loaned=True):
+        for hosts in _pools(state, running.job, prefer_loaned=True):
             if not hosts[hosts_of].all():
                 continue
             free = np.where(hosts, state.free_by_host, 0)
             rest = _take(state, free, gpus - len(running.gpus), groups, _FOR_FLEXIBLE)
             if rest is not None:
-                more = [state.structure.gpus[gpu] for gpu in _first_free(state, rest, {})]
+                added = _first_free(state, rest, {})
+                if not _gains(state, running, added):
+                    continue
+                more = [state.structure.gpus[gpu] for gpu in added]
                 return _named(state, base, [*(gpu for gpu in running.gpus if gpu not in set(base)), *more])
         return None
 
@@ -85,7 +101,8 @@ def base_gpus(running: Running) -> tuple[str, ...]:
     return (*kept, *others)[: least_gpus(running.job)]
 
 
-def _is_elastic(job: Waiting) -> bool:
+def is_elastic(job: Waiting) -> bool:
+    """Whether the number of its GPUs may change."""
     return least_gpus(job) < (job.max_gpus or job.gpus)
 
 
@@ -103,17 +120,42 @@ def _groups(state: ClusterState) -> Ints:
     return groups
 
 
-def _pools(state: ClusterState, prefer_loaned: bool) -> Iterator[Bools]:
-    """Flags per host, the preferred hosts first: on loan or not, of one speed; then all of a speed; then all."""
+def _pools(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[Bools]:
+    """Flags per host, the preferred hosts first: on loan or not, of one type; then all of a type; then all.
+
+    Of a job that asks for a type: that type alone.
+    """
     structure = state.structure
     loaned = np.array([host in state.loaned for host in structure.hosts], dtype=np.bool_)
-    speeds = structure.speed_of_host
-    kinds = sorted(set(speeds.tolist()), reverse=True)
+    types = types_by_speed(structure)
+    allowed = [job.gpu_type] if job.gpu_type else types
+    flags = [_of_type(structure, name) for name in allowed]
     for on_loan in (prefer_loaned, not prefer_loaned):
-        yield from ((loaned == on_loan) & (speeds == speed) for speed in kinds)
-    yield from (speeds == speed for speed in kinds)
-    if structure.gpu_types.mixed_efficiency is not None:
-        yield np.ones(len(speeds), dtype=np.bool_)
+        yield from ((loaned == on_loan) & of_type for of_type in flags)
+    yield from flags
+    if not job.gpu_type and len(types) > 1 and structure.gpu_types.mixed_efficiency is not None:
+        yield np.ones(len(loaned), dtype=np.bool_)
+
+
+def types_by_speed(structure: Structure) -> list[str]:
+    """The GPU types of the fabric, the fastest first."""
+    speeds = dict(zip(structure.type_of_host, structure.speed_of_host.tolist(), strict=True))
+    return sorted(speeds, key=lambda name: (-speeds[name], name))
+
+
+def _of_type(structure: Structure, gpu_type: str) -> Bools:
+    """Shape (hosts,): whether a host has GPUs of this type."""
+    return np.array([name == gpu_type for name in structure.type_of_host], dtype=np.bool_)
+
+
+def _gains(state: ClusterState, running: Running, added: Sequence[int]) -> bool:
+    """Whether a job is faster with these GPUs too: of one type always, of several not always."""
+    structure, types = state.structure, state.structure.gpu_types
+    if types.mixed_efficiency is None:
+        return True
+    held = [structure.hosts[host] for host in structure.host_of_gpu[state.held[running.name]].tolist()]
+    more = [structure.hosts[host] for host in structure.host_of_gpu[list(added)].tolist()]
+    return types.speed([*held, *more]) > types.speed(held)
 
 
 def _take(state: ClusterState, free: Ints, gpus: int, groups: Ints, order: Sequence[int]) -> list[Share] | None:
