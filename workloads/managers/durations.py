@@ -15,6 +15,7 @@ from math import inf
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
 from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.cluster_state import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -25,6 +26,8 @@ Speed = Callable[[Running], float]
 
 Told = Callable[[str, float], float]
 """A job, and the seconds that are left of it -> the seconds that its manager is told."""
+
+Watch = Callable[[float, float, ClusterState], None]
 
 _DONE_S = 1e-9
 _MOST_EVENTS = 10_000_000
@@ -68,12 +71,17 @@ class Play:
             )
         self._now_s = 0.0
 
-    def run(self) -> tuple[JobOutcome, ...]:
-        """Play until nothing more happens; return the outcomes of the jobs, in order of submission."""
+    def run(self, watch: Watch | None = None) -> tuple[JobOutcome, ...]:
+        """Play until nothing more happens; return the outcomes of the jobs, in order of submission.
+
+        ``watch`` is told of every stretch between two events: from when, to when, and the cluster's state.
+        """
         for _ in range(_MOST_EVENTS):
             then_s = self._next_s()
             if then_s == inf or self._idle():
                 return tuple(each.outcome(self._now_s, each.alone_s) for each in self._known.values())
+            if watch is not None:
+                watch(self._now_s, then_s, self._ledger.state)
             self._pass(then_s)
             self._end_jobs()
             while self._coming and self._coming[0].submit_s <= self._now_s:

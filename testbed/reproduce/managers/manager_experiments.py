@@ -54,19 +54,32 @@ EXPERIMENTS: Final = (
     ),
     PaperExperiment(
         name="lyra-table",
-        summary="loans from inference and elastic jobs: queueing and completion times against a cluster without",
+        summary="loans from inference and elastic jobs: completion times, queueing, usage against a cluster without",
         source="Li et al., EuroSys 2023, section 7 (simulation)",
-        # Times against the baseline, larger is better; then seconds here.
+        # Times against the baseline, larger is better; the seconds are in the JSON document.
         columns=(
-            PaperColumn("jct_times", "JCT paper", times, paper=True),
-            PaperColumn("jct_times", "here", times),
-            PaperColumn("queue_times", "queue paper", times, paper=True),
-            PaperColumn("queue_times", "here", times),
-            PaperColumn("jct_mean_s", "JCT s", whole),
-            PaperColumn("jct_p95_s", "p95", whole),
-            PaperColumn("queue_mean_s", "queue s", whole),
-            PaperColumn("queue_p95_s", "p95", whole),
-            PaperColumn("preempted_share", "preempted %", percent),
+            *(
+                PaperColumn(f"{what}_{measure}_times", title if paper else "here", times, paper=paper)
+                for what, measure, title in (
+                    ("jct", "mean", "JCT mean paper"),
+                    ("jct", "p50", "p50 paper"),
+                    ("jct", "p95", "p95 paper"),
+                    ("queue", "mean", "queue mean paper"),
+                    ("queue", "p50", "p50 paper"),
+                    ("queue", "p95", "p95 paper"),
+                )
+                for paper in (True, False)
+            ),
+            *(
+                PaperColumn(key, f"{title} % paper" if paper else "here", percent, paper=paper)
+                for key, title in (
+                    ("usage_training", "training used"),
+                    ("usage_overall", "all used"),
+                    ("preempted_share", "preempted"),
+                )
+                for paper in (True, False)
+            ),
+            PaperColumn("jct_mean_times", "JCT a priori", times, a_priori=True),
         ),
         function="testbed.reproduce.managers.lyra_table:reproduce",
         days=14.0,

@@ -53,8 +53,11 @@ class InferenceLoad(Capacity):
 
     def lendable(self, time_s: float) -> int:
         """Hosts that may be on loan at ``time_s``."""
-        load = self._mean + self._swing * sin(2 * pi * time_s / DAY_S)
-        return max(0, floor(len(self._hosts) * (1.0 - load - self._spare) + 1e-9))
+        return max(0, floor(len(self._hosts) * (1.0 - self.load_at(time_s) - self._spare) + 1e-9))
+
+    def load_at(self, time_s: float) -> float:
+        """Share of its hosts that inference uses at ``time_s``."""
+        return self._mean + self._swing * sin(2 * pi * time_s / DAY_S)
 
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
         """All hosts leave at first; then every change of the number that may be lent."""

@@ -29,11 +29,15 @@ class ElasticGroups(Placer):
 
     A job stays on GPUs of one type: the one that it asks for (``Waiting.gpu_type``), else any. Where the cluster's GPU
     types have a ``mixed_efficiency``, a job that asks for none may have several, and grows onto others if it gains.
+    ``on_loan_first``: whether elastic jobs prefer servers on loan; if not, the cluster's own.
     """
 
     name: ClassVar[str] = "elastic-groups"
     summary: ClassVar[str] = "elastic jobs on servers on loan first, base and flexible workers on different servers"
     knows_gpu_types: ClassVar[bool] = True
+
+    def __init__(self, *, on_loan_first: bool = True) -> None:
+        self._on_loan_first = on_loan_first
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """A job needs enough GPUs of the type that it asks for; of one type, if jobs cannot have several."""
@@ -50,7 +54,7 @@ class ElasticGroups(Placer):
         """The first group of hosts with room for all ``gpus``."""
         base = min(gpus, least_gpus(job))
         groups = _groups(state)
-        for hosts in _pools(state, job, prefer_loaned=is_elastic(job)):
+        for hosts in _pools(state, job, prefer_loaned=is_elastic(job) and self._on_loan_first):
             free = np.where(hosts, state.free_by_host, 0)
             of_base = _take(state, free, base, groups, _FOR_BASE)
             if of_base is None:
@@ -74,7 +78,7 @@ class ElasticGroups(Placer):
         if gpus <= len(running.gpus):
             return _named(state, base, _kept_flexible(state, running, base, gpus))
         groups, hosts_of = _groups(state), state.structure.host_of_gpu[state.held[running.name]]
-        for hosts in _pools(state, running.job, prefer_loaned=True):
+        for hosts in _pools(state, running.job, prefer_loaned=self._on_loan_first):
             if not hosts[hosts_of].all():
                 continue
             free = np.where(hosts, state.free_by_host, 0)

@@ -81,7 +81,8 @@ class Lyra(Policy):
     """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order.
 
     ``restart_s``: what a job that was preempted loses when it starts again. ``resize_s``: for how long a job pauses
-    when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled.
+    when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled. ``on_loan_first``:
+    whether elastic jobs are counted on GPU types that are on loan first (as ``elastic-groups`` places them).
     """
 
     name: ClassVar[str] = "lyra"
@@ -96,7 +97,9 @@ class Lyra(Policy):
         restart_s: float = RESTART_S,
         resize_s: float = 0.0,
         elastic: bool = True,
+        on_loan_first: bool = True,
     ) -> None:
+        self._on_loan_first = on_loan_first
         self._loan_hosts, self._elastic = hosts_named(self.name, "loan_hosts", loan_hosts), elastic
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._resize_s = number(self.name, "resize_s", resize_s, least=0)
@@ -133,7 +136,7 @@ class Lyra(Policy):
             yield Reclaim((going.host,), state.time_s, "the server goes back")
 
     def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[PolicyAction]:
-        now_s, pools = state.time_s, Pools(state)
+        now_s, pools = state.time_s, Pools(state, self._on_loan_first)
         running = list(state.running.values())
         demands = [self._demand(each, now_s) for each in running]
         for each, demand in zip(running, demands, strict=True):

@@ -40,7 +40,7 @@ class Demand:
 class Pools:
     """The present GPUs by type; ``free`` of them are beyond the least size of all jobs considered so far."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, on_loan_first: bool = True) -> None:
         self._structure, self._types = state.structure, state.structure.gpu_types
         self._speeds = dict(zip(self._structure.type_of_host, self._structure.speed_of_host.tolist(), strict=True))
         self.free: Counter[str] = Counter(dict.fromkeys(self._speeds, 0))
@@ -52,7 +52,8 @@ class Pools:
                 on_loan |= {gpu_type} if host in state.loaned else set()
         self._sizes = _sizes(self._structure)
         self._order = sorted(self._speeds, key=lambda name: (name in on_loan, -self._speeds[name], name))
-        self._loaned_first = sorted(self._speeds, key=lambda name: (name not in on_loan, -self._speeds[name], name))
+        reverse = sorted(self._speeds, key=lambda name: (name not in on_loan, -self._speeds[name], name))
+        self._of_elastic = reverse if on_loan_first else self._order
 
     def hold(self, running: Running, base: Iterable[str], demand: Demand) -> None:
         """Take the base workers of a running job from what is free."""
@@ -69,7 +70,7 @@ class Pools:
         may have several types where none has room.
         """
         job, least = demand.job, demand.least
-        order = self._loaned_first if demand.most > least else self._order
+        order = self._of_elastic if demand.most > least else self._order
         allowed = [job.gpu_type] if job.gpu_type else order
         for name in allowed:
             if self.free[name] >= least:
