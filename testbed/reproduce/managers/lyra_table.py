@@ -5,8 +5,8 @@ The cluster and its jobs are :mod:`.lyra_cluster`'s; its size is fitted to the B
 
 * **Baseline**: first come first served with backfill, consolidated; no loans, no job changes its size.
 * **Basic**: Lyra's loans, reclaiming and allocation. A job has GPUs of one type.
-* **Advanced**: as Basic, and a job that may run on T4s may have V100s and T4s at once; it then reaches 70 % of the sum of
-  its GPUs' speeds (from memory of the paper).
+* **Advanced**: as Basic, and a job that may run on T4s may have V100s and T4s at once; it then reaches 70 % of the sum
+  of its GPUs' speeds (from memory of the paper).
 * **Ideal**: as Advanced, and *every* job is elastic (from half to twice what it asks for), may run on T4s, and
   reaches the whole sum of its GPUs' speeds. It knows what Lyra knows in the other rows, the seconds that are left
   of each job, and nothing of jobs to come or of inference's load to come. Preemption and changes of size cost what they

@@ -81,8 +81,9 @@ class Lyra(Policy):
     """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order.
 
     ``restart_s``: what a job that was preempted loses when it starts again. ``resize_s``: for how long a job pauses
-    when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled. ``on_loan_first``:
-    whether elastic jobs are counted on GPU types that are on loan first (as ``elastic-groups`` places them).
+    when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled.
+    ``on_loan_first``: whether elastic jobs are counted on GPU types that are on loan first, as ``elastic-groups``
+    places them.
     """
 
     name: ClassVar[str] = "lyra"
