@@ -69,6 +69,7 @@ class Play:
             self._known[job.name] = _Progress(
                 job.name, job.gpus, job.submit_s, alone_s=job.duration_s, left_s=job.duration_s
             )
+        self._kept_speed: dict[str, tuple[tuple[str, ...], float]] = {}
         self._now_s = 0.0
 
     def run(self, watch: Watch | None = None) -> tuple[JobOutcome, ...]:
@@ -136,7 +137,12 @@ class Play:
 
     def _scaled_speed(self, running: Running) -> float:
         """Seconds of its duration per second."""
-        gpus = float(len(running.gpus))
-        if self._types.speed_of_host:
-            gpus = self._types.speed(self._host_of[gpu] for gpu in running.gpus)
+        if not self._types.speed_of_host:
+            gpus = float(len(running.gpus))
+        else:
+            kept = self._kept_speed.get(running.name)
+            if kept is None or kept[0] is not running.gpus:
+                kept = running.gpus, self._types.speed(self._host_of[gpu] for gpu in running.gpus)
+                self._kept_speed[running.name] = kept
+            gpus = kept[1]
         return gpus / running.job.gpus * shared_speed(running, self._ledger.state)

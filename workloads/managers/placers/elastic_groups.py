@@ -41,10 +41,10 @@ class ElasticGroups(Placer):
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """A job needs enough GPUs of the type that it asks for; of one type, if jobs cannot have several."""
-        types = [job.gpu_type] if job.gpu_type else types_by_speed(structure)
+        types = (job.gpu_type,) if job.gpu_type else structure.types
         if not job.gpu_type and structure.gpu_types.mixed_efficiency is not None:
             return None
-        there = max(int(structure.gpus_of_host[_of_type(structure, name)].sum()) for name in types)
+        there = max(structure.gpus_of_type.get(name, 0) for name in types)
         if there >= least_gpus(job):
             return None
         kind = f"type '{job.gpu_type}'" if job.gpu_type else "one type"
@@ -130,26 +130,23 @@ def _pools(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[B
     Of a job that asks for a type: that type alone.
     """
     structure = state.structure
-    loaned = np.array([host in state.loaned for host in structure.hosts], dtype=np.bool_)
-    types = types_by_speed(structure)
-    allowed = [job.gpu_type] if job.gpu_type else types
+    loaned = np.zeros(len(structure.hosts), dtype=np.bool_)
+    loaned[[structure.host_index[host] for host in state.loaned]] = True
+    allowed = (job.gpu_type,) if job.gpu_type else structure.types
     flags = [_of_type(structure, name) for name in allowed]
     for on_loan in (prefer_loaned, not prefer_loaned):
         yield from ((loaned == on_loan) & of_type for of_type in flags)
     yield from flags
-    if not job.gpu_type and len(types) > 1 and structure.gpu_types.mixed_efficiency is not None:
+    if not job.gpu_type and len(structure.types) > 1 and structure.gpu_types.mixed_efficiency is not None:
         yield np.ones(len(loaned), dtype=np.bool_)
-
-
-def types_by_speed(structure: Structure) -> list[str]:
-    """The GPU types of the fabric, the fastest first."""
-    speeds = dict(zip(structure.type_of_host, structure.speed_of_host.tolist(), strict=True))
-    return sorted(speeds, key=lambda name: (-speeds[name], name))
 
 
 def _of_type(structure: Structure, gpu_type: str) -> Bools:
     """Shape (hosts,): whether a host has GPUs of this type."""
-    return np.array([name == gpu_type for name in structure.type_of_host], dtype=np.bool_)
+    if gpu_type not in structure.types:
+        return np.zeros(len(structure.hosts), dtype=np.bool_)
+    flags: Bools = structure.type_number_of_host == structure.types.index(gpu_type)
+    return flags
 
 
 def _gains(state: ClusterState, running: Running, added: Sequence[int]) -> bool:

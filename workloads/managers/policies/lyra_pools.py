@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.gpu_index import Structure
 from workloads.managers.jobs import Running, Waiting
 
 Values = Mapping[str, Sequence[float]]
@@ -41,16 +40,14 @@ class Pools:
     """The present GPUs by type; ``free`` of them are beyond the least size of all jobs considered so far."""
 
     def __init__(self, state: ClusterState, on_loan_first: bool = True) -> None:
-        self._structure, self._types = state.structure, state.structure.gpu_types
-        self._speeds = dict(zip(self._structure.type_of_host, self._structure.speed_of_host.tolist(), strict=True))
-        self.free: Counter[str] = Counter(dict.fromkeys(self._speeds, 0))
-        on_loan: set[str] = set()
-        sizes = self._structure.gpus_of_host.tolist()
-        for host, gpu_type, gpus in zip(self._structure.hosts, self._structure.type_of_host, sizes, strict=True):
-            if host not in state.absent:
-                self.free[gpu_type] += gpus
-                on_loan |= {gpu_type} if host in state.loaned else set()
-        self._sizes = _sizes(self._structure)
+        structure = state.structure
+        self._structure, self._types = structure, structure.gpu_types
+        self._speeds = structure.speed_of_type
+        self._sizes = structure.gpus_of_type
+        self.free: Counter[str] = Counter(self._sizes)
+        for host in state.absent:
+            self.free[self._types.type_of(host)] -= int(structure.gpus_of_host[structure.host_index[host]])
+        on_loan = {self._types.type_of(host) for host in state.loaned if host not in state.absent}
         self._order = sorted(self._speeds, key=lambda name: (name in on_loan, -self._speeds[name], name))
         reverse = sorted(self._speeds, key=lambda name: (name not in on_loan, -self._speeds[name], name))
         self._of_elastic = reverse if on_loan_first else self._order
@@ -143,10 +140,3 @@ class Pools:
             if count:
                 demand.held[name] += count
                 self.free[name] -= count
-
-
-def _sizes(structure: Structure) -> Counter[str]:
-    sizes: Counter[str] = Counter()
-    for gpu_type, gpus in zip(structure.type_of_host, structure.gpus_of_host.tolist(), strict=True):
-        sizes[gpu_type] += gpus
-    return sizes
