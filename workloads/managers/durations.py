@@ -9,8 +9,9 @@ share the GPUs evenly. A measured speed may take the place of all that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+from types import MappingProxyType
 
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
@@ -35,18 +36,20 @@ _MOST_EVENTS = 10_000_000
 
 @dataclass(kw_only=True, eq=False)
 class _Progress(Account):
-    """A job's account, its duration alone, and the seconds that are left of that."""
+    """A job's account, its duration alone, what is left of its present attempt, and the attempts to come."""
 
     alone_s: float
     left_s: float
     paused_until_s: float = 0.0
+    then_s: tuple[float, ...] = ()
 
 
 class Play:
     """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``.
 
     ``speed``: linear scaling by default. ``told``: what managers are told is left of a job, by default the truth.
-    ``gpu_types``: a job's duration is that on GPUs of speed 1.
+    ``gpu_types``: a job's duration is that on GPUs of speed 1. ``attempts``: job -> seconds of each attempt, in
+    place of its duration; all but the last fail, and the job waits again from its beginning.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Play:
         speed: Speed | None = None,
         told: Told | None = None,
         gpu_types: GpuTypes = ONE_TYPE,
+        attempts: Mapping[str, tuple[float, ...]] = MappingProxyType({}),
     ) -> None:
         self._ledger, self._told = Ledger(manager, fabric, gpu_types), told
         self._types, self._host_of = gpu_types, fabric.host_of_gpu
@@ -66,8 +70,9 @@ class Play:
         for job in self._coming:
             if job.duration_s is None or job.duration_s < 0:
                 raise ValueError(f"job '{job.name}' has no duration, expected seconds of at least 0")
+            seconds = attempts.get(job.name) or (job.duration_s,)
             self._known[job.name] = _Progress(
-                job.name, job.gpus, job.submit_s, alone_s=job.duration_s, left_s=job.duration_s
+                job.name, job.gpus, job.submit_s, alone_s=sum(seconds), left_s=seconds[0], then_s=seconds[1:]
             )
         self._kept_speed: dict[str, tuple[tuple[str, ...], float]] = {}
         self._now_s = 0.0
@@ -126,8 +131,14 @@ class Play:
     def _end_jobs(self) -> None:
         done = [name for name in self._ledger.state.running if self._known[name].left_s <= _DONE_S]
         for name in done:
-            self._known[name].end(self._now_s)
+            each, job = self._known[name], self._ledger.state.running[name].job
             self._ledger.end(name, self._now_s)
+            if not each.then_s:
+                each.end(self._now_s)
+                continue
+            each.fail(self._now_s)
+            each.left_s, each.then_s = each.then_s[0], each.then_s[1:]
+            self._ledger.submit(replace(job, remaining_s=None, waiting_since_s=self._now_s, attempts=each.attempts - 1))
 
     def _put_on(self, step: PutOn) -> None:
         each = self._known[step.job]
