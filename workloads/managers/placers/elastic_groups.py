@@ -82,7 +82,7 @@ class ElasticGroups(Placer):
             if not hosts[hosts_of].all():
                 continue
             free = np.where(hosts, state.free_by_host, 0)
-            rest = _take(state, free, gpus - len(running.gpus), groups, _FOR_FLEXIBLE)
+            rest = self._beside(state, running, free, gpus - len(running.gpus), groups)
             if rest is not None:
                 added = _first_free(state, rest, {})
                 if not _gains(state, running, added):
@@ -90,6 +90,23 @@ class ElasticGroups(Placer):
                 more = [state.structure.gpus[gpu] for gpu in added]
                 return _named(state, base, [*(gpu for gpu in running.gpus if gpu not in set(base)), *more])
         return None
+
+    @staticmethod
+    def _beside(state: ClusterState, running: Running, free: Ints, gpus: int, groups: Ints) -> list[Share] | None:
+        """Hosts for ``gpus`` GPUs more of a job: of the type of its base workers as far as there are any."""
+        structure = state.structure
+        own = {structure.type_of_host[host] for host in _hosts_of(state, base_gpus(running))}
+        of_own = np.array([name in own for name in structure.type_of_host], dtype=np.bool_)
+        near = min(gpus, int(free[of_own].sum()))
+        first = _take(state, np.where(of_own, free, 0), near, groups, _FOR_FLEXIBLE)
+        rest = _take(state, np.where(of_own, 0, free), gpus - near, groups, _FOR_FLEXIBLE)
+        return None if first is None or rest is None else [*first, *rest]
+
+
+def _hosts_of(state: ClusterState, gpus: Sequence[str]) -> list[int]:
+    structure = state.structure
+    found: list[int] = structure.host_of_gpu[structure.indices(gpus)].tolist()
+    return found
 
 
 def least_gpus(job: Waiting) -> int:
@@ -181,12 +198,17 @@ def _first_free(state: ClusterState, shares: Sequence[Share], passed: Counter[in
 
 
 def _kept_flexible(state: ClusterState, running: Running, base: Sequence[str], gpus: int) -> list[str]:
-    """The flexible GPUs that stay with ``gpus`` in all: those on the hosts where the job has most, to free others."""
+    """The flexible GPUs that stay with ``gpus`` in all: of the base workers' type, then where the job has most."""
     structure, of_base = state.structure, set(base)
     host_of = {gpu: int(structure.host_of_gpu[structure.gpu_index[gpu]]) for gpu in running.gpus}
     here = Counter(host_of.values())
+    own = {structure.type_of_host[host_of[gpu]] for gpu in base}
     beyond = [gpu for gpu in running.gpus if gpu not in of_base]
-    return sorted(beyond, key=lambda gpu: -here[host_of[gpu]])[: max(0, gpus - len(base))]
+
+    def goes_last(gpu: str) -> tuple[bool, int]:
+        return structure.type_of_host[host_of[gpu]] not in own, -here[host_of[gpu]]
+
+    return sorted(beyond, key=goes_last)[: max(0, gpus - len(base))]
 
 
 def _named(state: ClusterState, base: Sequence[str], flexible: Sequence[str]) -> Placement:
