@@ -11,7 +11,7 @@ from topologies.fabric import Fabric
 from topologies.input.spelling import expectation
 from topologies.limits import CHANNELS, MESSAGES
 from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
-from workloads.communication.experts import Experts, forward_pass
+from workloads.communication.experts import Experts, forward_pass, pipelined
 from workloads.communication.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
 from workloads.communication.intra_host import LinkBytes, inside_bytes
 from workloads.communication.layout import Layout, layout_of
@@ -186,7 +186,10 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
     compute, flops = (every * amount for amount in _work(spec, model))
     tokens = () if spec.experts is None else spec.experts.tokens(len(gpus))
     layout = layout_of(gpus, fabric, tokens)
-    templates = exchanged(_templates(spec, model), spec.gradients)
+    phases = _templates(spec, model)
+    if spec.experts is not None and spec.experts.chunk is not None:
+        phases = pipelined(phases, model.expert_share, model.expert_layers, spec.experts.chunk)
+    templates = exchanged(phases, spec.gradients)
     expanded = _expanded(spec, templates, layout, most_messages)
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
@@ -213,12 +216,27 @@ def _expanded(
     found: list[tuple[PhaseTemplate, tuple[Message, ...]]] = []
     left = most
     for template in templates:
-        messages = expand(template.collective, layout, template.bytes, channels=spec.channels, most=left + 1)
+        messages = _messages(template, layout, spec.channels, left + 1)
         left -= len(messages)
         if left < 0:
             raise JobError(spec.name, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
-        found.append((template, returned(messages) if template.returning else messages))
+        found.append((template, messages))
     return found
+
+
+def _messages(template: PhaseTemplate, layout: Layout, channels: int, most: int) -> tuple[Message, ...]:
+    """The messages of a phase, one per channel: those that go, and those that come back from experts beside them."""
+    messages = expand(template.collective, layout, template.bytes, channels=channels, most=most)
+    if template.returning:
+        return returned(messages)
+    if not template.back_bytes:
+        return messages
+    back = returned(expand(template.collective, layout, template.back_bytes, channels=channels, most=most))
+    by_channel = {each.channel: each for each in messages}
+    for each in back:
+        before = by_channel.get(each.channel)
+        by_channel[each.channel] = each if before is None else replace(before, bytes=before.bytes + each.bytes)
+    return tuple(by_channel.values())
 
 
 def _stragglers(spec: JobSpec, model: Model, gpus: Sequence[str], tokens: Sequence[float]) -> tuple[Straggler, ...]:

@@ -123,18 +123,41 @@ EXPERIMENTS: Final = (
     ),
     PaperExperiment(
         name="lina-step",
-        summary="a mixture of experts: all-to-alls before gradients, against sharing evenly",
+        summary="a mixture of experts: all-to-alls before gradients, in micro-ops, against sharing evenly; computed",
         source="Li et al., ATC 2023: training steps up to 1.73 times as fast",
-        # Steps with gradients after all all-to-alls, concurrent at the same level, and concurrent at a lower level.
+        # Steps with gradients after all all-to-alls, concurrent at the same level, and concurrent at a lower level;
+        # with that and micro-ops. Lina's factors: against evenly, with priority alone, against after.
         columns=(
             PaperColumn("faster", "paper, up to", times, paper=True),
             PaperColumn("faster", "here", times),
+            PaperColumn("faster_first", "priority alone", times),
+            PaperColumn("faster_than_after", "than after", times),
             PaperColumn("after_s", "after s", thousandths),
             PaperColumn("evenly_s", "evenly s", thousandths),
             PaperColumn("first_s", "first s", thousandths),
+            PaperColumn("pipelined_s", "micro-ops s", thousandths),
         ),
         function="testbed.reproduce.managers.lina_step:reproduce",
-        seeds=1,
+    ),
+    PaperExperiment(
+        name="lina-inference",
+        summary="inference of a mixture whose experts are not equally popular: GPUs by popularity, against evenly",
+        source="Li et al., ATC 2023: 1.63 times at the 95th percentile, 1.45 at the median",
+        columns=(
+            PaperColumn("p95_times", "p95 paper", times, paper=True),
+            PaperColumn("p95_times", "here", times),
+            PaperColumn("median_times", "median paper", times, paper=True),
+            PaperColumn("median_times", "here", times),
+            PaperColumn("estimated_p95_times", "p95 by estimate alone", times),
+            PaperColumn("estimated_median_times", "median", times),
+            PaperColumn("even_p95_s", "even p95 s", thousandths),
+            PaperColumn("even_median_s", "median s", thousandths),
+            PaperColumn("lina_p95_s", "Lina p95 s", thousandths),
+            PaperColumn("lina_median_s", "median s", thousandths),
+            PaperColumn("placed_anew", "placed anew %", percent),
+        ),
+        function="testbed.reproduce.managers.lina_inference:reproduce",
+        cases=200,
     ),
     PaperExperiment(
         name="managers-on-packets",
