@@ -90,6 +90,15 @@ def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBoo
     return _build(spec, tuple(gpus), fabric, ports)
 
 
+def build_job_of(model: Model, spec: JobSpec, fabric: Fabric) -> Job:
+    """Return the job of ``spec`` on its ``placement`` for a ``model`` that need not be the catalogue's.
+
+    ``spec.model`` names the model that it is made of. Raises :class:`JobError` as :func:`build_jobs` does.
+    """
+    check_job(spec)
+    return _build(spec, spec.placement or (), fabric, PortBook(1), model=model)
+
+
 def check_job(spec: JobSpec) -> None:
     """Raise :class:`JobError` if the job cannot be built, wherever it is placed."""
     of_experts = None if spec.experts is None else spec.experts.problem()
@@ -172,14 +181,21 @@ def _request(spec: JobSpec) -> GpuRequest:
     return GpuRequest(spec.name, len(spec.placement), spec.placement)
 
 
-def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook, most_messages: int = MESSAGES) -> Job:
+def _build(
+    spec: JobSpec,
+    gpus: tuple[str, ...],
+    fabric: Fabric,
+    ports: PortBook,
+    most_messages: int = MESSAGES,
+    model: Model | None = None,
+) -> Job:
     own = frozenset(gpus) if spec.stragglers else frozenset()
     for straggler in spec.stragglers:
         if straggler.gpu not in own:
             raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
-    model = CATALOGUE[spec.model]
+    model = CATALOGUE[spec.model] if model is None else model
     if spec.experts is not None and spec.experts.inference:
         model = forward_pass(model)
     every = spec.gradients.every

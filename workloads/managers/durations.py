@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
-from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.capacities.gpu_types import GpuTypes
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
@@ -48,8 +48,9 @@ class Play:
     """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``.
 
     ``speed``: linear scaling by default. ``told``: what managers are told is left of a job, by default the truth.
-    ``gpu_types``: a job's duration is that on GPUs of speed 1. ``attempts``: job -> seconds of each attempt, in
-    place of its duration; all but the last fail, and the job waits again from its beginning.
+    ``gpu_types``: a job's duration is that on GPUs of speed 1; None: the types that the manager's capacity knows.
+    ``attempts``: job -> seconds of each attempt, in place of its duration; all but the last fail, and the job waits
+    again from its beginning.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class Play:
         jobs: Iterable[Waiting],
         speed: Speed | None = None,
         told: Told | None = None,
-        gpu_types: GpuTypes = ONE_TYPE,
+        gpu_types: GpuTypes | None = None,
         attempts: Mapping[str, tuple[float, ...]] = MappingProxyType({}),
     ) -> None:
         self._ledger, self._told = Ledger(manager, fabric, gpu_types), told
-        self._types, self._host_of = gpu_types, fabric.host_of_gpu
+        self._types, self._host_of = self._ledger.state.structure.gpu_types, fabric.host_of_gpu
         self._speed = self._scaled_speed if speed is None else speed
         self._coming = sorted(jobs, key=lambda job: job.submit_s)
         self._known: dict[str, _Progress] = {}

@@ -85,6 +85,24 @@ EXPERIMENTS: Final = (
         days=14.0,
     ),
     PaperExperiment(
+        name="lyra-replay",
+        summary="Lyra's loans of slower GPUs in a replay, beside communication schedulers",
+        source="no figure of a paper: Lyra (EuroSys 2023) on the Clos of Cao et al. (SIGCOMM 2024)",
+        columns=tuple(
+            PaperColumn(f"{scheduler}_{key}", f"{scheduler} {title}", form)
+            for scheduler in ("ecmp", "crux")
+            for key, title, form in (
+                ("utilization", "GPU util %", percent),
+                ("jct_mean_s", "JCT s", whole),
+                ("queue_mean_s", "queue s", whole),
+                ("preemptions", "stops", count),
+                ("migrations", "migrations", count),
+            )
+        ),
+        function="testbed.reproduce.managers.lyra_replay:reproduce",
+        days=2.0,
+    ),
+    PaperExperiment(
         name="philly-failures",
         summary="failures and what is done about them: retries, pre-runs, blacklists, epochs that do not matter",
         source="Jeon et al., ATC 2019, sections 4 and 5",
@@ -157,7 +175,7 @@ EXPERIMENTS: Final = (
             PaperColumn("placed_anew", "placed anew %", percent),
         ),
         function="testbed.reproduce.managers.lina_inference:reproduce",
-        cases=200,
+        cases=100,
     ),
     PaperExperiment(
         name="managers-on-packets",

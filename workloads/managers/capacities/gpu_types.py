@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
+
+from topologies.fabric import Fabric
+from workloads.job import Job
 
 PEAK_FLOPS: Final[Mapping[str, float]] = MappingProxyType({"V100": 15.7e12, "A100": 19.5e12, "T4": 8.1e12})
 """GPU type -> FP32 FLOP/s, of NVIDIA's data sheets."""
@@ -53,6 +56,19 @@ class GpuTypes:
 
 
 ONE_TYPE: Final = GpuTypes()
+
+
+def slowed(job: Job, fabric: Fabric, types: GpuTypes) -> Job:
+    """Return ``job`` as it computes on its GPUs: what takes a second at speed 1 takes longer on slower ones.
+
+    Its bytes stay as they are. On GPUs of several speeds each computes as long as the others.
+    """
+    if not types.speed_of_host:
+        return job
+    per_gpu = types.speed(fabric.host_of_gpu[gpu] for gpu in job.gpus) / len(job.gpus)
+    if per_gpu == 1.0:
+        return job
+    return replace(job, phases=tuple(replace(each, compute_s=each.compute_s / per_gpu) for each in job.phases))
 
 
 def gpu_types(

@@ -78,7 +78,8 @@ def base_gpus(running: Running, least: int) -> tuple[str, ...]:
 
 
 class Lyra(Policy):
-    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order.
+    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order; None: all that
+    are absent or on loan.
 
     ``restart_s``: what a job that was preempted loses when it starts again. ``resize_s``: for how long a job pauses
     when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled.
@@ -94,20 +95,21 @@ class Lyra(Policy):
     def __init__(
         self,
         *,
-        loan_hosts: Sequence[str] = (),
+        loan_hosts: Sequence[str] | None = None,
         restart_s: float = RESTART_S,
         resize_s: float = 0.0,
         elastic: bool = True,
         on_loan_first: bool = True,
     ) -> None:
         self._on_loan_first = on_loan_first
-        self._loan_hosts, self._elastic = hosts_named(self.name, "loan_hosts", loan_hosts), elastic
+        named = None if loan_hosts is None else hosts_named(self.name, "loan_hosts", loan_hosts)
+        self._loan_hosts, self._elastic = named, elastic
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._resize_s = number(self.name, "resize_s", resize_s, least=0)
 
     def check(self, structure: Structure) -> None:
         """Every host on loan must be one of the fabric."""
-        require_hosts(self.name, "loan_hosts", self._loan_hosts, structure)
+        require_hosts(self.name, "loan_hosts", self._loan_hosts or (), structure)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Borrow or return hosts; then allocate."""
@@ -121,8 +123,11 @@ class Lyra(Policy):
         yield from self._allocated(state, waiting)
 
     def _lent(self, state: ClusterState, lendable: int) -> Iterator[Loan | Resize | Preempt | Reclaim]:
-        present = [host for host in self._loan_hosts if host not in state.absent]
-        away = [host for host in self._loan_hosts if host in state.absent]
+        named = self._loan_hosts
+        if named is None:
+            named = tuple(host for host in state.structure.hosts if host in state.absent or host in state.loaned)
+        present = [host for host in named if host not in state.absent]
+        away = [host for host in named if host in state.absent]
         if lendable > len(present):
             yield Loan(tuple(away[: lendable - len(present)]), state.time_s, "servers are lent")
         jobs = {name: footprint(state, each, self._least(each.job)) for name, each in state.running.items()}
