@@ -12,6 +12,8 @@ The cluster and its jobs are :mod:`.lyra_cluster`'s; its size is fitted to the B
   of each job, and nothing of jobs to come or of inference's load to come. Preemption and changes of size cost what they
   cost elsewhere.
 
+Rows without numbers of the paper take Basic apart: loans alone, elastic jobs alone, and what the slower GPUs cost.
+
 Usage counts GPU time that jobs hold, over the days in which jobs are submitted; in "overall" inference's own
 hosts count too. Preempted: preemptions over jobs that started.
 """
@@ -48,6 +50,8 @@ VARIANTS: Final = MappingProxyType(
         "Basic": Variant(),
         "Advanced": Variant(mixed_efficiency=0.7),
         "Ideal": Variant(everything=True, mixed_efficiency=1.0),
+        "Basic, elastic jobs on the cluster's own hosts first": Variant(on_loan_first=False),
+        "Basic, T4s as fast as V100s": Variant(speed=1.0),
     }
 )
 TIMES: Final = MappingProxyType(

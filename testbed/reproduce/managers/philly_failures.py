@@ -1,7 +1,7 @@
 """What Philly's guidelines against failures save (Jeon et al., ATC 2019, section 5): GPU hours, completion, queueing.
 
 Every row plays the same jobs under the manager ``philly``, without a network. How each job ends is drawn by Philly's
-shares and causes (:mod:`workloads.traces.failure_causes`); rows differ only in what is done about it. The cluster has
+shares and causes (:mod:`workloads.traces.failures.causes`); rows differ only in what is done about it. The cluster has
 hosts such that the jobs as they are, with four retries, ask for :data:`LOAD` of it: our choice, fixed for all rows.
 """
 
@@ -23,7 +23,7 @@ from topologies.fabric import Fabric
 from workloads.managers.catalogue import named_manager
 from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
-from workloads.traces.failure_causes import (
+from workloads.traces.failures.causes import (
     RETRIES,
     Failing,
     ended_early,
@@ -41,6 +41,8 @@ PRERUN_S: Final = 120.0
 """Seconds of start-up and first iteration on one GPU: assumed."""
 PRERUN_GPUS: Final = 1
 HOUR_S: Final = 3600.0
+NOTHING: Final = 1.0
+"""Seconds or hours up to this are too few to divide by."""
 LOST_GPU_TIME: Final = 0.55
 """Published: killed and unsuccessful jobs have about 55 % of the GPU time."""
 UNSUCCESSFUL: Final = 0.306
@@ -87,7 +89,11 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         progress.phase(f"{label}, {place} of {len(TREATMENTS)}")
         found = numbers(jobs, fates_of(jobs, settings.seed, treatment), fabric)
         first = first or found
-        saved = {f"saved_{what}": 1 - found[what] / first[what] for what in ("gpu_hours", "jct_mean_s", "queue_mean_s")}
+        saved = {
+            f"saved_{what}": 1 - found[what] / first[what]
+            for what in ("gpu_hours", "jct_mean_s", "queue_mean_s")
+            if first[what] > NOTHING
+        }
         paper = {"lost_gpu_share": LOST_GPU_TIME, "unsuccessful_share": UNSUCCESSFUL} if len(rows) == 0 else {}
         fitted = ("unsuccessful_share",) if paper else ()
         basis = "shares of passed, killed and unsuccessful jobs: to Philly's" if paper else ""
@@ -157,15 +163,16 @@ def numbers(jobs: Sequence[TraceJob], fates: Mapping[str, Failing], fabric: Fabr
 def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[PaperRow]:
     """A row per cause, the most GPU time first."""
     trials: Counter[str] = Counter()
-    gpu_s: Counter[str] = Counter()
+    gpu_s: dict[str, float] = {}
     times: dict[str, list[float]] = {}
     for job in jobs:
         fate = fates[job.name]
         failed = fate.attempts if fate.status == "unsuccessful" else fate.attempts[:-1]
         if fate.cause:
             trials[fate.cause] += len(failed)
-            gpu_s[fate.cause] += job.gpus * sum(failed)
+            gpu_s[fate.cause] = gpu_s.get(fate.cause, 0.0) + job.gpus * sum(failed)
             times.setdefault(fate.cause, []).extend(failed)
+    whole_s = sum(gpu_s.values()) or 1.0
     return [
         PaperRow(
             f"cause: {cause}",
@@ -174,7 +181,7 @@ def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[Pa
                 "failed_attempts": float(trials[cause]),
                 "failed_share": trials[cause] / trials.total(),
                 "gpu_hours": seconds / HOUR_S,
-                "failed_gpu_share": seconds / gpu_s.total(),
+                "failed_gpu_share": seconds / whole_s,
                 "to_failure_p50_s": sorted(times[cause])[len(times[cause]) // 2],
             },
         )
