@@ -94,7 +94,7 @@ def pipelined(
         if going.collective != "alltoall" or coming is None or not coming.returning:
             found.append(going)
             continue
-        pieces = min(MOST_PIECES, math.ceil(going.bytes / layers / chunk))
+        pieces = min(MOST_PIECES, math.ceil(going.bytes / layers / chunk - 1e-9))
         experts = min(coming.share, expert_share * coming.share / sum(passes))
         found += _in_pieces(going, coming, experts, pieces) if pieces > 1 else (going, coming)
         next(places)
