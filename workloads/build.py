@@ -11,7 +11,7 @@ from topologies.fabric import Fabric
 from topologies.input.spelling import expectation
 from topologies.limits import CHANNELS, MESSAGES
 from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
-from workloads.communication.experts import Experts, forward_pass
+from workloads.communication.experts import Experts, forward_pass, pipelined
 from workloads.communication.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
 from workloads.communication.intra_host import LinkBytes, inside_bytes
 from workloads.communication.layout import Layout, layout_of
@@ -93,6 +93,15 @@ def build_job(spec: JobSpec, gpus: Sequence[str], fabric: Fabric, ports: PortBoo
     """
     check_job(spec)
     return _build(spec, tuple(gpus), fabric, ports)
+
+
+def build_job_of(model: Model, spec: JobSpec, fabric: Fabric) -> Job:
+    """Return the job of ``spec`` on its ``placement`` for a ``model`` that need not be the catalogue's.
+
+    ``spec.model`` names the model that it is made of. Raises :class:`JobError` as :func:`build_jobs` does.
+    """
+    check_job(spec)
+    return _build(spec, spec.placement or (), fabric, PortBook(1), model=model)
 
 
 def check_job(spec: JobSpec) -> None:
@@ -193,7 +202,14 @@ def _request(spec: JobSpec) -> GpuRequest:
     return GpuRequest(spec.name, len(spec.placement), spec.placement)
 
 
-def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook, most_messages: int = MESSAGES) -> Job:
+def _build(
+    spec: JobSpec,
+    gpus: tuple[str, ...],
+    fabric: Fabric,
+    ports: PortBook,
+    most_messages: int = MESSAGES,
+    model: Model | None = None,
+) -> Job:
     own = frozenset(gpus) if spec.stragglers else frozenset()
     for straggler in spec.stragglers:
         if straggler.gpu not in own:
@@ -202,14 +218,17 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
     if spec.workload is not None:
         return _build_imported(spec, spec.workload, gpus, fabric, ports, most_messages)
-    model = CATALOGUE[spec.model]
+    model = CATALOGUE[spec.model] if model is None else model
     if spec.experts is not None and spec.experts.inference:
         model = forward_pass(model)
     every = spec.gradients.every
     compute, flops = (every * amount for amount in _work(spec, model))
     tokens = () if spec.experts is None else spec.experts.tokens(len(gpus))
     layout = layout_of(gpus, fabric, tokens)
-    templates = exchanged(_templates(spec, model), spec.gradients)
+    phases = _templates(spec, model)
+    if spec.experts is not None and spec.experts.chunk is not None:
+        phases = pipelined(phases, model.expert_share, model.expert_layers, spec.experts.chunk)
+    templates = exchanged(phases, spec.gradients)
     expanded = _expanded(spec, templates, layout, most_messages)
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
@@ -271,12 +290,27 @@ def _expanded(
     found: list[tuple[PhaseTemplate, tuple[Message, ...]]] = []
     left = most
     for template in templates:
-        messages = expand(template.collective, layout, template.bytes, channels=spec.channels, most=left + 1)
+        messages = _messages(template, layout, spec.channels, left + 1)
         left -= len(messages)
         if left < 0:
             raise JobError(spec.name, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
-        found.append((template, returned(messages) if template.returning else messages))
+        found.append((template, messages))
     return found
+
+
+def _messages(template: PhaseTemplate, layout: Layout, channels: int, most: int) -> tuple[Message, ...]:
+    """The messages of a phase, one per channel: those that go, and those that come back from experts beside them."""
+    messages = expand(template.collective, layout, template.bytes, channels=channels, most=most)
+    if template.returning:
+        return returned(messages)
+    if not template.back_bytes:
+        return messages
+    back = returned(expand(template.collective, layout, template.back_bytes, channels=channels, most=most))
+    by_channel = {each.channel: each for each in messages}
+    for each in back:
+        before = by_channel.get(each.channel)
+        by_channel[each.channel] = each if before is None else replace(before, bytes=before.bytes + each.bytes)
+    return tuple(by_channel.values())
 
 
 def _stragglers(spec: JobSpec, model: Model, gpus: Sequence[str], tokens: Sequence[float]) -> tuple[Straggler, ...]:

@@ -116,10 +116,11 @@ class ExpertsSpec(_Spec):
     )
     corrected: Flag = Field(False, description="whether GPUs follow what is routed, once that is known")
     inference: Flag = Field(False, description="whether iterations are forward passes, without gradients")
+    chunk: Size | None = Field(None, description="size of a micro-op: experts compute one while others travel")
 
     def value(self) -> Experts:
         """Return them as jobs take them."""
-        return Experts(self.popularity, self.routed, self.placement, self.corrected, self.inference)
+        return Experts(self.popularity, self.routed, self.placement, self.corrected, self.inference, self.chunk)
 
 
 def _known(what: str, name: str, known: tuple[str, ...]) -> str:

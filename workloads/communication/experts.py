@@ -21,7 +21,8 @@ class Experts:
     ``popularity``: tokens that each expert is expected to get, in any unit; ``routed``: those that it does get, None
     for as expected. ``placement``: ``even`` gives all experts as many GPUs, ``popular`` GPUs in proportion to their
     popularity, where the least popular share one. ``corrected``: the GPUs follow ``routed`` instead, the second phase
-    of Lina's inference. ``inference``: iterations are forward passes, without gradients.
+    of Lina's inference. ``inference``: iterations are forward passes, without gradients. ``chunk``: bytes of a
+    micro-op, into which each layer's all-to-alls and its experts' compute are cut (:func:`pipelined`); None: whole.
     """
 
     popularity: tuple[float, ...]
@@ -29,6 +30,7 @@ class Experts:
     placement: str = "even"
     corrected: bool = False
     inference: bool = False
+    chunk: float | None = None
 
     def problem(self) -> str | None:
         """What is wrong with the options in one line; None if nothing is."""
@@ -47,6 +49,10 @@ class Experts:
                 self.placement in PLACEMENTS,
                 f"unknown experts.placement '{self.placement}', expected one of: {', '.join(PLACEMENTS)}",
             ),
+            (
+                self.chunk is None or (math.isfinite(self.chunk) and self.chunk > 0),
+                "experts.chunk must be more than 0 bytes",
+            ),
         )
         return next((text for holds, text in rules if not holds), None)
 
@@ -64,6 +70,52 @@ class Experts:
             for gpu in mine:
                 found[gpu] += actual[place] / sum(actual) / len(mine)
         return tuple(found)
+
+
+MOST_PIECES: Final = 64
+"""Most micro-ops of one layer's all-to-all."""
+
+
+def pipelined(
+    templates: Sequence[PhaseTemplate], expert_share: float, layers: int, chunk: float
+) -> tuple[PhaseTemplate, ...]:
+    """Return phases in which experts compute while tokens travel (Lina, section 4: micro-ops).
+
+    The tokens of each of ``layers`` layers go to experts and back in micro-ops of at most ``chunk`` bytes, at most
+    :data:`MOST_PIECES`. While the experts compute a piece (their ``expert_share`` of the whole compute, divided over
+    forward and backward pass), the next piece travels to them and the one before it back. All hosts take the steps of
+    this pipeline together. What else a phase computes comes before its tokens leave.
+    """
+    found: list[PhaseTemplate] = []
+    passes = [each.share for each in templates if each.returning]
+    places = iter(range(len(templates)))
+    for place in places:
+        going, coming = templates[place], templates[place + 1] if place + 1 < len(templates) else None
+        if going.collective != "alltoall" or coming is None or not coming.returning:
+            found.append(going)
+            continue
+        pieces = min(MOST_PIECES, math.ceil(going.bytes / layers / chunk - 1e-9))
+        experts = min(coming.share, expert_share * coming.share / sum(passes))
+        found += _in_pieces(going, coming, experts, pieces) if pieces > 1 else (going, coming)
+        next(places)
+    return tuple(found)
+
+
+def _in_pieces(going: PhaseTemplate, coming: PhaseTemplate, experts: float, pieces: int) -> tuple[PhaseTemplate, ...]:
+    """The first piece goes; then one is computed while the next goes and the one before comes back; the last comes."""
+    there, back = going.bytes / pieces, coming.bytes / pieces
+    first = replace(going, share=going.share + coming.share - experts, bytes=there)
+    steps = (
+        replace(
+            going,
+            share=experts / pieces,
+            bytes=there if step < pieces - 1 else 0.0,
+            back_bytes=back if step > 0 else 0.0,
+            overlap=1.0,
+        )
+        for step in range(pieces)
+    )
+    return (first, *steps, replace(coming, share=0.0, bytes=back))
 
 
 def _is_popularity(numbers: Sequence[float]) -> bool:

@@ -51,6 +51,8 @@ def inside_bytes(layout: Layout, phase: PhaseTemplate, messages: Iterable[Messag
             for source, target, moved in _between_gpus(phase.collective, layout, share, phase.bytes):
                 way = (target, source) if phase.returning else (source, target)
                 _add(total, _gpu_to_gpu(fabric, *way), moved)
+            for source, target, moved in _between_gpus(phase.collective, layout, share, phase.back_bytes):
+                _add(total, _gpu_to_gpu(fabric, target, source), moved)
     if fabric.pcie_queues == "emulated" or fabric.intra_host == "pcie":
         for message in messages:
             _add_way_to_network(total, layout, message)

@@ -9,12 +9,14 @@ share the GPUs evenly. A measured speed may take the place of all that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+from types import MappingProxyType
 
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, PutOn, carry_out
-from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.capacities.gpu_types import GpuTypes
+from workloads.managers.cluster_state import ClusterState
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -26,24 +28,29 @@ Speed = Callable[[Running], float]
 Told = Callable[[str, float], float]
 """A job, and the seconds that are left of it -> the seconds that its manager is told."""
 
+Watch = Callable[[float, float, ClusterState], None]
+
 _DONE_S = 1e-9
 _MOST_EVENTS = 10_000_000
 
 
 @dataclass(kw_only=True, eq=False)
 class _Progress(Account):
-    """A job's account, its duration alone, and the seconds that are left of that."""
+    """A job's account, its duration alone, what is left of its present attempt, and the attempts to come."""
 
     alone_s: float
     left_s: float
     paused_until_s: float = 0.0
+    then_s: tuple[float, ...] = ()
 
 
 class Play:
     """One manager over some jobs; each needs a ``duration_s``, or ``ValueError``.
 
     ``speed``: linear scaling by default. ``told``: what managers are told is left of a job, by default the truth.
-    ``gpu_types``: a job's duration is that on GPUs of speed 1.
+    ``gpu_types``: a job's duration is that on GPUs of speed 1; None: the types that the manager's capacity knows.
+    ``attempts``: job -> seconds of each attempt, in place of its duration; all but the last fail, and the job waits
+    again from its beginning.
     """
 
     def __init__(
@@ -53,27 +60,35 @@ class Play:
         jobs: Iterable[Waiting],
         speed: Speed | None = None,
         told: Told | None = None,
-        gpu_types: GpuTypes = ONE_TYPE,
+        gpu_types: GpuTypes | None = None,
+        attempts: Mapping[str, tuple[float, ...]] = MappingProxyType({}),
     ) -> None:
         self._ledger, self._told = Ledger(manager, fabric, gpu_types), told
-        self._types, self._host_of = gpu_types, fabric.host_of_gpu
+        self._types, self._host_of = self._ledger.state.structure.gpu_types, fabric.host_of_gpu
         self._speed = self._scaled_speed if speed is None else speed
         self._coming = sorted(jobs, key=lambda job: job.submit_s)
         self._known: dict[str, _Progress] = {}
         for job in self._coming:
             if job.duration_s is None or job.duration_s < 0:
                 raise ValueError(f"job '{job.name}' has no duration, expected seconds of at least 0")
+            seconds = attempts.get(job.name) or (job.duration_s,)
             self._known[job.name] = _Progress(
-                job.name, job.gpus, job.submit_s, alone_s=job.duration_s, left_s=job.duration_s
+                job.name, job.gpus, job.submit_s, alone_s=sum(seconds), left_s=seconds[0], then_s=seconds[1:]
             )
+        self._kept_speed: dict[str, tuple[tuple[str, ...], float]] = {}
         self._now_s = 0.0
 
-    def run(self) -> tuple[JobOutcome, ...]:
-        """Play until nothing more happens; return the outcomes of the jobs, in order of submission."""
+    def run(self, watch: Watch | None = None) -> tuple[JobOutcome, ...]:
+        """Play until nothing more happens; return the outcomes of the jobs, in order of submission.
+
+        ``watch`` is told of every stretch between two events: from when, to when, and the cluster's state.
+        """
         for _ in range(_MOST_EVENTS):
             then_s = self._next_s()
             if then_s == inf or self._idle():
                 return tuple(each.outcome(self._now_s, each.alone_s) for each in self._known.values())
+            if watch is not None:
+                watch(self._now_s, then_s, self._ledger.state)
             self._pass(then_s)
             self._end_jobs()
             while self._coming and self._coming[0].submit_s <= self._now_s:
@@ -117,8 +132,14 @@ class Play:
     def _end_jobs(self) -> None:
         done = [name for name in self._ledger.state.running if self._known[name].left_s <= _DONE_S]
         for name in done:
-            self._known[name].end(self._now_s)
+            each, job = self._known[name], self._ledger.state.running[name].job
             self._ledger.end(name, self._now_s)
+            if not each.then_s:
+                each.end(self._now_s)
+                continue
+            each.fail(self._now_s)
+            each.left_s, each.then_s = each.then_s[0], each.then_s[1:]
+            self._ledger.submit(replace(job, remaining_s=None, waiting_since_s=self._now_s, attempts=each.attempts - 1))
 
     def _put_on(self, step: PutOn) -> None:
         each = self._known[step.job]
@@ -128,7 +149,12 @@ class Play:
 
     def _scaled_speed(self, running: Running) -> float:
         """Seconds of its duration per second."""
-        gpus = float(len(running.gpus))
-        if self._types.speed_of_host:
-            gpus = self._types.speed(self._host_of[gpu] for gpu in running.gpus)
+        if not self._types.speed_of_host:
+            gpus = float(len(running.gpus))
+        else:
+            kept = self._kept_speed.get(running.name)
+            if kept is None or kept[0] is not running.gpus:
+                kept = running.gpus, self._types.speed(self._host_of[gpu] for gpu in running.gpus)
+                self._kept_speed[running.name] = kept
+            gpus = kept[1]
         return gpus / running.job.gpus * shared_speed(running, self._ledger.state)

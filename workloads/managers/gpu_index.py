@@ -47,6 +47,34 @@ class Structure:
         return np.array([self.gpu_types.speed_of_host.get(host, 1.0) for host in self.hosts])
 
     @cached_property
+    def type_of_host(self) -> tuple[str, ...]:
+        """Names of the hosts' GPU types, in the order of ``hosts``."""
+        return tuple(map(self.gpu_types.type_of, self.hosts))
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """The GPU types, the fastest first."""
+        return tuple(sorted(self.speed_of_type, key=lambda name: (-self.speed_of_type[name], name)))
+
+    @cached_property
+    def speed_of_type(self) -> Mapping[str, float]:
+        """GPU type -> its speed."""
+        return dict(zip(self.type_of_host, self.speed_of_host.tolist(), strict=True))
+
+    @cached_property
+    def type_number_of_host(self) -> Ints:
+        """Shape (hosts,): place of each host's type in ``types``."""
+        places = {name: place for place, name in enumerate(self.types)}
+        return frozen(np.array([places[name] for name in self.type_of_host], dtype=np.intp))
+
+    @cached_property
+    def gpus_of_type(self) -> Mapping[str, int]:
+        """GPU type -> its GPUs."""
+        sizes = np.zeros(len(self.types), dtype=np.intp)
+        np.add.at(sizes, self.type_number_of_host, self.gpus_of_host)
+        return dict(zip(self.types, sizes.tolist(), strict=True))
+
+    @cached_property
     def gpu_index(self) -> Mapping[str, int]:
         """GPU name -> index."""
         return {gpu: index for index, gpu in enumerate(self.gpus)}

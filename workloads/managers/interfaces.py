@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Requeue
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.jobs import Placement, Waiting
@@ -187,6 +188,10 @@ class Placer(Part):
 
 class Capacity(Part):
     """Which hosts the cluster has: loans, reclaims, failures."""
+
+    def gpu_types(self, fabric: Fabric) -> GpuTypes:
+        """Return the types of the fabric's GPUs; by default they are all alike."""
+        return ONE_TYPE
 
     @abstractmethod
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:

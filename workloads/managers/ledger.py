@@ -12,7 +12,7 @@ from typing import Final
 
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
-from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.capacities.gpu_types import GpuTypes
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
@@ -31,12 +31,14 @@ Remaining = Callable[[str], float | None]
 class Ledger:
     """Passes all events to ``manager``. ``refused``: jobs that can never start, each with the reason.
 
+    ``gpu_types`` None: those that its capacity knows.
     ``ValueError`` at construction if the manager does not fit the fabric, and later if a part asks for the impossible.
     """
 
-    def __init__(self, manager: Manager, fabric: Fabric, gpu_types: GpuTypes = ONE_TYPE) -> None:
+    def __init__(self, manager: Manager, fabric: Fabric, gpu_types: GpuTypes | None = None) -> None:
         self._manager = manager
-        self.state: ClusterState = empty_cluster(fabric, gpu_types=gpu_types)
+        types = manager.gpu_types(fabric) if gpu_types is None else gpu_types
+        self.state: ClusterState = empty_cluster(fabric, gpu_types=types)
         manager.check(self.state.structure)
         self._waiting: dict[str, Waiting] = {}
         self._sent_back: dict[str, float] = {}

@@ -8,7 +8,9 @@ from functools import partial
 from math import inf
 from typing import Any, Final
 
+from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
+from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.eviction import as_local, fewest_evicted
 from workloads.managers.gpu_index import Structure
@@ -55,6 +57,12 @@ class Manager:
         """Raise ``ValueError``, one line, if a part cannot work on this fabric."""
         for part in self._parts():
             _member(part, "check")(structure)
+
+    def gpu_types(self, fabric: Fabric) -> GpuTypes:
+        """Return the types of the fabric's GPUs, as the capacity has them."""
+        known = getattr(self.capacity, "gpu_types", None)  # a capacity of another package may lack it
+        types: GpuTypes = ONE_TYPE if known is None else known(fabric)
+        return types
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """Return in one line why ``job`` can never start, so that it does not wait forever; None if it can."""

@@ -135,6 +135,7 @@ def _moe(name: str, title: str, shape: SwitchTransformer, batch: int, length: in
         sources,
         experts,
         shape.largest_tensor / shape.dense_parameters,
+        shape.expert_layers,
     )
 
 

@@ -18,7 +18,7 @@ class PhaseTemplate:
 
     ``bytes`` is S of :mod:`workloads.communication.collectives`. ``overlap`` and ``background`` as in
     :class:`workloads.job.Phase`. ``returning``: its messages go in reverse, from the experts that tokens were
-    sent to.
+    sent to. ``back_bytes``: bytes per GPU that come back from experts beside those that go to them.
     """
 
     share: float
@@ -27,6 +27,7 @@ class PhaseTemplate:
     overlap: float
     background: bool = False
     returning: bool = False
+    back_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Model:
     ``parameters`` of the whole model; ``flops_per_gpu`` of one iteration, forward and backward;
     ``gradient_bytes`` is what the gradient allreduce exchanges per model replica;
     ``achieved_flops`` the FLOP/s assumed on one A100; ``batch`` the samples per GPU and iteration.
-    ``expert_share`` of the compute is that of experts. ``skew``: parameters of the largest tensor whose gradient is
+    ``expert_share`` of the compute is that of experts; each all-to-all phase stands for those of ``expert_layers``
+    layers. ``skew``: parameters of the largest tensor whose gradient is
     exchanged over those of all such tensors (Tiresias, section 3.3).
     """
 
@@ -52,6 +54,7 @@ class Model:
     sources: tuple[str, ...]
     expert_share: float = 0.0
     skew: float = 0.0
+    expert_layers: int = 1
 
     def __post_init__(self) -> None:
         total = sum(phase.share for phase in self.phases)

@@ -21,6 +21,7 @@ from workloads.build import JobSpec, build_job
 from workloads.connections import PortBook
 from workloads.job import Job
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, TakeOff, carry_out
+from workloads.managers.capacities.gpu_types import slowed
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -289,7 +290,8 @@ class ManagedJobs:
         self._owner[name] = spec.name
         left = max(1, ceil(job.left / len(job.gpus) - 1e-9))
         wanted = replace(spec, name=name, start_s=begin_s, iterations=left)
-        return build_job(wanted, job.gpus, self._fabric, self._ports)
+        types = self._ledger.state.structure.gpu_types
+        return slowed(build_job(wanted, job.gpus, self._fabric, self._ports), self._fabric, types)
 
 
 def _left(job: _ManagedJob, made: Callable[[str], int]) -> float:

@@ -9,8 +9,10 @@ from testbed.engines.replay.running_job import ReplayRequest
 from testbed.engines.replay.unused_mechanisms import JobInputs
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
+from workloads.job import Job
 from workloads.managers.account import Account
 from workloads.managers.actions import Action
+from workloads.managers.capacities.gpu_types import slowed
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -63,6 +65,11 @@ class ManagedPlacing:
         self._ledger.submit(again)
         account.fail(now_s)
         return False
+
+    def slowed(self, job: Job) -> Job:
+        """Return the job as it computes on its GPUs, of whatever type they are."""
+        structure = self._ledger.state.structure
+        return slowed(job, structure.fabric, structure.gpu_types)
 
     def next_s(self) -> float:
         """The next time to call the manager even if nothing happens."""

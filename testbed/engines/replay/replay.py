@@ -255,18 +255,21 @@ class Replay:
 
     def _put_on(self, step: PutOn, come: list[ReplayedJob]) -> None:
         name, request = step.job, self._requests[step.job]
-        traffic = Traffic(self._build(request, step.gpus), self._index, self._classes, self._seed)
+        built = self._build(request, step.gpus)
+        placed = self._placing.slowed(built)
+        traffic = Traffic(placed, self._index, self._classes, self._seed)
+        full_speed_s = traffic.alone_s if placed is built else self._index.job(built).alone.iteration_s
         fluid = traffic.fluid(Decision(), self._levels)
         before, paused_until_s = self._off.pop(name, None), self.now_s + step.pause_s
         account = self._accounts[name]
         if step.pause_s < inf:  # else it holds GPUs and waits for more
             account.begin(self.now_s)
         if before is None:
-            iteration_s = traffic.alone_s if self._reference_s is None else self._reference_s(request)
+            iteration_s = full_speed_s if self._reference_s is None else self._reference_s(request)
             left = request.attempt_s / iteration_s * request.gpus / len(step.gpus)
-            running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s)
+            running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s, full_speed_s=full_speed_s)
         else:
-            running = before.moved_to(traffic, fluid, paused_until_s)
+            running = before.moved_to(traffic, fluid, paused_until_s, full_speed_s)
         if step.pause_s > 0.0:
             self._paused[name] = running
             self._columns.put(name, running.columns(0.0))

@@ -72,6 +72,7 @@ class ReplayedJob:
     Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves. ``group`` are the jobs that
     contend over links or shared GPUs, itself included.
     ``contention``: the group as arrays, as its first job was settled last.
+    ``full_speed_s``: seconds of an iteration alone there, were its GPUs of speed 1; 0: they are.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
     """
 
@@ -86,6 +87,7 @@ class ReplayedJob:
     group: tuple[str, ...] = ()
     pack: int = -1
     sharers: int = 1
+    full_speed_s: float = 0.0
     state: State | None = None
     step: Step | None = field(default=None, repr=False)
     contention: Contention | None = field(default=None, repr=False)
@@ -102,9 +104,10 @@ class ReplayedJob:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds that are left of it alone, on as many GPUs as it asked for, attempts to come included."""
+        """Seconds that are left of it alone, on as many GPUs of speed 1 as it asked for, attempts to come included."""
         to_come_s = (self.request.attempts - self.account.attempts) * self.request.attempt_s
-        return self.left * self.traffic.alone_s * self.gpus / self.request.gpus + to_come_s
+        iteration_s = self.full_speed_s or self.traffic.alone_s
+        return self.left * iteration_s * self.gpus / self.request.gpus + to_come_s
 
     @property
     def done(self) -> bool:
@@ -117,10 +120,12 @@ class ReplayedJob:
         self.left -= iterations
         self.account.busy_gpu_s += iterations * self.traffic.job.compute_s * self.gpus
 
-    def moved_to(self, traffic: Traffic, fluid: PeriodicJob[int], paused_until_s: float) -> ReplayedJob:
+    def moved_to(
+        self, traffic: Traffic, fluid: PeriodicJob[int], paused_until_s: float, full_speed_s: float = 0.0
+    ) -> ReplayedJob:
         """Return the job on other GPUs. What is left is divided over them: weak scaling."""
         left = self.left * self.gpus / len(traffic.job.gpus)
-        return ReplayedJob(self.request, traffic, fluid, self.account, left, paused_until_s)
+        return ReplayedJob(self.request, traffic, fluid, self.account, left, paused_until_s, full_speed_s=full_speed_s)
 
     def columns(self, rate: float) -> Floats:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""

@@ -1,141 +1,176 @@
-"""Lyra's table on a two-week trace with an inference load. No network: a job runs as long as the trace says.
+"""Lyra's table (EuroSys 2023, simulation): Baseline, Basic, Advanced and Ideal, on a trace, without a network.
 
-Chosen here, before any measurement: 176 hosts of 8 GPUs train, and in the paper's proportion (520 to 443, from
-memory) 207 hosts serve inference, whose load is that of the ``inference`` capacity. Jobs are those of the synthetic
-trace, all with GPUs and submitted as drawn. Elastic jobs are drawn until they have 36 % of the GPU time (published);
-they take from half to twice the GPUs that they request. In "Ideal" every job is elastic and stopping costs nothing.
+The cluster and its jobs are :mod:`.lyra_cluster`'s; its size is fitted to the Baseline's usage alone
+(:mod:`.lyra_load`). What each row may do was written down before the first of them was played:
+
+* **Baseline**: first come first served with backfill, consolidated; no loans, no job changes its size.
+* **Basic**: Lyra's loans, reclaiming and allocation. A job has GPUs of one type.
+* **Advanced**: as Basic, and a job that may run on T4s may have V100s and T4s at once; it then reaches 70 % of the sum
+  of its GPUs' speeds (from memory of the paper).
+* **Ideal**: as Advanced, and *every* job is elastic (from half to twice what it asks for), may run on T4s, and
+  reaches the whole sum of its GPUs' speeds. It knows what Lyra knows in the other rows, the seconds that are left
+  of each job, and nothing of jobs to come or of inference's load to come. Preemption and changes of size cost what they
+  cost elsewhere.
+
+Rows without numbers of the paper take Basic apart: loans alone, elastic jobs alone, and what the slower GPUs cost.
+
+Usage counts GPU time that jobs hold, over the days in which jobs are submitted; in "overall" inference's own
+hosts count too. Preempted: preemptions over jobs that started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from random import Random
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
+from testbed.reproduce.managers.lyra_cluster import GPUS_PER_HOST, Cluster, Variant, cluster, play
+from testbed.reproduce.managers.lyra_load import BASELINE_USAGE, fitted_hosts
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from topologies.clos import clos
-from topologies.fabric import Fabric
-from workloads.managers.account import JobOutcome
-from workloads.managers.durations import Play
-from workloads.managers.jobs import Waiting
-from workloads.managers.manager import Manager
-from workloads.managers.registry import manager
 from workloads.traces.registry import read_trace
 from workloads.traces.synthetic import lingjun_like
 from workloads.traces.trace import Trace, window
 
-TRAINING: Final = 176
-INFERENCE: Final = 207
-GPUS_PER_HOST: Final = 8
-GPUS, JOBS, DAYS = 2000, 5000, 14.0
+A_PRIORI_HOSTS: Final = 176
+"""The training hosts that were chosen before anything was fitted."""
+GPUS, JOBS = 2000, 5000
 """Of the synthetic trace."""
 NOTHING_S: Final = 1.0
-"""Means up to this are too short to divide by."""
-ELASTIC_SHARE: Final = 0.36
-"""Of the GPU time: published as 36 % of training resources, 5 % of jobs."""
+"""Times up to this are too short to divide by."""
+DAY_S: Final = 86400.0
 
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A row: with ``loans``, with elastic jobs (a share of the GPU time), and what stopping a job costs."""
-
-    policy: str
-    loans: bool = False
-    elastic_share: float = 0.0
-    restart_s: float = 63.0
-
-
+BASELINE: Final = Variant(lyra=False, loans=False, elastic=False)
 VARIANTS: Final = MappingProxyType(
     {
-        "Baseline": Variant("gang"),
-        "loans only": Variant("lyra", loans=True),
-        "elastic jobs only": Variant("lyra", elastic_share=ELASTIC_SHARE),
-        "Basic": Variant("lyra", loans=True, elastic_share=ELASTIC_SHARE),
-        "Ideal": Variant("lyra", loans=True, elastic_share=1.0, restart_s=0.0),
+        "Baseline": BASELINE,
+        "loans only": Variant(elastic=False),
+        "elastic jobs only": Variant(loans=False),
+        "Basic": Variant(),
+        "Advanced": Variant(mixed_efficiency=0.7),
+        "Ideal": Variant(everything=True, mixed_efficiency=1.0),
+        "Basic, elastic jobs on the cluster's own hosts first": Variant(on_loan_first=False),
+        "Basic, T4s as fast as V100s": Variant(speed=1.0),
     }
 )
-PAPER: Final = MappingProxyType(
+TIMES: Final = MappingProxyType(
     {
-        "Baseline": {"jct_times": 1.0, "queue_times": 1.0},
-        "Basic": {"jct_times": 16610 / 11236, "queue_times": 3072 / 2010},
-        "Advanced": {"jct_times": 16610 / 10434, "queue_times": 3072 / 1835},
-        "Ideal": {"jct_times": 16610 / 8891, "queue_times": 3072 / 1157},
+        f"{what}_{measure}_times": f"{what}_{measure}_s"
+        for what in ("jct", "queue")
+        for measure in ("mean", "p50", "p95")
     }
 )
+"""Key of a factor against the Baseline -> key of the seconds."""
+
+
+def _paper(jct: Sequence[float], queue: Sequence[float], usage: Sequence[float], preempted: float) -> dict[str, float]:
+    seconds = dict(zip(TIMES.values(), (*jct, *queue), strict=True))
+    return {**seconds, "usage_training": usage[0], "usage_overall": usage[1], "preempted_share": preempted}
+
+
+PAPER_ROWS: Final[Mapping[str, Mapping[str, float]]] = MappingProxyType(
+    {
+        "Baseline": _paper((16610, 791, 82933), (3072, 55, 8357), (0.72, 0.52), 0.0),
+        "Basic": _paper((11236, 568, 56477), (2010, 26, 3358), (0.86, 0.65), 0.1224),
+        "Advanced": _paper((10434, 525, 56553), (1835, 24, 3238), (0.86, 0.68), 0.0735),
+        "Ideal": _paper((8891, 422, 41146), (1157, 22, 3204), (0.93, 0.72), 0.0572),
+    }
+)
+COMPARED: Final = (*TIMES, "usage_training", "usage_overall", "preempted_share")
+"""The table's columns."""
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """Return the rows, means of the jobs that ended. "Advanced" needs GPUs of several speeds: not used here."""
-    trace = _trace(settings)
-    rows: list[PaperRow] = []
-    base: dict[str, float] = {}
+    """Return the rows; those beside the paper's have ``a_priori`` numbers, on the cluster chosen beforehand."""
+    trace = trace_of(settings)
+    span_s = span_of(trace)
+    progress.phase("fitting the number of hosts to the Baseline's usage")
+    fitted = fit(trace, span_s, settings.seed)
+    found: dict[str, dict[str, float]] = {}
+    before: dict[str, dict[str, float]] = {}
     for place, (label, variant) in enumerate(VARIANTS.items(), 1):
         progress.phase(f"{label}, {place} of {len(VARIANTS)}")
-        found = outcome_metrics(play(trace, variant, settings.seed))
-        base = base or found
-        means = {what: found[f"{what}_mean_s"] for what in ("jct", "queue")}
-        times = {f"{w}_times": base[f"{w}_mean_s"] / mean for w, mean in means.items() if mean > NOTHING_S}
-        rows.append(PaperRow(label, PAPER.get(label, {}), {**times, **found}, ""))
-    rows.insert(-1, PaperRow("Advanced", PAPER["Advanced"], {}, "GPUs of several speeds are not used in this table"))
-    return rows
+        found[label] = numbers(trace, variant, fitted, span_s, settings.seed)
+        if label in PAPER_ROWS and settings.trace is None:
+            before[label] = numbers(trace, variant, cluster(A_PRIORI_HOSTS), span_s, settings.seed)
+    found, before = with_factors(found), with_factors(before)
+    paper = with_factors(PAPER_ROWS)
+    basis = f"hosts that train ({fitted.training}): to the Baseline's usage of training GPUs, {BASELINE_USAGE}"
+    return [
+        PaperRow(
+            label,
+            paper.get(label, {}),
+            here,
+            _note(label, found, paper),
+            fitted=("usage_training",) if label == "Baseline" else (),
+            calibrated_on=basis,
+            a_priori=before.get(label, {}),
+        )
+        for label, here in found.items()
+    ]
 
 
-def _trace(settings: Settings) -> Trace:
+def trace_of(settings: Settings) -> Trace:
+    """Return the trace: the user's, or a synthetic one, its first days."""
     if settings.trace is not None:
         whole = read_trace(settings.trace)
     else:
-        whole = lingjun_like(settings.seed, GPUS, JOBS, DAYS, gpu_share=1.0, keep_peaks=False)
-    return window(whole, 0.0, settings.days * 86400.0)
+        whole = lingjun_like(settings.seed, GPUS, JOBS, settings.days, gpu_share=1.0, keep_peaks=False)
+    return window(whole, 0.0, settings.days * DAY_S)
 
 
-def play(trace: Trace, variant: Variant, seed: int) -> tuple[JobOutcome, ...]:
-    """Return the outcome of every job under ``variant``."""
-    fabric = cluster()
-    jobs = jobs_of(trace, variant.elastic_share, seed)
-    return Play(manager_of(variant, fabric), fabric, jobs).run()
+def span_of(trace: Trace) -> float:
+    """Seconds in which jobs are submitted, at least a second."""
+    return max(1.0, max((job.submit_s for job in trace.jobs), default=0.0))
 
 
-def cluster() -> Fabric:
-    """Return all hosts, inference hosts last."""
-    return clos(
-        hosts=TRAINING + INFERENCE,
-        gpus_per_host=GPUS_PER_HOST,
-        nics_per_host=4,
-        tors=1,
-        aggregations=1,
-        port_rate=100e9,
-        fabric_rate=100e9,
+def fit(trace: Trace, span_s: float, seed: int) -> Cluster:
+    """Return the cluster on which the Baseline's usage is the paper's."""
+
+    def usage(hosts: int) -> float:
+        return play(trace, BASELINE, cluster(hosts), span_s, seed)[1]["usage_training"]
+
+    gpu_s = sum(job.gpu_seconds for job in trace.jobs)
+    return cluster(fitted_hosts(usage, gpu_s, span_s, GPUS_PER_HOST))
+
+
+def numbers(trace: Trace, variant: Variant, where: Cluster, span_s: float, seed: int) -> dict[str, float]:
+    """Return the metrics of one row."""
+    outcomes, usage = play(trace, variant, where, span_s, seed)
+    return {**outcome_metrics(outcomes), **usage, "training_hosts": float(where.training)}
+
+
+def with_factors(rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Return the rows with each time against the Baseline's: larger is better."""
+    if not rows:
+        return {}
+    base = rows["Baseline"]
+    return {
+        label: {
+            **row,
+            **{times: base[seconds] / row[seconds] for times, seconds in TIMES.items() if row[seconds] > NOTHING_S},
+        }
+        for label, row in rows.items()
+    }
+
+
+def in_order(rows: Mapping[str, Mapping[str, float]], key: str) -> bool:
+    """Whether a column has the order of the paper's rows; equal numbers of the paper may be in any order."""
+    order = list(PAPER_ROWS)
+    paper = with_factors(PAPER_ROWS)
+    pairs = [(one, other) for place, one in enumerate(order) for other in order[place + 1 :]]
+    return all(
+        (paper[one][key] - paper[other][key]) * (rows[one].get(key, 0.0) - rows[other].get(key, 0.0)) > 0
+        for one, other in pairs
+        if paper[one][key] != paper[other][key]
     )
 
 
-def manager_of(variant: Variant, fabric: Fabric) -> Manager:
-    """Return the manager of a row; without loans the inference hosts are never available."""
-    lent = list(fabric.hosts)[TRAINING:]
-    options: dict[Any, dict[str, object]] = {"capacity": {"hosts": lent}}
-    if variant.policy == "lyra":
-        loans = lent if variant.loans else []
-        options["policy"] = {"loan_hosts": loans, "restart_s": variant.restart_s}
-    return manager("consolidated", policy=variant.policy, capacity="inference", options=options)
-
-
-def jobs_of(trace: Trace, elastic_share: float, seed: int) -> tuple[Waiting, ...]:
-    """Return the jobs; those drawn as elastic take from half to twice the GPUs that they request."""
-    most = TRAINING * GPUS_PER_HOST
-    jobs = [
-        Waiting(job.name, job.gpus, job.submit_s, job.duration_s, remaining_s=job.duration_s, model=job.model)
-        for job in trace.jobs
-        if job.gpus <= most
-    ]
-    order = list(range(len(jobs)))
-    Random(f"elastic {seed}").shuffle(order)
-    wanted = elastic_share * sum(job.gpus * (job.duration_s or 0.0) for job in jobs)
-    for number in order:
-        job = jobs[number]
-        if wanted > 0:
-            jobs[number] = replace(job, min_gpus=max(1, job.gpus // 2), max_gpus=min(most, 2 * job.gpus))
-            wanted -= job.gpus * (job.duration_s or 0.0)
-    return tuple(jobs)
+def _note(label: str, found: Mapping[str, Mapping[str, float]], paper: Mapping[str, Mapping[str, float]]) -> str:
+    if label != list(paper)[-1]:
+        return ""
+    out = [key for key in COMPARED if not in_order(found, key)]
+    return f"{len(COMPARED) - len(out)} of {len(COMPARED)} columns are in the paper's order" + (
+        f"; not: {', '.join(out)}" if out else ""
+    )

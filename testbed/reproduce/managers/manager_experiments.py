@@ -54,21 +54,76 @@ EXPERIMENTS: Final = (
     ),
     PaperExperiment(
         name="lyra-table",
-        summary="loans from inference and elastic jobs: queueing and completion times against a cluster without",
+        summary="loans from inference and elastic jobs: completion times, queueing, usage against a cluster without",
         source="Li et al., EuroSys 2023, section 7 (simulation)",
-        # Times against the baseline, larger is better; then seconds here.
+        # Times against the baseline, larger is better; the seconds are in the JSON document.
         columns=(
-            PaperColumn("jct_times", "JCT paper", times, paper=True),
-            PaperColumn("jct_times", "here", times),
-            PaperColumn("queue_times", "queue paper", times, paper=True),
-            PaperColumn("queue_times", "here", times),
-            PaperColumn("jct_mean_s", "JCT s", whole),
-            PaperColumn("jct_p95_s", "p95", whole),
-            PaperColumn("queue_mean_s", "queue s", whole),
-            PaperColumn("queue_p95_s", "p95", whole),
-            PaperColumn("preempted_share", "preempted %", percent),
+            *(
+                PaperColumn(f"{what}_{measure}_times", title if paper else "here", times, paper=paper)
+                for what, measure, title in (
+                    ("jct", "mean", "JCT mean paper"),
+                    ("jct", "p50", "p50 paper"),
+                    ("jct", "p95", "p95 paper"),
+                    ("queue", "mean", "queue mean paper"),
+                    ("queue", "p50", "p50 paper"),
+                    ("queue", "p95", "p95 paper"),
+                )
+                for paper in (True, False)
+            ),
+            *(
+                PaperColumn(key, f"{title} % paper" if paper else "here", percent, paper=paper)
+                for key, title in (
+                    ("usage_training", "training used"),
+                    ("usage_overall", "all used"),
+                    ("preempted_share", "preempted"),
+                )
+                for paper in (True, False)
+            ),
+            PaperColumn("jct_mean_times", "JCT a priori", times, a_priori=True),
         ),
         function="testbed.reproduce.managers.lyra_table:reproduce",
+        days=14.0,
+    ),
+    PaperExperiment(
+        name="lyra-replay",
+        summary="Lyra's loans of slower GPUs in a replay, beside communication schedulers",
+        source="no figure of a paper: Lyra (EuroSys 2023) on the Clos of Cao et al. (SIGCOMM 2024)",
+        columns=tuple(
+            PaperColumn(f"{scheduler}_{key}", f"{scheduler} {title}", form)
+            for scheduler in ("ecmp", "crux")
+            for key, title, form in (
+                ("utilization", "GPU util %", percent),
+                ("jct_mean_s", "JCT s", whole),
+                ("queue_mean_s", "queue s", whole),
+                ("preemptions", "stops", count),
+                ("migrations", "migrations", count),
+            )
+        ),
+        function="testbed.reproduce.managers.lyra_replay:reproduce",
+        days=2.0,
+    ),
+    PaperExperiment(
+        name="philly-failures",
+        summary="failures and what is done about them: retries, pre-runs, blacklists, epochs that do not matter",
+        source="Jeon et al., ATC 2019, sections 4 and 5",
+        # What a treatment uses, and what it saves against four retries; then the causes.
+        columns=(
+            PaperColumn("gpu_hours", "GPU h", whole),
+            PaperColumn("saved_gpu_hours", "saved %", percent),
+            PaperColumn("jct_mean_s", "JCT s", whole),
+            PaperColumn("saved_jct_mean_s", "saved %", percent),
+            PaperColumn("queue_mean_s", "queue s", whole),
+            PaperColumn("saved_queue_mean_s", "saved %", percent),
+            PaperColumn("failed_attempts", "failed", count),
+            PaperColumn("unsuccessful_share", "bad jobs % paper", percent, paper=True),
+            PaperColumn("unsuccessful_share", "here", percent),
+            PaperColumn("lost_gpu_share", "lost GPU time % paper", percent, paper=True),
+            PaperColumn("lost_gpu_share", "here", percent),
+            PaperColumn("failed_share", "failures %", percent),
+            PaperColumn("failed_gpu_share", "GPU time %", percent),
+            PaperColumn("to_failure_p50_s", "s to failure", count),
+        ),
+        function="testbed.reproduce.managers.philly_failures:reproduce",
         days=14.0,
     ),
     PaperExperiment(
@@ -86,18 +141,41 @@ EXPERIMENTS: Final = (
     ),
     PaperExperiment(
         name="lina-step",
-        summary="a mixture of experts: all-to-alls before gradients, against sharing evenly",
+        summary="a mixture of experts: all-to-alls before gradients, in micro-ops, against sharing evenly; computed",
         source="Li et al., ATC 2023: training steps up to 1.73 times as fast",
-        # Steps with gradients after all all-to-alls, concurrent at the same level, and concurrent at a lower level.
+        # Steps with gradients after all all-to-alls, concurrent at the same level, and concurrent at a lower level;
+        # with that and micro-ops. Lina's factors: against evenly, with priority alone, against after.
         columns=(
             PaperColumn("faster", "paper, up to", times, paper=True),
             PaperColumn("faster", "here", times),
+            PaperColumn("faster_first", "priority alone", times),
+            PaperColumn("faster_than_after", "than after", times),
             PaperColumn("after_s", "after s", thousandths),
             PaperColumn("evenly_s", "evenly s", thousandths),
             PaperColumn("first_s", "first s", thousandths),
+            PaperColumn("pipelined_s", "micro-ops s", thousandths),
         ),
         function="testbed.reproduce.managers.lina_step:reproduce",
-        seeds=1,
+    ),
+    PaperExperiment(
+        name="lina-inference",
+        summary="inference of a mixture whose experts are not equally popular: GPUs by popularity, against evenly",
+        source="Li et al., ATC 2023: 1.63 times at the 95th percentile, 1.45 at the median",
+        columns=(
+            PaperColumn("p95_times", "p95 paper", times, paper=True),
+            PaperColumn("p95_times", "here", times),
+            PaperColumn("median_times", "median paper", times, paper=True),
+            PaperColumn("median_times", "here", times),
+            PaperColumn("estimated_p95_times", "p95 by estimate alone", times),
+            PaperColumn("estimated_median_times", "median", times),
+            PaperColumn("even_p95_s", "even p95 s", thousandths),
+            PaperColumn("even_median_s", "median s", thousandths),
+            PaperColumn("lina_p95_s", "Lina p95 s", thousandths),
+            PaperColumn("lina_median_s", "median s", thousandths),
+            PaperColumn("placed_anew", "placed anew %", percent),
+        ),
+        function="testbed.reproduce.managers.lina_inference:reproduce",
+        cases=100,
     ),
     PaperExperiment(
         name="managers-on-packets",

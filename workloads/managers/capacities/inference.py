@@ -8,6 +8,7 @@ from math import floor, pi, sin
 from typing import ClassVar
 
 from topologies.fabric import Fabric
+from workloads.managers.capacities.gpu_types import ONE_TYPE, SPEEDS, GpuTypes, gpu_types
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Capacity, CapacityChanged
 from workloads.managers.options import hosts_named, number, require_hosts
@@ -25,6 +26,8 @@ DAY_S = 86400.0
 class InferenceLoad(Capacity):
     """The ``hosts`` serve inference; those that its load leaves free may be lent, looked at ``every_s`` seconds.
 
+    ``gpu_type``: what GPUs they have, of :data:`.gpu_types.SPEEDS`; empty: those of all other hosts. ``speed``: of
+    these GPUs relative to the others, if not that of the data sheets; ``mixed_efficiency``: see :class:`.GpuTypes`.
     The load is ``mean`` plus ``swing`` times a sine over the day, of all hosts; ``spare`` of them are always kept back.
     Hosts are absent until a policy borrows them (``lyra``). Every day is like the first.
     """
@@ -40,12 +43,23 @@ class InferenceLoad(Capacity):
         swing: float = SWING,
         every_s: float = EVERY_S,
         spare: float = 0.05,
+        gpu_type: str = "",
+        speed: float | None = None,
+        mixed_efficiency: float | None = None,
     ) -> None:
         if not 0 <= mean - swing <= mean + swing <= 1 or not 0 <= spare <= 1:
             raise ValueError("options 'mean' and 'swing' of inference must give loads from 0 to 1, and 'spare' be one")
         self._hosts = hosts_named(self.name, "hosts", hosts)
         self._mean, self._swing, self._spare = mean, swing, spare
+        if not gpu_type and (speed is not None or mixed_efficiency is not None):
+            raise ValueError("options 'speed' and 'mixed_efficiency' of inference need a 'gpu_type'")
+        speeds = SPEEDS if speed is None else {gpu_type: number(self.name, "speed", speed, least=0)}
+        self._types = gpu_types({gpu_type: self._hosts}, speeds, mixed_efficiency) if gpu_type else ONE_TYPE
         self._every_s = number(self.name, "every_s", every_s, least=LEAST_EVERY_S)
+
+    def gpu_types(self, fabric: Fabric) -> GpuTypes:
+        """Those of its hosts, if they differ."""
+        return self._types
 
     def check(self, structure: Structure) -> None:
         """Every host must be one of the fabric."""
@@ -53,8 +67,11 @@ class InferenceLoad(Capacity):
 
     def lendable(self, time_s: float) -> int:
         """Hosts that may be on loan at ``time_s``."""
-        load = self._mean + self._swing * sin(2 * pi * time_s / DAY_S)
-        return max(0, floor(len(self._hosts) * (1.0 - load - self._spare) + 1e-9))
+        return max(0, floor(len(self._hosts) * (1.0 - self.load_at(time_s) - self._spare) + 1e-9))
+
+    def load_at(self, time_s: float) -> float:
+        """Share of its hosts that inference uses at ``time_s``."""
+        return self._mean + self._swing * sin(2 * pi * time_s / DAY_S)
 
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
         """All hosts leave at first; then every change of the number that may be lent."""

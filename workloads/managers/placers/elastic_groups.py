@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
-from workloads.managers.gpu_index import Bools, Ints
+from workloads.managers.gpu_index import Bools, Ints, Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Running, Waiting
 from workloads.managers.placers.consolidated import Share, consolidate
@@ -27,17 +27,34 @@ _FOR_FLEXIBLE: Final = (_FLEXIBLE, _EMPTY, _BASE)
 class ElasticGroups(Placer):
     """The first ``min_gpus`` of an elastic job are base workers; their GPUs are what a placement records as bound.
 
-    A job stays on GPUs of one speed, unless the cluster's GPU types have a ``mixed_efficiency``.
+    A job stays on GPUs of one type: the one that it asks for (``Waiting.gpu_type``), else any. Where the cluster's GPU
+    types have a ``mixed_efficiency``, a job that asks for none may have several, and grows onto others if it gains.
+    ``on_loan_first``: whether elastic jobs prefer servers on loan; if not, the cluster's own.
     """
 
     name: ClassVar[str] = "elastic-groups"
     summary: ClassVar[str] = "elastic jobs on servers on loan first, base and flexible workers on different servers"
+    knows_gpu_types: ClassVar[bool] = True
+
+    def __init__(self, *, on_loan_first: bool = True) -> None:
+        self._on_loan_first = on_loan_first
+
+    def refusal(self, structure: Structure, job: Waiting) -> str | None:
+        """A job needs enough GPUs of the type that it asks for; of one type, if jobs cannot have several."""
+        types = (job.gpu_type,) if job.gpu_type else structure.types
+        if not job.gpu_type and structure.gpu_types.mixed_efficiency is not None:
+            return None
+        there = max(structure.gpus_of_type.get(name, 0) for name in types)
+        if there >= least_gpus(job):
+            return None
+        kind = f"type '{job.gpu_type}'" if job.gpu_type else "one type"
+        return f"job '{job.name}' asks for {least_gpus(job)} GPUs of {kind}, the fabric has {there}"
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """The first group of hosts with room for all ``gpus``."""
         base = min(gpus, least_gpus(job))
         groups = _groups(state)
-        for hosts in _pools(state, prefer_loaned=_is_elastic(job)):
+        for hosts in _pools(state, job, prefer_loaned=is_elastic(job) and self._on_loan_first):
             free = np.where(hosts, state.free_by_host, 0)
             of_base = _take(state, free, base, groups, _FOR_BASE)
             if of_base is None:
@@ -52,7 +69,7 @@ class ElasticGroups(Placer):
                 more = _first_free(state, rest, Counter(dict(of_base)))
                 names = state.structure.gpus
                 placed = _named(state, [names[gpu] for gpu in first], [names[gpu] for gpu in more])
-                return placed if _is_elastic(job) else replace(placed, bound=())
+                return placed if is_elastic(job) else replace(placed, bound=())
         return None
 
     def resized(self, state: ClusterState, running: Running, gpus: int) -> Placement | None:
@@ -61,15 +78,35 @@ class ElasticGroups(Placer):
         if gpus <= len(running.gpus):
             return _named(state, base, _kept_flexible(state, running, base, gpus))
         groups, hosts_of = _groups(state), state.structure.host_of_gpu[state.held[running.name]]
-        for hosts in _pools(state, prefer_loaned=True):
+        for hosts in _pools(state, running.job, prefer_loaned=self._on_loan_first):
             if not hosts[hosts_of].all():
                 continue
             free = np.where(hosts, state.free_by_host, 0)
-            rest = _take(state, free, gpus - len(running.gpus), groups, _FOR_FLEXIBLE)
+            rest = self._beside(state, running, free, gpus - len(running.gpus), groups)
             if rest is not None:
-                more = [state.structure.gpus[gpu] for gpu in _first_free(state, rest, {})]
+                added = _first_free(state, rest, {})
+                if not _gains(state, running, added):
+                    continue
+                more = [state.structure.gpus[gpu] for gpu in added]
                 return _named(state, base, [*(gpu for gpu in running.gpus if gpu not in set(base)), *more])
         return None
+
+    @staticmethod
+    def _beside(state: ClusterState, running: Running, free: Ints, gpus: int, groups: Ints) -> list[Share] | None:
+        """Hosts for ``gpus`` GPUs more of a job: of the type of its base workers as far as there are any."""
+        structure = state.structure
+        own = {structure.type_of_host[host] for host in _hosts_of(state, base_gpus(running))}
+        of_own = np.array([name in own for name in structure.type_of_host], dtype=np.bool_)
+        near = min(gpus, int(free[of_own].sum()))
+        first = _take(state, np.where(of_own, free, 0), near, groups, _FOR_FLEXIBLE)
+        rest = _take(state, np.where(of_own, 0, free), gpus - near, groups, _FOR_FLEXIBLE)
+        return None if first is None or rest is None else [*first, *rest]
+
+
+def _hosts_of(state: ClusterState, gpus: Sequence[str]) -> list[int]:
+    structure = state.structure
+    found: list[int] = structure.host_of_gpu[structure.indices(gpus)].tolist()
+    return found
 
 
 def least_gpus(job: Waiting) -> int:
@@ -85,7 +122,8 @@ def base_gpus(running: Running) -> tuple[str, ...]:
     return (*kept, *others)[: least_gpus(running.job)]
 
 
-def _is_elastic(job: Waiting) -> bool:
+def is_elastic(job: Waiting) -> bool:
+    """Whether the number of its GPUs may change."""
     return least_gpus(job) < (job.max_gpus or job.gpus)
 
 
@@ -103,17 +141,39 @@ def _groups(state: ClusterState) -> Ints:
     return groups
 
 
-def _pools(state: ClusterState, prefer_loaned: bool) -> Iterator[Bools]:
-    """Flags per host, the preferred hosts first: on loan or not, of one speed; then all of a speed; then all."""
+def _pools(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[Bools]:
+    """Flags per host, the preferred hosts first: on loan or not, of one type; then all of a type; then all.
+
+    Of a job that asks for a type: that type alone.
+    """
     structure = state.structure
-    loaned = np.array([host in state.loaned for host in structure.hosts], dtype=np.bool_)
-    speeds = structure.speed_of_host
-    kinds = sorted(set(speeds.tolist()), reverse=True)
+    loaned = np.zeros(len(structure.hosts), dtype=np.bool_)
+    loaned[[structure.host_index[host] for host in state.loaned]] = True
+    allowed = (job.gpu_type,) if job.gpu_type else structure.types
+    flags = [_of_type(structure, name) for name in allowed]
     for on_loan in (prefer_loaned, not prefer_loaned):
-        yield from ((loaned == on_loan) & (speeds == speed) for speed in kinds)
-    yield from (speeds == speed for speed in kinds)
-    if structure.gpu_types.mixed_efficiency is not None:
-        yield np.ones(len(speeds), dtype=np.bool_)
+        yield from ((loaned == on_loan) & of_type for of_type in flags)
+    yield from flags
+    if not job.gpu_type and len(structure.types) > 1 and structure.gpu_types.mixed_efficiency is not None:
+        yield np.ones(len(loaned), dtype=np.bool_)
+
+
+def _of_type(structure: Structure, gpu_type: str) -> Bools:
+    """Shape (hosts,): whether a host has GPUs of this type."""
+    if gpu_type not in structure.types:
+        return np.zeros(len(structure.hosts), dtype=np.bool_)
+    flags: Bools = structure.type_number_of_host == structure.types.index(gpu_type)
+    return flags
+
+
+def _gains(state: ClusterState, running: Running, added: Sequence[int]) -> bool:
+    """Whether a job is faster with these GPUs too: of one type always, of several not always."""
+    structure, types = state.structure, state.structure.gpu_types
+    if types.mixed_efficiency is None:
+        return True
+    held = [structure.hosts[host] for host in structure.host_of_gpu[state.held[running.name]].tolist()]
+    more = [structure.hosts[host] for host in structure.host_of_gpu[list(added)].tolist()]
+    return types.speed([*held, *more]) > types.speed(held)
 
 
 def _take(state: ClusterState, free: Ints, gpus: int, groups: Ints, order: Sequence[int]) -> list[Share] | None:
@@ -138,12 +198,17 @@ def _first_free(state: ClusterState, shares: Sequence[Share], passed: Counter[in
 
 
 def _kept_flexible(state: ClusterState, running: Running, base: Sequence[str], gpus: int) -> list[str]:
-    """The flexible GPUs that stay with ``gpus`` in all: those on the hosts where the job has most, to free others."""
+    """The flexible GPUs that stay with ``gpus`` in all: of the base workers' type, then where the job has most."""
     structure, of_base = state.structure, set(base)
     host_of = {gpu: int(structure.host_of_gpu[structure.gpu_index[gpu]]) for gpu in running.gpus}
     here = Counter(host_of.values())
+    own = {structure.type_of_host[host_of[gpu]] for gpu in base}
     beyond = [gpu for gpu in running.gpus if gpu not in of_base]
-    return sorted(beyond, key=lambda gpu: -here[host_of[gpu]])[: max(0, gpus - len(base))]
+
+    def goes_last(gpu: str) -> tuple[bool, int]:
+        return structure.type_of_host[host_of[gpu]] not in own, -here[host_of[gpu]]
+
+    return sorted(beyond, key=goes_last)[: max(0, gpus - len(base))]
 
 
 def _named(state: ClusterState, base: Sequence[str], flexible: Sequence[str]) -> Placement:

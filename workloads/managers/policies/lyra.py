@@ -3,7 +3,8 @@
 Servers on loan go back by scaling elastic jobs in where that is enough, else by preemption (``lyra_reclaim``).
 Two phases at each event. First every job, the shortest first, gets its minimum number of GPUs, all or nothing. The
 rest goes to elastic jobs by a multiple-choice knapsack; the value of extra GPUs is the time by which they shorten a
-job, whose speed is proportional to its GPUs.
+job, whose speed is proportional to its GPUs and their speed. GPUs of each type are counted by themselves
+(``lyra_pools``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import hosts_named, number, require_hosts
+from workloads.managers.policies.lyra_pools import Demand, Pools
 from workloads.managers.policies.lyra_reclaim import Footprint, returns
 from workloads.managers.policies.preemption import Candidate, asked_by
 from workloads.managers.policies.srtf import remaining_s
@@ -36,6 +38,14 @@ def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, in
     taken in which earlier groups get less. Time grows with capacity times the number of items.
     """
     room = max(0, capacity)
+    if sum(map(len, groups.values())) <= room:  # each takes what is best for itself
+        best_alone = {
+            name: max(range(len(values)), key=values.__getitem__) for name, values in groups.items() if values
+        }
+        return {
+            name: best_alone[name] + 1 if values and values[best_alone[name]] > 0 else 0
+            for name, values in groups.items()
+        }
     best = np.zeros(room + 1)
     taken: list[npt.NDArray[np.intp]] = []
     for values in groups.values():
@@ -60,11 +70,21 @@ def footprint(state: ClusterState, running: Running, least: int) -> Footprint:
     return Footprint(Counter(host_of[gpu] for gpu in running.gpus), least)
 
 
+def base_gpus(running: Running, least: int) -> tuple[str, ...]:
+    """Return the GPUs of a running job's base workers: those that its placer recorded, else its first ones."""
+    mine = set(running.gpus)
+    recorded = [gpu for gpu in running.bound if gpu in mine]
+    return tuple(dict.fromkeys((*recorded, *running.gpus)))[:least]
+
+
 class Lyra(Policy):
-    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order.
+    """Allocates GPUs, and borrows hosts. ``loan_hosts``: hosts of inference that may be lent, in order; None: all that
+    are absent or on loan.
 
     ``restart_s``: what a job that was preempted loses when it starts again. ``resize_s``: for how long a job pauses
     when it is scaled in or out; the knapsack counts that as a loss. ``elastic`` False: no job is scaled.
+    ``on_loan_first``: whether elastic jobs are counted on GPU types that are on loan first, as ``elastic-groups``
+    places them.
     """
 
     name: ClassVar[str] = "lyra"
@@ -75,18 +95,21 @@ class Lyra(Policy):
     def __init__(
         self,
         *,
-        loan_hosts: Sequence[str] = (),
+        loan_hosts: Sequence[str] | None = None,
         restart_s: float = RESTART_S,
         resize_s: float = 0.0,
         elastic: bool = True,
+        on_loan_first: bool = True,
     ) -> None:
-        self._loan_hosts, self._elastic = hosts_named(self.name, "loan_hosts", loan_hosts), elastic
+        self._on_loan_first = on_loan_first
+        named = None if loan_hosts is None else hosts_named(self.name, "loan_hosts", loan_hosts)
+        self._loan_hosts, self._elastic = named, elastic
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._resize_s = number(self.name, "resize_s", resize_s, least=0)
 
     def check(self, structure: Structure) -> None:
         """Every host on loan must be one of the fabric."""
-        require_hosts(self.name, "loan_hosts", self._loan_hosts, structure)
+        require_hosts(self.name, "loan_hosts", self._loan_hosts or (), structure)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Borrow or return hosts; then allocate."""
@@ -100,8 +123,11 @@ class Lyra(Policy):
         yield from self._allocated(state, waiting)
 
     def _lent(self, state: ClusterState, lendable: int) -> Iterator[Loan | Resize | Preempt | Reclaim]:
-        present = [host for host in self._loan_hosts if host not in state.absent]
-        away = [host for host in self._loan_hosts if host in state.absent]
+        named = self._loan_hosts
+        if named is None:
+            named = tuple(host for host in state.structure.hosts if host in state.absent or host in state.loaned)
+        present = [host for host in named if host not in state.absent]
+        away = [host for host in named if host in state.absent]
         if lendable > len(present):
             yield Loan(tuple(away[: lendable - len(present)]), state.time_s, "servers are lent")
         jobs = {name: footprint(state, each, self._least(each.job)) for name, each in state.running.items()}
@@ -116,34 +142,28 @@ class Lyra(Policy):
             yield Reclaim((going.host,), state.time_s, "the server goes back")
 
     def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[PolicyAction]:
-        now_s = state.time_s
+        now_s, pools = state.time_s, Pools(state, self._on_loan_first)
         running = list(state.running.values())
-        free = state.present_gpus - sum(self._least(each.job) for each in running)
+        demands = [self._demand(each, now_s) for each in running]
+        for each, demand in zip(running, demands, strict=True):
+            pools.hold(each, base_gpus(each, demand.least), demand)
         started: list[Waiting] = []
         for job in sorted(waiting, key=lambda job: (self._longest_s(job, now_s), job.number)):
-            if self._least(job) <= free:
-                free -= self._least(job)
+            demand = self._demand(job, now_s)
+            if pools.fits(demand):
+                demands.append(demand)
                 started.append(job)
-        extra = choose(free, self._values([*running, *started], now_s))
+        pools.share_out(demands, self._resize_s, choose)
+        extra = {each.job.name: each.held.total() - each.least for each in demands}
         yield from self._carried_out(running, started, extra)
 
     def _longest_s(self, job: Waiting, now_s: float) -> float:
         """Seconds left on its minimum number of GPUs."""
         return remaining_s(job, now_s) * job.gpus / self._least(job)
 
-    def _values(self, jobs: Sequence[Candidate], now_s: float) -> dict[str, list[float]]:
-        """Elastic job -> seconds that 1, 2, .. GPUs beyond the least save it; a change of its size costs some."""
-        found = {}
-        for each in jobs:
-            job = asked_by(each)
-            least, most = self._least(job), self._most(job)
-            if most > least:
-                service = remaining_s(each, now_s) * job.gpus
-                saved = [service / least - service / (least + k) for k in range(most - least + 1)]
-                now = len(each.gpus) - least if isinstance(each, Running) else None
-                lost = [0.0 if now in (None, k) else self._resize_s for k in range(len(saved))]
-                found[job.name] = [saved[k] - lost[k] + lost[0] for k in range(1, len(saved))]
-        return found
+    def _demand(self, each: Candidate, now_s: float) -> Demand:
+        job = asked_by(each)
+        return Demand(job, self._least(job), self._most(job), remaining_s(each, now_s) * job.gpus)
 
     def _carried_out(
         self, running: Sequence[Running], started: Sequence[Waiting], extra: Mapping[str, int]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topologies.clos import clos
 from workloads.build import JobError, JobSpec, build_jobs
-from workloads.communication.experts import Experts, devices_of, hosts_of_packed
+from workloads.communication.experts import Experts, devices_of, hosts_of_packed, pipelined
 from workloads.job import Job, Straggler
 from workloads.models.catalogue import CATALOGUE
 
@@ -103,3 +103,30 @@ def test_only_a_mixture_has_experts() -> None:
     fabric = clos(hosts=2, gpus_per_host=1, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
     with pytest.raises(JobError, match="experts needs a mixture of experts, model 'bert' is none"):
         build_jobs([JobSpec("one", "bert", 2, experts=Experts((1, 1)))], fabric)
+
+
+@given(st.integers(1, 40), st.sampled_from([0.3, 0.6, 1.0]))
+def test_micro_ops_move_the_same_bytes_and_compute_as_long(pieces: int, share: float) -> None:
+    model = CATALOGUE["moe"]
+    exchange = model.phases[0].bytes
+    cut = pipelined(model.phases, share, model.expert_layers, exchange / model.expert_layers / pieces)
+    assert sum(each.share for each in cut) == pytest.approx(1.0)
+    moved = sum(each.bytes + each.back_bytes for each in cut if each.collective == "alltoall")
+    assert moved == pytest.approx(4 * exchange)
+    assert cut[-1] == model.phases[-1]
+    assert len(cut) == (len(model.phases) if pieces == 1 else len(model.phases) + 2 * pieces)
+    assert all(each.overlap == 1.0 for each in cut if each.back_bytes)
+
+
+def test_while_one_micro_op_is_computed_the_next_goes_and_the_one_before_comes_back() -> None:
+    fabric = clos(hosts=2, gpus_per_host=2, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
+    experts = Experts((1.0,), chunk=CATALOGUE["moe"].phases[0].bytes / CATALOGUE["moe"].expert_layers / 3)
+    (job,) = build_jobs([JobSpec("moe", "moe", placement=fabric.gpus, experts=experts)], fabric)
+    first, *steps, last = job.phases[:5]
+    piece = first.transfers[0].bytes
+    assert [phase.transfers[0].bytes / piece for phase in (*steps, last)] == pytest.approx([1.0, 2.0, 1.0, 1.0])
+    assert [phase.compute_s > 0 for phase in (first, *steps, last)] == [True, True, True, True, False]
+
+
+def test_a_micro_op_without_bytes_is_refused() -> None:
+    assert Experts((1.0,), chunk=0.0).problem() == "experts.chunk must be more than 0 bytes"

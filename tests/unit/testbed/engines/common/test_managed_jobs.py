@@ -228,3 +228,14 @@ def test_without_fates_every_job_passes_at_once() -> None:
     clock.run()
     (outcome,) = clock.jobs.outcomes(clock.now)
     assert (outcome.status, outcome.attempts) == ("passed", 1)
+
+
+def test_gpus_on_loan_of_a_slower_type_compute_as_long_as_they_need() -> None:
+    lent = ["h2", "h3"]
+    capacity = {"hosts": lent, "mean": 0.2, "swing": 0.1, "gpu_type": "T4", "speed": 0.5}
+    asked = replace(managed(submission("a", 8, 4), submission("b", 4, 4), name="lyra"), capacity="inference")
+    jobs = ManagedJobs(replace(asked, options={"capacity": capacity}), FABRIC, 1)
+    Clock(jobs).run()
+    by_name = {stint.name: stint for stint in jobs.stints}
+    assert {gpu[:2] for gpu in by_name["b"].gpus} <= set(lent)
+    assert (by_name["a"].compute_s, by_name["b"].compute_s) == (1.0, 2.0)

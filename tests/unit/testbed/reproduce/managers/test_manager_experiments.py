@@ -10,13 +10,12 @@ from matplotlib.colors import to_rgba
 
 from testbed.progress import Progress
 from testbed.reproduce import kept_replays
-from testbed.reproduce.managers import lyra_table, tiresias_example
+from testbed.reproduce.managers import tiresias_example
 from testbed.reproduce.managers.heat_map import heat_map
 from testbed.reproduce.managers.managers_x_schedulers import managers_by_schedulers
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from topologies.clos import clos
 from workloads.managers.catalogue import MANAGERS, named_manager
-from workloads.traces.synthetic import lingjun_like
 
 SMALL = clos(hosts=8, gpus_per_host=8, nics_per_host=4, tors=4, aggregations=2, port_rate=100e9, fabric_rate=100e9)
 
@@ -68,28 +67,3 @@ def test_the_heat_map_colours_only_differences_above_their_spread() -> None:
     assert weights["+10.0\n\N{PLUS-MINUS SIGN} 2.0"] == "bold"
     assert weights["+10.0\n\N{PLUS-MINUS SIGN} 11.0"] == "normal"
     assert "50.0\n\N{PLUS-MINUS SIGN} 10.0" in weights
-
-
-def test_lyras_rows_are_in_the_order_of_the_paper_on_a_small_trace(settings: Settings, tmp_path: Path) -> None:
-    trace = tmp_path / "trace.csv"
-    sizes = (8, 16, 64, 256, 700)
-    lines = [f"job{number},{300 * number},{3600 + 600 * (number % 7)},{sizes[number % 5]}" for number in range(60)]
-    trace.write_text("\n".join(["name,submit_s,duration_s,gpus", *lines, ""]), "utf-8")
-    rows = {
-        row.label: row for row in lyra_table.reproduce(replace(settings, trace=trace, days=1.0), Progress(quiet=True))
-    }
-    assert list(rows) == ["Baseline", "loans only", "elastic jobs only", "Basic", "Advanced", "Ideal"]
-    assert rows["Baseline"].here["jct_times"] == 1.0
-    # Which of the two has the shorter JCT depends here on the jobs that are drawn as elastic: by 3 % either way.
-    assert rows["Ideal"].here["queue_times"] > rows["Basic"].here["queue_times"] > 1.0
-    assert min(rows[name].here["jct_times"] for name in ("Basic", "Ideal")) > 1.2
-    assert rows["Advanced"].here == {} and rows["Advanced"].note
-
-
-def test_elastic_jobs_are_drawn_until_they_have_their_share_of_the_gpu_time() -> None:
-    trace = lingjun_like(1, gpus=2000, jobs=500, gpu_share=1.0, keep_peaks=False)
-    jobs = lyra_table.jobs_of(trace, 0.36, 1)
-    whole = sum(job.gpus * (job.duration_s or 0) for job in jobs)
-    elastic = sum(job.gpus * (job.duration_s or 0) for job in jobs if job.max_gpus is not None)
-    assert 0.36 <= elastic / whole < 0.6
-    assert all(job.min_gpus is None for job in lyra_table.jobs_of(trace, 0.0, 1))

@@ -247,3 +247,50 @@ def test_what_is_left_of_a_job_falls_through_every_change_of_its_size() -> None:
     for at_s, gpus, left_s in ((10.0, 4, 90.0), (30.0, 16, 80.0), (40.0, 8, 60.0)):
         state = state.at(at_s).after(Resize("job", FABRIC.gpus[:gpus], at_s, "for the test"))
         assert state.running["job"].left_s(at_s) == left_s
+
+
+def test_a_job_that_asks_for_a_type_waits_for_its_gpus_and_others_take_what_is_lent() -> None:
+    types = gpu_types({"T4": ["h2", "h3"]}, {"T4": 0.5})
+    lyra = manager("elastic-groups", policy="lyra")
+    state = empty_cluster(FABRIC, gpu_types=types)
+    jobs = [
+        Waiting("long", 8, duration_s=90.0, gpu_type="V100", number=0),
+        Waiting("short", 8, duration_s=10.0, gpu_type="V100", number=1),
+        Waiting("any", 8, duration_s=50.0, number=2),
+    ]
+    starts = {action.job: action.gpus for action in lyra.decide(state, jobs, Submitted("any"))}
+    assert {gpu[:2] for gpu in starts["short"]} == {"h0", "h1"}
+    assert {gpu[:2] for gpu in starts["any"]} == {"h2", "h3"}
+    assert "long" not in starts
+
+
+def test_a_job_that_no_type_could_hold_is_refused_in_a_line() -> None:
+    lyra = manager("elastic-groups", policy="lyra")
+    state = empty_cluster(FABRIC, gpu_types=gpu_types({"T4": ["h2", "h3"]}))
+    refusal = lyra.refusal(state.structure, Waiting("j", 9, gpu_type="V100"))
+    assert refusal == "job 'j' asks for 9 GPUs of type 'V100', the fabric has 8"
+    assert lyra.refusal(state.structure, Waiting("j", 9)) == "job 'j' asks for 9 GPUs of one type, the fabric has 8"
+    mixing = empty_cluster(FABRIC, gpu_types=gpu_types({"T4": ["h2", "h3"]}, mixed_efficiency=0.7))
+    assert lyra.refusal(mixing.structure, Waiting("j", 9)) is None
+
+
+def test_a_job_grows_onto_another_type_only_if_that_makes_it_faster() -> None:
+    job = Waiting("j", 8, duration_s=1000.0, min_gpus=8, max_gpus=12)
+    sizes = {}
+    for efficiency in (0.5, 1.0):
+        types = gpu_types({"T4": ["h2", "h3"]}, {"T4": 0.5}, mixed_efficiency=efficiency)
+        lyra = manager("elastic-groups", policy="lyra")
+        state = empty_cluster(FABRIC, gpu_types=types)
+        (start, *_) = lyra.decide(state, [job], Submitted("j"))
+        sizes[efficiency] = len(start.gpus)
+    assert sizes == {0.5: 8, 1.0: 12}
+
+
+def test_the_capacity_says_which_hosts_may_be_lent_and_what_gpus_they_have() -> None:
+    options = {"capacity": {"hosts": ["h2", "h3"], "mean": 0.2, "swing": 0.1, "gpu_type": "T4"}}
+    lyra = manager("elastic-groups", policy="lyra", capacity="inference", options=options)
+    jobs = [Waiting(f"j{n}", 8 - 4 * n, 0.0, 100.0, remaining_s=100.0) for n in range(2)]
+    ends = {each.name: each.end_s for each in Play(lyra, FABRIC, jobs).run()}
+    assert ends == {"j0": 100.0, "j1": pytest.approx(100.0 * 15.7 / 8.1)}
+    with pytest.raises(ValueError, match="options 'speed' and 'mixed_efficiency' of inference need a 'gpu_type'"):
+        manager("none", capacity="inference", options={"capacity": {"speed": 0.5}})

@@ -1,0 +1,111 @@
+"""Lyra's table: what is fitted to what, and the rows on small traces."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.progress import Progress
+from testbed.reproduce.managers import lyra_cluster, lyra_load, lyra_replay, lyra_table
+from testbed.reproduce.managers.lyra_cluster import Variant, cluster, jobs_of, play
+from testbed.reproduce.paper_experiment import Settings
+from workloads.managers.capacities.gpu_types import USUAL_TYPE
+from workloads.traces.synthetic import lingjun_like
+from workloads.traces.trace import Trace, window
+
+TRACE = lingjun_like(1, gpus=2000, jobs=500, gpu_share=1.0, keep_peaks=False)
+PAPERS_NUMBERS = {
+    value for label, row in lyra_table.PAPER_ROWS.items() for value in row.values() if value not in (0.0, 0.72)
+}
+
+
+def test_the_fit_reads_the_baselines_usage_and_no_other_number_of_the_paper() -> None:
+    tree = ast.parse(Path(lyra_load.__file__).read_text("utf-8"))
+    numbers = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    }
+    assert lyra_load.BASELINE_USAGE in numbers
+    assert numbers.isdisjoint(PAPERS_NUMBERS)
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert imported == {"__future__", "collections.abc", "math", "typing"}
+
+
+def test_the_fit_finds_the_hosts_whose_usage_is_closest() -> None:
+    assert lyra_load.fitted_hosts(lambda hosts: min(1.0, 72.0 / hosts), 80 * 8 * 100.0, 100.0, 8) == 100
+
+
+def test_the_fit_plays_the_baseline_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[Variant] = []
+
+    def recorded(
+        trace: Trace, variant: Variant, where: lyra_cluster.Cluster, span_s: float, seed: int
+    ) -> tuple[tuple[()], dict[str, float]]:
+        played.append(variant)
+        return (), {"usage_training": 72.0 / where.training}
+
+    monkeypatch.setattr(lyra_table, "play", recorded)
+    small = replace(TRACE, jobs=tuple(replace(job, gpus=8, duration_s=11_000.0) for job in TRACE.jobs))
+    lyra_table.fit(small, lyra_table.span_of(small), 1)
+    assert set(played) == {lyra_table.BASELINE}
+
+
+def test_jobs_that_do_not_fit_on_lent_gpus_ask_for_the_clusters_own() -> None:
+    jobs = jobs_of(TRACE, Variant(), 1408, 1)
+    anywhere = [job for job in jobs if not job.gpu_type]
+    assert len(anywhere) == pytest.approx(lyra_cluster.FUNGIBLE * len(jobs), abs=1)
+    assert all(job.gpu_type == USUAL_TYPE for job in jobs if job not in anywhere)
+    assert all(not job.gpu_type for job in jobs if job.max_gpus is not None)
+    everything = jobs_of(TRACE, Variant(everything=True), 1408, 1)
+    assert all(job.max_gpus and not job.gpu_type for job in everything)
+
+
+def test_every_row_ends_every_job_and_usage_is_a_share() -> None:
+    trace = window(TRACE, 0.0, 2 * 86400.0)
+    for label, variant in lyra_table.VARIANTS.items():
+        outcomes, usage = play(trace, variant, cluster(100), 2 * 86400.0, 1)
+        assert all(job.end_s is not None for job in outcomes), label
+        assert all(0.0 <= share <= 1.0 for share in usage.values()), label
+        assert ("usage_on_loan" in usage) == variant.loans, label
+
+
+def test_rows_stand_beside_the_papers_and_say_what_was_fitted(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    sizes = (8, 16, 64, 24, 40)
+    lines = [f"job{number},{300 * number},{3600 + 600 * (number % 7)},{sizes[number % 5]}" for number in range(60)]
+    path.write_text("\n".join(["name,submit_s,duration_s,gpus", *lines, ""]), "utf-8")
+    rows = {
+        row.label: row
+        for row in lyra_table.reproduce(
+            Settings(cases=0, seed=1, out=tmp_path, trace=path, days=1.0), Progress(quiet=True)
+        )
+    }
+    assert list(rows) == list(lyra_table.VARIANTS)
+    assert [label for label, row in rows.items() if row.paper] == ["Baseline", "Basic", "Advanced", "Ideal"]
+    assert rows["Baseline"].fitted == ("usage_training",) and not rows["Ideal"].fitted
+    assert rows["Baseline"].here["usage_training"] == pytest.approx(0.72, abs=0.06)
+    assert rows["Baseline"].here["jct_mean_times"] == 1.0
+    assert rows["Ideal"].here["jct_mean_times"] > 1.0
+    assert "columns are in the paper's order" in rows["Ideal"].note
+
+
+def test_the_papers_columns_are_in_their_own_order() -> None:
+    paper = lyra_table.with_factors(lyra_table.PAPER_ROWS)
+    assert all(lyra_table.in_order(paper, key) for key in lyra_table.COMPARED)
+    assert [round(paper[label]["jct_mean_times"], 2) for label in ("Basic", "Advanced", "Ideal")] == [1.48, 1.59, 1.87]
+
+
+def test_a_replay_lends_gpus_of_another_type(tmp_path: Path) -> None:
+    rows = lyra_replay.ROWS
+    fabric = cluster(4).fabric
+    trace = window(TRACE, 0.0, 6 * 3600.0)
+    small = replace(trace, jobs=tuple(replace(job, gpus=8, duration_s=3600.0) for job in trace.jobs[:12]))
+    jct = {}
+    for label, row in rows.items():
+        done = lyra_replay.replayed(fabric, small, row, "ecmp", 1, 86400.0)
+        ended = [job.jct_s for job in done.jobs if job.jct_s is not None]
+        assert len(ended) == len(done.jobs) > 0, label
+        jct[label] = sum(ended) / len(ended)
+    assert jct["Lyra, V100s on loan"] <= jct["Lyra, T4s on loan"] + 1e-6
