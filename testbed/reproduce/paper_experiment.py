@@ -23,7 +23,8 @@ class Settings:
     ``cases`` to generate from ``seed`` by so many ``processes``. Emulated and trace experiments: the number of
     ``seeds``, starting at ``seed``. Emulated experiments: ``only`` these rows (all if empty); ``redo``: rerun kept runs
     whose verdict is not ``ok``.
-    Trace experiments: the ``trace`` (None: a synthetic one) and its first ``days``. Results are kept in ``out``.
+    Trace experiments: the ``trace`` (None: a synthetic one), its first ``days``, and the names of the ``numerics`` that
+    each seed is repeated with (all if empty). Results are kept in ``out``.
     """
 
     cases: int
@@ -35,6 +36,7 @@ class Settings:
     redo: bool = False
     trace: Path | None = None
     days: float = 0.0
+    numerics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,23 @@
+"""What the fits printed; :mod:`testbed.reproduce.crux.traces.calibration` computes it, and reads no bar predicted here.
+
+python -m testbed reproduce crux-fit-placement --numerics standard
+python -m testbed reproduce crux-fit-volume --numerics standard
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from testbed.reproduce.crux.traces.inputs import TraceInputs
+
+PROBABILITY: Final = 0.0
+"""Of a job giving up locality."""
+VOLUME: Final = 1.0
+"""A factor on what every job sends."""
+
+CALIBRATED: Final = TraceInputs(PROBABILITY, VOLUME)
+
+PLACEMENT_ON: Final = (
+    f"placement: {PROBABILITY:g} of the jobs give up locality, fitted to the share of jobs that share a link (figure 6)"
+)
+CALIBRATED_ON: Final = f"{PLACEMENT_ON}; volumes: times {VOLUME:g}, fitted to the bar None (figure 25)"
