@@ -10,7 +10,7 @@ from typing import Final
 
 from testbed.reproduce.crux.traces.inputs import TraceInputs
 
-PROBABILITY: Final = 0.0
+PROBABILITY: Final = 0.69
 """Of a job giving up locality."""
 VOLUME: Final = 1.0
 """A factor on what every job sends."""
