@@ -12,7 +12,7 @@ from testbed.reproduce.crux.traces.inputs import TraceInputs
 
 PROBABILITY: Final = 0.69
 """Of a job giving up locality."""
-VOLUME: Final = 1.0
+VOLUME: Final = 0.93
 """A factor on what every job sends."""
 
 CALIBRATED: Final = TraceInputs(PROBABILITY, VOLUME)
