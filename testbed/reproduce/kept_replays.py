@@ -69,6 +69,7 @@ class Cell:
     synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`). ``numerics`` is one of
     :data:`testbed.fluid.numerical_settings.NUMERICAL_SETTINGS`. ``relaxed``: the probability that a job gives up
     locality, for the manager :data:`RELAXED`, which needs it. ``volume``: a factor on what every job sends.
+    ``channels``: connections per pair of ports.
     """
 
     fabric: str
@@ -84,6 +85,7 @@ class Cell:
     numerics: str = "standard"
     relaxed: float | None = None
     volume: float = 1.0
+    channels: int = 1
 
     @property
     def label(self) -> str:
@@ -124,7 +126,7 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
         create(cell.scheduler, {}, cell.seed),
         placing,
         requests,
-        builder(fabric, cell.volume),
+        builder(fabric, cell.volume, cell.channels),
         seed=cell.seed,
         until_s=until_s,
         jump=cell.jump,

@@ -74,18 +74,22 @@ def requests_of(trace: Trace, seed: int) -> Iterator[ReplayRequest]:
         )
 
 
-def builder(fabric: Fabric, volume: float = 1.0) -> Builder:
-    """Return what makes a job of a request on its GPUs; it sends ``volume`` times the bytes of its model."""
+def builder(fabric: Fabric, volume: float = 1.0, channels: int = 1) -> Builder:
+    """Return what makes a job of a request on its GPUs.
+
+    It sends ``volume`` times the bytes of its model, through so many ``channels`` per pair of ports.
+    """
 
     def build(request: ReplayRequest, gpus: tuple[str, ...]) -> Job:
-        return _job(request.name, request.model, gpus, fabric, volume)
+        return _job(request.name, request.model, gpus, fabric, volume, channels)
 
     return build
 
 
-def _job(name: str, model: str, gpus: tuple[str, ...], fabric: Fabric, volume: float) -> Job:
+def _job(name: str, model: str, gpus: tuple[str, ...], fabric: Fabric, volume: float, channels: int = 1) -> Job:
     sent = None if volume == 1.0 else volume * CATALOGUE[model].communication_bytes
-    return build_jobs([JobSpec(name, model, placement=gpus, communication_bytes=sent)], fabric)[0]
+    spec = JobSpec(name, model, placement=gpus, communication_bytes=sent, channels=channels)
+    return build_jobs([spec], fabric)[0]
 
 
 def reference_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], float]:

@@ -10,12 +10,14 @@ from typing import Final
 
 from testbed.reproduce.crux.traces.inputs import TraceInputs
 
+CHANNELS: Final = 1
+"""Connections per pair of ports: what the testbed's jobs open. Other values need both fits again."""
 PROBABILITY: Final = 0.69
 """Of a job giving up locality."""
 VOLUME: Final = 0.93
 """A factor on what every job sends."""
 
-CALIBRATED: Final = TraceInputs(PROBABILITY, VOLUME)
+CALIBRATED: Final = TraceInputs(PROBABILITY, VOLUME, CHANNELS)
 
 PLACEMENT_ON: Final = (
     f"placement: {PROBABILITY:g} of the jobs give up locality, fitted to the share of jobs that share a link (figure 6)"

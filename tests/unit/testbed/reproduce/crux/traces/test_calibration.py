@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.engines.replay.inputs import builder, clos_of_the_paper
+from testbed.engines.replay.running_job import ReplayRequest
 from testbed.progress import Progress
 from testbed.reproduce import kept_replays
 from testbed.reproduce.crux import trace_figures
 from testbed.reproduce.crux.traces import calibration, comparison, fitted, inputs
 from testbed.reproduce.crux.traces.calibration import NONE_ALONE, SHARING_JOBS, crossing
-from testbed.reproduce.crux.traces.fitted import CALIBRATED, PROBABILITY, VOLUME
+from testbed.reproduce.crux.traces.fitted import CALIBRATED, CHANNELS, PROBABILITY, VOLUME
 from testbed.reproduce.crux.traces.inputs import A_PRIORI, TraceInputs
 from testbed.reproduce.kept_replays import Cell, replayed
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -81,6 +83,16 @@ def test_a_larger_volume_costs_utilisation() -> None:
     assert large < small < 1
 
 
+def test_channels_leave_what_is_sent_as_it_is() -> None:
+    fabric = clos_of_the_paper()
+    request = ReplayRequest("job", 0.0, 60.0, 16, "crux-bert")
+    one, four = (builder(fabric, 0.9, channels)(request, fabric.gpus[4:20]) for channels in (1, 4))
+    assert len(four.flows) == 4 * len(one.flows)
+    assert sum(flow.bytes for flow in four.flows) == pytest.approx(sum(flow.bytes for flow in one.flows))
+    whole = builder(fabric)(request, fabric.gpus[4:20])
+    assert sum(flow.bytes for flow in one.flows) == pytest.approx(0.9 * sum(flow.bytes for flow in whole.flows))
+
+
 def rows_of(monkeypatch: pytest.MonkeyPatch, out: Path, experiment: str, key: str, slope: float) -> list[PaperRow]:
     """The rows of a fit whose replays give a straight line."""
 
@@ -108,5 +120,5 @@ def test_a_fit_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_the_figures_are_of_the_fitted_inputs() -> None:
-    assert TraceInputs(PROBABILITY, VOLUME) == CALIBRATED
+    assert TraceInputs(PROBABILITY, VOLUME, CHANNELS) == CALIBRATED
     assert comparison.SAME == 0.01
