@@ -24,7 +24,8 @@ class Settings:
     ``seeds``, starting at ``seed``. Emulated experiments: ``only`` these rows (all if empty); ``redo``: rerun kept runs
     whose verdict is not ``ok``.
     Trace experiments: the ``trace`` (None: a synthetic one), its first ``days``, and the names of the ``numerics`` that
-    each seed is repeated with (all if empty). Results are kept in ``out``.
+    each seed is repeated with (all if empty); ``channels``: connections per pair of ports (None: the experiment's own).
+    Results are kept in ``out``.
     """
 
     cases: int
@@ -37,6 +38,7 @@ class Settings:
     trace: Path | None = None
     days: float = 0.0
     numerics: tuple[str, ...] = ()
+    channels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class PaperExperiment:
     An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: what is not 0 is
     the default of its option. Those that replay a trace do it with ``seeds`` seeds, 0 where only one can be chosen. A
     worked example does none of them. ``artifacts``: it takes a folder of other authors' simulators as its trace.
+    ``channels``: the user may choose how many connections a job opens per pair of ports.
     """
 
     name: str
@@ -109,6 +112,7 @@ class PaperExperiment:
     seeds: int = 0
     days: float = 0.0
     artifacts: bool = False
+    channels: bool = False
 
     @property
     def emulates(self) -> bool:

@@ -77,6 +77,7 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.crux.trace_figures:figures_4_to_6",
         seeds=FITTED_SEEDS,
         days=TRACE_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fig7",
@@ -163,6 +164,7 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.crux.trace_figures:figure_23",
         seeds=FITTED_SEEDS,
         days=FITTED_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fig24",
@@ -187,6 +189,7 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.crux.trace_figures:figure_24",
         seeds=FITTED_SEEDS,
         days=FITTED_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fig25",
@@ -207,6 +210,7 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.crux.trace_figures:figure_25",
         seeds=FITTED_SEEDS,
         days=FITTED_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fit-placement",
@@ -216,6 +220,7 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.crux.traces.calibration:placement",
         seeds=FITTED_SEEDS,
         days=TRACE_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fit-volume",
@@ -225,5 +230,6 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.crux.traces.calibration:volume",
         seeds=FITTED_SEEDS,
         days=FITTED_DAYS,
+        channels=True,
     ),
 )

@@ -16,9 +16,9 @@ from typing import Final, TypeVar
 from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
 from testbed.reproduce.crux.trace_plots import link_classes, over_time
-from testbed.reproduce.crux.traces.calibration import RECORDED
+from testbed.reproduce.crux.traces.calibration import RECORDED, SHARING_JOBS
 from testbed.reproduce.crux.traces.comparison import distance_points, mean_distance_points, said_of_order
-from testbed.reproduce.crux.traces.fitted import CALIBRATED, CALIBRATED_ON, PLACEMENT_ON
+from testbed.reproduce.crux.traces.fitted import calibrated_on, fitted_inputs, placement_on
 from testbed.reproduce.crux.traces.inputs import A_PRIORI
 from testbed.reproduce.kept_replays import DAY_S, Cell, Result, cell, trace_note, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -107,7 +107,8 @@ def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
             a_priori = {"utilization": utilization(before[fabric, scheduler]).mean}
             rows.append(_bar_of_23(fabric, scheduler, here, a_priori))
     rows = list(_with_note(rows, trace_note(trace_of(cells["clos", "crux"])), "crux"))
-    return [*rows, _distances(rows, FIGURE_23)]
+    said = calibrated_on(fitted_inputs(settings.channels))
+    return [replace(row, calibrated_on=said) for row in (*rows, _distances(rows, FIGURE_23))]
 
 
 def _bar_of_23(fabric: str, scheduler: str, here: Mapping[str, float], a_priori: Mapping[str, float]) -> PaperRow:
@@ -118,7 +119,6 @@ def _bar_of_23(fabric: str, scheduler: str, here: Mapping[str, float], a_priori:
         here,
         "the same number as None in figure 25, to which the volumes are fitted: not in the mean" if same else "",
         fitted=("utilization", "distance") if same else (),
-        calibrated_on=CALIBRATED_ON,
         a_priori=a_priori,
     )
 
@@ -140,7 +140,6 @@ def _distances(bars: Sequence[PaperRow], paper: Mapping[str, Mapping[str, float]
         {},
         {"distance": of_inputs["here"]},
         "; ".join(orders),
-        calibrated_on=CALIBRATED_ON,
         a_priori={"distance": of_inputs["a_priori"]},
     )
 
@@ -149,7 +148,8 @@ def _fitted_and_a_priori(
     cells: Mapping[Key, Cell], settings: Settings, progress: Progress
 ) -> tuple[Mapping[Key, Variants], Mapping[Key, Variants]]:
     """The replays with the fitted inputs, and those of the first seed with the inputs chosen a priori."""
-    fitted = {key: CALIBRATED.of(each) for key, each in cells.items()}
+    inputs = fitted_inputs(settings.channels)
+    fitted = {key: inputs.of(each) for key, each in cells.items()}
     found = ensembles(list(fitted.values()), settings, progress)
     first = replace(settings, seeds=1, numerics=(FIRST,))
     chosen = {key: A_PRIORI.of(each) for key, each in cells.items()}
@@ -207,12 +207,13 @@ def figure_24(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     means = {name: _means_over(each, settings.days) for name, each in found.items()}
     busy = {name: of_spans["mean"] for name, of_spans in means.items()}
     rows: list[PaperRow] = []
+    said = calibrated_on(fitted_inputs(settings.channels))
     for scheduler, of_spans in means.items():
         paper = {name: value for name, value in zip(SPANS, FIGURE_24[scheduler], strict=True) if name in of_spans}
         here = {name: each.mean for name, each in of_spans.items()} | busy[scheduler].numbers("mean")
         a_priori = {name: each.mean for name, each in _means_over(before[scheduler], settings.days).items()}
         here |= _against(busy, scheduler, "crux")
-        rows.append(PaperRow(scheduler, paper, here, calibrated_on=CALIBRATED_ON, a_priori=a_priori))
+        rows.append(PaperRow(scheduler, paper, here, calibrated_on=said, a_priori=a_priori))
     return _with_note(rows, trace_note(trace_of(cells["crux"])), "crux")
 
 
@@ -237,13 +238,14 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     cells = {(p, s): cell(settings, "clos", s, p) for p in FIGURE_25 for s in schedulers}
     found, before = _fitted_and_a_priori(cells, settings, progress)
     rows: list[PaperRow] = []
+    said = calibrated_on(fitted_inputs(settings.channels))
     for placer, (alone, crux) in FIGURE_25.items():
         paper = {"alone": alone, "crux": crux, "gain_points": 100 * (crux - alone)}
         here, a_priori = (
             _bars_of_25(*(utilization(each[placer, scheduler]) for scheduler in schedulers)) for each in (found, before)
         )
         fitted = ("alone",) if placer == "none" else ()
-        rows.append(PaperRow(placer, paper, here, fitted=fitted, calibrated_on=CALIBRATED_ON, a_priori=a_priori))
+        rows.append(PaperRow(placer, paper, here, fitted=fitted, calibrated_on=said, a_priori=a_priori))
     return [replace(rows[0], note=trace_note(trace_of(cells["none", "crux"]))), *rows[1:]]
 
 
@@ -258,7 +260,8 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
     Each job takes its recorded time, as in figure 5: figure 6 shows production, whose times the trace records.
     """
     chosen = cell(settings, "clos", "ecmp", PLACED)
-    asked = replace(CALIBRATED, volume=RECORDED).of(cell(settings, "clos", "ecmp"))
+    inputs = fitted_inputs(settings.channels)
+    asked = replace(inputs, volume=RECORDED).of(cell(settings, "clos", "ecmp"))
     variants = ensembles([asked], settings, progress)[asked]
     before = ensembles([chosen], replace(settings, seeds=1, numerics=(FIRST,)), progress)[chosen]
     numerics = variants_of(settings)[0][1]
@@ -266,13 +269,13 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
     rows = [
         *_sizes(traces),
         *_concurrency(traces, asked.days * DAY_S),
-        _sharing("jobs that share a link", 0.363, "sharing_jobs", variants, before),
-        _sharing("GPUs of jobs that share a link", 0.361, "sharing_gpus", variants, before),
+        _sharing("jobs that share a link", SHARING_JOBS, "sharing_jobs", placement_on(inputs), variants, before),
+        _sharing("GPUs of jobs that share a link", 0.361, "sharing_gpus", placement_on(inputs), variants, before),
     ]
     return [replace(rows[0], note=trace_note(next(iter(traces.values())))), *rows[1:]]
 
 
-def _sharing(what: str, paper: float, key: str, variants: Variants, before: Variants) -> PaperRow:
+def _sharing(what: str, paper: float, key: str, fitted_on: str, variants: Variants, before: Variants) -> PaperRow:
     """A row of figure 6. The share of jobs is what the placement is fitted to."""
     fitted = key == "sharing_jobs"
     return PaperRow(
@@ -281,7 +284,7 @@ def _sharing(what: str, paper: float, key: str, variants: Variants, before: Vari
         over(variants, itemgetter(key)).numbers("value"),
         "" if fitted else "the paper's text says 0.51, its curve averages 0.361",
         fitted=("value",) if fitted else (),
-        calibrated_on=PLACEMENT_ON,
+        calibrated_on=fitted_on,
         a_priori={"value": over(before, itemgetter(key)).mean},
     )
 

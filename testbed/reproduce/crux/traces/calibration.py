@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.crux.traces.fitted import CHANNELS, PROBABILITY
+from testbed.reproduce.crux.traces.fitted import CHANNELS, probability_of
 from testbed.reproduce.crux.traces.inputs import TraceInputs
 from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -41,7 +41,8 @@ Curve = Mapping[float, Ensemble]
 
 def placement(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """A row per probability with the share of jobs that share a link; the last row is the fit."""
-    cells = {each: _scattered(settings, TraceInputs(each, RECORDED, CHANNELS)) for each in PROBABILITIES}
+    channels = settings.channels or CHANNELS
+    cells = {each: _scattered(settings, TraceInputs(each, RECORDED, channels)) for each in PROBABILITIES}
     found = ensembles(list(cells.values()), settings, progress)
     curve = {each: over(found[cells[each]], itemgetter("sharing_jobs")) for each in cells}
     return _rows("probability", curve, SHARING_JOBS, trace_note(trace_of(cells[0.0])))
@@ -49,7 +50,9 @@ def placement(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 
 def volume(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """A row per factor on volumes with the utilisation under ECMP; the last row is the fit."""
-    cells = {each: _scattered(settings, TraceInputs(PROBABILITY, each, CHANNELS)) for each in VOLUMES}
+    channels = settings.channels or CHANNELS
+    relaxed = probability_of(channels)
+    cells = {each: _scattered(settings, TraceInputs(relaxed, each, channels)) for each in VOLUMES}
     found = ensembles(list(cells.values()), settings, progress)
     curve = {each: utilization(found[cells[each]]) for each in cells}
     return _rows("volume", curve, NONE_ALONE, trace_note(trace_of(cells[1.0])))

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.cli.main import main
 from testbed.engines.replay.inputs import builder, clos_of_the_paper
 from testbed.engines.replay.running_job import ReplayRequest
 from testbed.progress import Progress
 from testbed.reproduce import kept_replays
 from testbed.reproduce.crux import trace_figures
-from testbed.reproduce.crux.traces import calibration, comparison, fitted, inputs
+from testbed.reproduce.crux.traces import calibration, fitted, inputs
 from testbed.reproduce.crux.traces.calibration import NONE_ALONE, SHARING_JOBS, crossing
-from testbed.reproduce.crux.traces.fitted import CALIBRATED, CHANNELS, PROBABILITY, VOLUME
+from testbed.reproduce.crux.traces.fitted import CHANNELS, PROBABILITY, VOLUME, calibrated_on, fitted_inputs
 from testbed.reproduce.crux.traces.inputs import A_PRIORI, TraceInputs
 from testbed.reproduce.kept_replays import Cell, replayed
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -46,7 +47,7 @@ def test_the_fits_hold_two_numbers_of_the_paper_and_no_bar_that_is_predicted() -
         if isinstance(node, ast.Constant) and isinstance(node.value, float)
     }
     grid = {*calibration.PROBABILITIES, *calibration.VOLUMES}
-    assert (written - grid) & bars <= {SHARING_JOBS, NONE_ALONE, PROBABILITY, VOLUME}
+    assert (written - grid) & bars <= {SHARING_JOBS, NONE_ALONE, *PROBABILITY.values(), *VOLUME.values()}
 
 
 @given(st.floats(0, 1), st.floats(0.1, 3))
@@ -119,6 +120,18 @@ def test_a_fit_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert rows[-1].here == {} and rows[-1].note == "the curve never meets the paper's number"
 
 
-def test_the_figures_are_of_the_fitted_inputs() -> None:
-    assert TraceInputs(PROBABILITY, VOLUME, CHANNELS) == CALIBRATED
-    assert comparison.SAME == 0.01
+def test_inputs_are_of_the_channels_that_they_were_fitted_with() -> None:
+    assert fitted_inputs() == TraceInputs(PROBABILITY[CHANNELS], VOLUME[CHANNELS], CHANNELS)
+    assert PROBABILITY.keys() >= VOLUME.keys()
+    assert [fitted_inputs(channels).channels for channels in VOLUME] == list(VOLUME)
+    assert "(1 channel)" in calibrated_on(TraceInputs(0.5, 2.0)) and "times 2," in calibrated_on(TraceInputs(0.5, 2.0))
+
+
+def test_channels_without_a_fit_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["reproduce", "crux-fig25", "--days", "0.1", "--jobs", "1", "--out", str(tmp_path), "--channels"]
+    assert main([*command, "3"]) == 2
+    assert capsys.readouterr().err.strip().endswith(", not 3")
+    assert main([*command, "0"]) == 2
+    assert "--channels must be 1 to " in capsys.readouterr().err
+    assert main(["reproduce", "crux-fig16", "--channels", "2"]) == 2
+    assert capsys.readouterr().err.strip() == "crux-fig16 takes no channels, expected no --channels"
