@@ -37,6 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="replay this trace instead of the synthetic one; manager-oracles: the folder with the authors' simulators",
     )
     parser.add_argument("--days", type=float, metavar="N", help="replay only the first N days")
+    parser.add_argument(
+        "--numerics",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only these numerical settings of a trace experiment, standard or longer (repeatable; default: both)",
+    )
+    parser.add_argument(
+        "--channels", type=int, metavar="N", help="connections per pair of ports, in the trace figures of Crux"
+    )
     parser.add_argument("--redo", action="store_true", help="rerun kept runs whose verdict is not ok")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=OUT, help=f"where runs, rows and plots are kept (default: {OUT})"

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
@@ -18,6 +18,8 @@ from testbed.report.terminal import say
 from testbed.reproduce.documents import document, kept, write
 from testbed.reproduce.experiments import find, names
 from testbed.reproduce.paper_experiment import OUT, PaperColumn, PaperExperiment, PaperRow, Settings
+from topologies.input.spelling import expectation
+from topologies.limits import CHANNELS
 
 ALL: Final = "all"
 FITTED: Final = "*"
@@ -56,7 +58,8 @@ def _one(arguments: argparse.Namespace) -> int:
 def _all(arguments: argparse.Namespace) -> int:
     """Run every experiment in turn; one that fails is reported and does not stop the others."""
     own = (("--cases", arguments.cases), ("--row", arguments.only), ("--trace", arguments.trace))
-    for option, value in (*own, ("--days", arguments.days)):
+    of_replays = (("--days", arguments.days), ("--numerics", arguments.numerics), ("--channels", arguments.channels))
+    for option, value in (*own, *of_replays):
         if value:
             raise BadInputError(f"{option} belongs to one experiment, not to all")
     documents: list[dict[str, Any]] = []
@@ -119,6 +122,8 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
     return Settings(
         trace=arguments.trace,
         days=experiment.days if arguments.days is None else arguments.days,
+        numerics=_numerics(arguments, experiment),
+        channels=_channels(arguments, experiment),
         cases=experiment.cases if arguments.cases is None else arguments.cases,
         seed=arguments.seed,
         processes=arguments.jobs or len(os.sched_getaffinity(0)),
@@ -129,6 +134,24 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
     )
 
 
+def _numerics(arguments: argparse.Namespace, experiment: PaperExperiment) -> tuple[str, ...]:
+    """The numerical settings asked for, the default ones first; empty for all."""
+    if arguments.numerics and not (experiment.replays and experiment.seeds):
+        raise BadInputError(f"{arguments.name} replays no trace with several settings, expected no --numerics")
+    for name in arguments.numerics:
+        if name not in NUMERICAL_SETTINGS:
+            raise BadInputError(f"unknown numerical settings '{name}', {expectation(name, NUMERICAL_SETTINGS)}")
+    return tuple(name for name in NUMERICAL_SETTINGS if name in arguments.numerics)
+
+
+def _channels(arguments: argparse.Namespace, experiment: PaperExperiment) -> int | None:
+    if arguments.channels is not None and not experiment.channels:
+        raise BadInputError(f"{arguments.name} takes no channels, expected no --channels")
+    if arguments.channels is not None and not 1 <= arguments.channels <= CHANNELS:
+        raise BadInputError(f"--channels must be 1 to {CHANNELS}, not {arguments.channels}")
+    return cast("int | None", arguments.channels)
+
+
 def command(arguments: argparse.Namespace) -> str:
     """The command that computes the same rows again."""
     words = ["python -m testbed reproduce", arguments.name]
@@ -137,6 +160,8 @@ def command(arguments: argparse.Namespace) -> str:
     words += [] if arguments.seeds is None else [f"--seeds {arguments.seeds}"]
     words += [f"--row {name}" for name in arguments.only]
     words += [] if arguments.trace is None else [f"--trace {arguments.trace}"]
+    words += [] if arguments.channels is None else [f"--channels {arguments.channels}"]
+    words += [f"--numerics {name}" for name in arguments.numerics]
     words += [] if arguments.days is None else [f"--days {arguments.days:g}"]
     return " ".join(words)
 
@@ -194,7 +219,7 @@ def _size(experiment: PaperExperiment, settings: Settings) -> str:
 
 
 def _replays(settings: Settings) -> str:
-    numerics = " and ".join(NUMERICAL_SETTINGS)
+    numerics = " and ".join(settings.numerics or NUMERICAL_SETTINGS)
     return f"{settings.seeds} seeds from {settings.seed}, each with numerical settings {numerics}"
 
 

@@ -38,6 +38,8 @@ from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.process_pool import started
 from topologies.fabric import Fabric
 from workloads.managers.catalogue import named_manager
+from workloads.managers.manager import Manager
+from workloads.managers.registry import manager
 from workloads.traces.registry import read_trace
 from workloads.traces.synthetic import ELASTIC_JOBS, lingjun_like
 from workloads.traces.trace import Trace, window
@@ -48,6 +50,9 @@ POLL_S: Final = 1.0
 _SHARES: Final[list[MutableSequence[float]]] = []
 """In a worker process: the completed share of each replay, in memory shared with the parent."""
 FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the_paper}
+
+RELAXED: Final = "relaxed"
+"""The manager whose placer gives up locality with a probability."""
 
 Result = Mapping[str, Any]
 Report = Callable[[float], None]
@@ -62,7 +67,9 @@ class Cell:
     iterations on the first placement. ``crowded``: every job of the synthetic trace has GPUs and is
     submitted as drawn, without a limit on concurrency: about twice the load. ``elastic``: Lyra's share of the
     synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`). ``numerics`` is one of
-    :data:`testbed.fluid.numerical_settings.NUMERICAL_SETTINGS`.
+    :data:`testbed.fluid.numerical_settings.NUMERICAL_SETTINGS`. ``relaxed``: the probability that a job gives up
+    locality, for the manager :data:`RELAXED`, which needs it. ``volume``: a factor on what every job sends.
+    ``channels``: connections per pair of ports.
     """
 
     fabric: str
@@ -76,6 +83,9 @@ class Cell:
     crowded: bool = False
     elastic: bool = False
     numerics: str = "standard"
+    relaxed: float | None = None
+    volume: float = 1.0
+    channels: int = 1
 
     @property
     def label(self) -> str:
@@ -109,21 +119,27 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
     """Run the replay of ``cell``; ``report`` receives the completed share of its time."""
     fabric: Fabric = FABRICS[cell.fabric]()
     trace, until_s = trace_of(cell), cell.days * DAY_S
-    placing = ManagedPlacing(named_manager(cell.manager, cell.seed), fabric, stage_times(fabric))
+    placing = ManagedPlacing(_manager(cell), fabric, stage_times(fabric, cell.volume))
     requests = requests_of(trace, cell.seed)
     replay = Replay(
         fabric,
         create(cell.scheduler, {}, cell.seed),
         placing,
         requests,
-        builder(fabric),
+        builder(fabric, cell.volume, cell.channels),
         seed=cell.seed,
         until_s=until_s,
         jump=cell.jump,
         numerics=NUMERICAL_SETTINGS[cell.numerics],
-        reference_s=reference_times(fabric) if cell.reference else None,
+        reference_s=reference_times(fabric, cell.volume) if cell.reference else None,
     )
     return replay.run(None if report is None else lambda now_s: report(now_s / until_s))
+
+
+def _manager(cell: Cell) -> Manager:
+    if cell.relaxed is None:
+        return named_manager(cell.manager, cell.seed)
+    return manager("relaxed", options={"placer": {"probability": cell.relaxed}}, seed=cell.seed)
 
 
 def result_of(cell: Cell, report: Report | None = None) -> Result:

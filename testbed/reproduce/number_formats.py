@@ -63,11 +63,6 @@ def count(value: float) -> str:
     return f"{value:.0f}"
 
 
-def mebibytes(size: float) -> str:
-    """Bytes in MiB: ``3145728`` -> ``3``."""
-    return f"{size / 2**20:.0f}"
-
-
 def hours(seconds: float) -> str:
     """Seconds in hours: ``5400`` -> ``1.50``."""
     return f"{seconds / 3600:.2f}"

@@ -23,7 +23,9 @@ class Settings:
     ``cases`` to generate from ``seed`` by so many ``processes``. Emulated and trace experiments: the number of
     ``seeds``, starting at ``seed``. Emulated experiments: ``only`` these rows (all if empty); ``redo``: rerun kept runs
     whose verdict is not ``ok``.
-    Trace experiments: the ``trace`` (None: a synthetic one) and its first ``days``. Results are kept in ``out``.
+    Trace experiments: the ``trace`` (None: a synthetic one), its first ``days``, and the names of the ``numerics`` that
+    each seed is repeated with (all if empty); ``channels``: connections per pair of ports (None: the experiment's own).
+    Results are kept in ``out``.
     """
 
     cases: int
@@ -35,6 +37,8 @@ class Settings:
     redo: bool = False
     trace: Path | None = None
     days: float = 0.0
+    numerics: tuple[str, ...] = ()
+    channels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class PaperExperiment:
     An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: what is not 0 is
     the default of its option. Those that replay a trace do it with ``seeds`` seeds, 0 where only one can be chosen. A
     worked example does none of them. ``artifacts``: it takes a folder of other authors' simulators as its trace.
+    ``channels``: the user may choose how many connections a job opens per pair of ports.
     """
 
     name: str
@@ -107,6 +112,7 @@ class PaperExperiment:
     seeds: int = 0
     days: float = 0.0
     artifacts: bool = False
+    channels: bool = False
 
     @property
     def emulates(self) -> bool:

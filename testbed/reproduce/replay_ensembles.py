@@ -68,9 +68,9 @@ class Ensemble:
 
 
 def variants_of(settings: Settings) -> tuple[Variant, ...]:
-    """Every seed with all numerical settings, the default ones of the first seed first."""
+    """Every seed with each of the numerical settings, the default ones of the first seed first."""
     seeds = range(settings.seed, settings.seed + max(1, settings.seeds))
-    return tuple((seed, name) for name, seed in product(NUMERICAL_SETTINGS, seeds))
+    return tuple((seed, name) for name, seed in product(settings.numerics or NUMERICAL_SETTINGS, seeds))
 
 
 def ensembles(cells: Sequence[Cell], settings: Settings, progress: Progress) -> dict[Cell, Variants]:

@@ -21,7 +21,7 @@ from workloads.managers.placers.elastic_groups import ElasticGroups
 from workloads.managers.placers.fewest_servers import EqualSplit, MostFree
 from workloads.managers.placers.first_free import FirstFree
 from workloads.managers.placers.hived import HiveD
-from workloads.managers.placers.locality import Locality
+from workloads.managers.placers.locality import Locality, Relaxed
 from workloads.managers.placers.monkeytree.placer import MonkeyTree
 from workloads.managers.placers.muri import MuriNet
 from workloads.managers.placers.skew import SkewAware
@@ -92,6 +92,7 @@ _BUILT_IN: Final[Mapping[Point, Mapping[str, Factory]]] = MappingProxyType(
                 HiveD,
                 MuriNet,
                 Locality,
+                Relaxed,
                 SkewAware,
                 MostFree,
                 EqualSplit,

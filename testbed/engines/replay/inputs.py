@@ -12,6 +12,7 @@ from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
+from workloads.models.catalogue import CATALOGUE
 from workloads.traces.job_failures import STATUS_OF_FATE
 from workloads.traces.models import assign_models
 from workloads.traces.trace import Trace
@@ -73,32 +74,43 @@ def requests_of(trace: Trace, seed: int) -> Iterator[ReplayRequest]:
         )
 
 
-def builder(fabric: Fabric) -> Builder:
-    """Return what makes a job of a request on its GPUs."""
+def builder(fabric: Fabric, volume: float = 1.0, channels: int = 1) -> Builder:
+    """Return what makes a job of a request on its GPUs.
+
+    It sends ``volume`` times the bytes of its model, through so many ``channels`` per pair of ports.
+    """
 
     def build(request: ReplayRequest, gpus: tuple[str, ...]) -> Job:
-        return build_jobs([JobSpec(request.name, request.model, placement=gpus)], fabric)[0]
+        return _job(request.name, request.model, gpus, fabric, volume, channels)
 
     return build
 
 
-def reference_times(fabric: Fabric) -> Callable[[ReplayRequest], float]:
-    """Return request -> seconds of an iteration, alone, on GPUs that lie together."""
+def _job(name: str, model: str, gpus: tuple[str, ...], fabric: Fabric, volume: float, channels: int = 1) -> Job:
+    sent = None if volume == 1.0 else volume * CATALOGUE[model].communication_bytes
+    spec = JobSpec(name, model, placement=gpus, communication_bytes=sent, channels=channels)
+    return build_jobs([spec], fabric)[0]
+
+
+def reference_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], float]:
+    """Return request -> seconds of an iteration, alone, on GPUs that lie together; ``volume`` as in :func:`builder`."""
 
     @cache
     def iteration_s(model: str, gpus: int) -> float:
-        (job,) = build_jobs([JobSpec("job", model, placement=fabric.gpus[:gpus])], fabric)
-        return profile(job, fabric).iteration_s
+        return profile(_job("job", model, fabric.gpus[:gpus], fabric, volume), fabric).iteration_s
 
     return lambda request: iteration_s(request.model, min(request.gpus, len(fabric.gpus)))
 
 
-def stage_times(fabric: Fabric) -> Callable[[ReplayRequest], tuple[float, float]]:
-    """Return request -> seconds of compute and of communication of an iteration, on GPUs that lie together."""
+def stage_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], tuple[float, float]]:
+    """Return request -> seconds of compute and of communication of an iteration, on GPUs that lie together.
+
+    ``volume`` as in :func:`builder`.
+    """
 
     @cache
     def times(model: str, gpus: int) -> tuple[float, float]:
-        (job,) = build_jobs([JobSpec("job", model, placement=fabric.gpus[:gpus])], fabric)
+        job = _job("job", model, fabric.gpus[:gpus], fabric, volume)
         return job.compute_s, profile(job, fabric).communication_s
 
     return lambda request: times(request.model, min(request.gpus, len(fabric.gpus)))

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from testbed.reproduce.number_formats import (
     change,
-    count,
     fine_percent,
     hundredths,
-    mebibytes,
     percent,
     points,
     spread_points,
+    tenths,
 )
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 
 TRACE_DAYS: Final = 14.0
 TRACE_SEEDS: Final = 2
+FITTED_SEEDS: Final = 3
+FITTED_DAYS: Final = 4.0
+"""Of the figures whose inputs are fitted: a replay of two weeks with larger volumes takes minutes."""
 
 
 def spreads(key: str) -> tuple[PaperColumn, PaperColumn]:
@@ -25,6 +28,16 @@ def spreads(key: str) -> tuple[PaperColumn, PaperColumn]:
     return (
         PaperColumn(f"{key}_seed_spread", "seeds +-", spread_points),
         PaperColumn(f"{key}_numerical_spread", "numerics +-", spread_points),
+    )
+
+
+def fit_columns(form: Callable[[float], str]) -> tuple[PaperColumn, ...]:
+    """The columns of a fit: the input that was found, and what each value of it gives."""
+    return (
+        PaperColumn("input", "input", form),
+        PaperColumn("value", "paper %", percent, paper=True),
+        PaperColumn("value", "here %", percent),
+        *spreads("value"),
     )
 
 
@@ -59,10 +72,12 @@ EXPERIMENTS: Final = (
                     ("value_numerical_spread", "numerics +-"),
                 )
             ),
+            PaperColumn("value", "a priori", lambda value: f"{value:.3g}", a_priori=True),
         ),
         function="testbed.reproduce.crux.trace_figures:figures_4_to_6",
-        seeds=TRACE_SEEDS,
+        seeds=FITTED_SEEDS,
         days=TRACE_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fig7",
@@ -140,18 +155,16 @@ EXPERIMENTS: Final = (
             PaperColumn("utilization", "paper %", percent, paper=True),
             PaperColumn("utilization", "here %", percent),
             *spreads("utilization"),
+            PaperColumn("distance", "off", tenths),
+            PaperColumn("utilization", "a priori %", percent, a_priori=True),
             PaperColumn("points", "against crux", points, spread="points_spread"),
             PaperColumn("time_mean", "over time %", percent),
-            PaperColumn("of_all", "of all GPUs %", percent),
-            PaperColumn("stretch", "stretch", hundredths),
-            PaperColumn("mean_gpus", "GPUs", count),
             PaperColumn("sharing_gpus", "sharing %", percent),
-            PaperColumn("cpu_s", "CPU s", count),
-            PaperColumn("peak_bytes", "MiB", mebibytes),
         ),
         function="testbed.reproduce.crux.trace_figures:figure_23",
-        seeds=TRACE_SEEDS,
-        days=TRACE_DAYS,
+        seeds=FITTED_SEEDS,
+        days=FITTED_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fig24",
@@ -170,11 +183,13 @@ EXPERIMENTS: Final = (
             ),
             # Of the twelve days.
             *spreads("mean"),
+            PaperColumn("mean", "a priori", percent, a_priori=True),
             PaperColumn("points", "against crux", points, spread="points_spread"),
         ),
         function="testbed.reproduce.crux.trace_figures:figure_24",
-        seeds=TRACE_SEEDS,
-        days=TRACE_DAYS,
+        seeds=FITTED_SEEDS,
+        days=FITTED_DAYS,
+        channels=True,
     ),
     PaperExperiment(
         name="crux-fig25",
@@ -187,11 +202,34 @@ EXPERIMENTS: Final = (
             PaperColumn("crux", "+ Crux paper %", percent, paper=True),
             PaperColumn("crux", "here %", percent),
             *spreads("crux"),
+            PaperColumn("alone", "a priori: alone", percent, a_priori=True),
+            PaperColumn("crux", "+ Crux", percent, a_priori=True),
             PaperColumn("gain_points", "gain paper", lambda value: f"{value:+.0f}", paper=True),
             PaperColumn("gain_points", "here", points, spread="gain_points_spread"),
         ),
         function="testbed.reproduce.crux.trace_figures:figure_25",
-        seeds=TRACE_SEEDS,
+        seeds=FITTED_SEEDS,
+        days=FITTED_DAYS,
+        channels=True,
+    ),
+    PaperExperiment(
+        name="crux-fit-placement",
+        summary="how many jobs give up locality, fitted to the share of jobs that share a link",
+        source="Cao et al., SIGCOMM 2024, section 2.2, figure 6",
+        columns=fit_columns(hundredths),
+        function="testbed.reproduce.crux.traces.calibration:placement",
+        seeds=FITTED_SEEDS,
         days=TRACE_DAYS,
+        channels=True,
+    ),
+    PaperExperiment(
+        name="crux-fit-volume",
+        summary="a factor on the volumes of all jobs, fitted to the utilisation without a scheduler",
+        source="Cao et al., SIGCOMM 2024, section 6.4, figure 25, bar None",
+        columns=fit_columns(hundredths),
+        function="testbed.reproduce.crux.traces.calibration:volume",
+        seeds=FITTED_SEEDS,
+        days=FITTED_DAYS,
+        channels=True,
     ),
 )

@@ -1,4 +1,8 @@
-"""Figures 4 to 6 and 23 to 25 of Crux: the replays, and the paper's numbers beside ours."""
+"""Figures 4 to 6 and 23 to 25 of Crux: the replays, and the paper's numbers beside ours.
+
+Two inputs that the paper does not publish are fitted (:mod:`testbed.reproduce.crux.traces.fitted`), each to one number;
+all other bars are predicted. Beside them stand those of the inputs chosen a priori, of the first seed alone.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,15 @@ from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from statistics import fmean
-from typing import Final
+from typing import Final, TypeVar
 
 from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
 from testbed.reproduce.crux.trace_plots import link_classes, over_time
+from testbed.reproduce.crux.traces.calibration import RECORDED, SHARING_JOBS
+from testbed.reproduce.crux.traces.comparison import distance_points, mean_distance_points, said_of_order
+from testbed.reproduce.crux.traces.fitted import calibrated_on, fitted_inputs, placement_on
+from testbed.reproduce.crux.traces.inputs import A_PRIORI
 from testbed.reproduce.kept_replays import DAY_S, Cell, Result, cell, trace_note, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
@@ -28,6 +36,8 @@ from testbed.reproduce.replay_ensembles import (
 )
 from workloads.traces.measures import concurrency_of, share_up_to, size_steps
 from workloads.traces.trace import Trace
+
+Key = TypeVar("Key")
 
 SCHEDULERS: Final = ("sincronia", "taccl-star", "cassini", "crux-pa", "crux-ps-pa", "crux")
 
@@ -73,21 +83,81 @@ CONCURRENCY: Final = (
 )
 """Of figure 5: what, its name in :class:`workloads.traces.measures.Concurrency`, the paper's number."""
 PLACED: Final = "consolidated"
-"""The production placement tries the same host, then the same switch (section 2.2)."""
+"""A priori the production placement tries the same host, then the same switch (section 2.2)."""
+SAME_AS_NONE: Final = ("clos", "sincronia")
+"""The bar of figure 23 that is the same number as "None" of figure 25, to which the volumes are fitted."""
+FIRST: Final = "standard"
+"""The numerical settings under which the bars with the inputs chosen a priori are computed."""
 
 
 def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """A row per fabric and scheduler: utilisation of allocated GPUs, of all GPUs, and the mean over time."""
+    """A row per fabric and scheduler: utilisation of allocated GPUs, of all GPUs, and the mean over time.
+
+    The last row is the mean distance of the bars to the paper's; :data:`SAME_AS_NONE` is left out.
+    """
     cells = {(f, s): cell(settings, f, s) for f in FIGURE_23 for s in SCHEDULERS}
-    found = ensembles(list(cells.values()), settings, progress)
+    found, before = _fitted_and_a_priori(cells, settings, progress)
     rows: list[PaperRow] = []
     for fabric, paper in FIGURE_23.items():
-        busy = {scheduler: utilization(found[cells[fabric, scheduler]]) for scheduler in SCHEDULERS}
+        busy = {scheduler: utilization(found[fabric, scheduler]) for scheduler in SCHEDULERS}
         for scheduler in SCHEDULERS:
-            here = numbers(found[cells[fabric, scheduler]]) | busy[scheduler].numbers("utilization")
+            here = numbers(found[fabric, scheduler]) | busy[scheduler].numbers("utilization")
             here |= _against(busy, scheduler, "crux")
-            rows.append(PaperRow(f"{fabric} {scheduler}", {"utilization": paper[scheduler]}, here))
-    return _with_note(rows, trace_note(trace_of(cells["clos", "crux"])), "crux")
+            here["distance"] = distance_points(paper[scheduler], busy[scheduler].mean)
+            a_priori = {"utilization": utilization(before[fabric, scheduler]).mean}
+            rows.append(_bar_of_23(fabric, scheduler, here, a_priori))
+    rows = list(_with_note(rows, trace_note(trace_of(cells["clos", "crux"])), "crux"))
+    said = calibrated_on(fitted_inputs(settings.channels))
+    return [replace(row, calibrated_on=said) for row in (*rows, _distances(rows, FIGURE_23))]
+
+
+def _bar_of_23(fabric: str, scheduler: str, here: Mapping[str, float], a_priori: Mapping[str, float]) -> PaperRow:
+    same = (fabric, scheduler) == SAME_AS_NONE
+    return PaperRow(
+        f"{fabric} {scheduler}",
+        {"utilization": FIGURE_23[fabric][scheduler]},
+        here,
+        "the same number as None in figure 25, to which the volumes are fitted: not in the mean" if same else "",
+        fitted=("utilization", "distance") if same else (),
+        a_priori=a_priori,
+    )
+
+
+def _distances(bars: Sequence[PaperRow], paper: Mapping[str, Mapping[str, float]]) -> PaperRow:
+    """The mean distance of the predicted bars, and whether each fabric's come in the paper's order."""
+    predicted = [row for row in bars if row.predicted]
+    of_inputs = {
+        key: mean_distance_points((row.paper["utilization"], getattr(row, key)["utilization"]) for row in predicted)
+        for key in ("here", "a_priori")
+    }
+    here = {row.label: row.here["utilization"] for row in bars}
+    orders = (
+        f"{fabric}: {said_of_order(of_fabric, {each: here[f'{fabric} {each}'] for each in of_fabric})}"
+        for fabric, of_fabric in paper.items()
+    )
+    return PaperRow(
+        f"mean of {len(predicted)} bars",
+        {},
+        {"distance": of_inputs["here"]},
+        "; ".join(orders),
+        a_priori={"distance": of_inputs["a_priori"]},
+    )
+
+
+def _fitted_and_a_priori(
+    cells: Mapping[Key, Cell], settings: Settings, progress: Progress
+) -> tuple[Mapping[Key, Variants], Mapping[Key, Variants]]:
+    """The replays with the fitted inputs, and those of the first seed with the inputs chosen a priori."""
+    inputs = fitted_inputs(settings.channels)
+    fitted = {key: inputs.of(each) for key, each in cells.items()}
+    found = ensembles(list(fitted.values()), settings, progress)
+    first = replace(settings, seeds=1, numerics=(FIRST,))
+    chosen = {key: A_PRIORI.of(each) for key, each in cells.items()}
+    before = ensembles(list(chosen.values()), first, progress)
+    return (
+        {key: found[each] for key, each in fitted.items()},
+        {key: before[each] for key, each in chosen.items()},
+    )
 
 
 def _against(busy: Mapping[str, Ensemble], scheduler: str, reference: str) -> dict[str, float]:
@@ -98,7 +168,7 @@ def _against(busy: Mapping[str, Ensemble], scheduler: str, reference: str) -> di
 def _with_note(rows: Sequence[PaperRow], note: str, reference: str) -> Sequence[PaperRow]:
     """``rows``, the first with ``note`` and with the rows whose difference to ``reference`` proves nothing."""
     unproven = [row.label for row in rows if _unproven(row.here)]
-    said = "; ".join(text for text in (note, unproven_note(unproven, reference)) if text)
+    said = "; ".join(text for text in (note, unproven_note(unproven, reference), rows[0].note) if text)
     return [replace(rows[0], note=said), *rows[1:]]
 
 
@@ -129,23 +199,28 @@ def figure_24(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     The plots are those of the first seed under the default numerical settings.
     """
     cells = {scheduler: cell(settings, "clos", scheduler) for scheduler in SCHEDULERS}
-    found = ensembles(list(cells.values()), settings, progress)
-    curves = {scheduler: found[each][variants_of(settings)[0]] for scheduler, each in cells.items()}
+    found, before = _fitted_and_a_priori(cells, settings, progress)
+    first = variants_of(settings)[0]
+    curves = {scheduler: each[first] for scheduler, each in found.items()}
     write_plot(lambda: over_time(curves), settings.out, "crux-fig24")
     write_plot(lambda: link_classes(curves), settings.out, "crux-fig24-links")
-    means = {name: _means_over(found[each]) for name, each in cells.items()}
+    means = {name: _means_over(each, settings.days) for name, each in found.items()}
     busy = {name: of_spans["mean"] for name, of_spans in means.items()}
     rows: list[PaperRow] = []
+    said = calibrated_on(fitted_inputs(settings.channels))
     for scheduler, of_spans in means.items():
-        paper = dict(zip(SPANS, FIGURE_24[scheduler], strict=True))
+        paper = {name: value for name, value in zip(SPANS, FIGURE_24[scheduler], strict=True) if name in of_spans}
         here = {name: each.mean for name, each in of_spans.items()} | busy[scheduler].numbers("mean")
-        rows.append(PaperRow(scheduler, paper, here | _against(busy, scheduler, "crux")))
+        a_priori = {name: each.mean for name, each in _means_over(before[scheduler], settings.days).items()}
+        here |= _against(busy, scheduler, "crux")
+        rows.append(PaperRow(scheduler, paper, here, calibrated_on=said, a_priori=a_priori))
     return _with_note(rows, trace_note(trace_of(cells["crux"])), "crux")
 
 
-def _means_over(variants: Variants) -> dict[str, Ensemble]:
-    """The mean utilisation over each of :data:`SPANS`."""
-    return {name: over(variants, partial(mean_over, days=days)) for name, days in SPANS.items()}
+def _means_over(variants: Variants, days: float) -> dict[str, Ensemble]:
+    """The mean utilisation over each of :data:`SPANS` that lies in ``days``, and over all of them as ``mean``."""
+    within = {name: span for name, span in SPANS.items() if name == "mean" or span[1] <= days}
+    return {name: over(variants, partial(mean_over, days=span)) for name, span in within.items()}
 
 
 def mean_over(result: Result, days: tuple[float, float]) -> float:
@@ -158,41 +233,60 @@ def mean_over(result: Result, days: tuple[float, float]) -> float:
 
 
 def figure_25(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """A row per placement: utilisation under ECMP, under Sincronia, and under Crux."""
+    """A row per placement: utilisation under ECMP, under Sincronia, and under Crux. None alone is fitted."""
     schedulers = ("ecmp", "sincronia", "crux")
     cells = {(p, s): cell(settings, "clos", s, p) for p in FIGURE_25 for s in schedulers}
-    found = ensembles(list(cells.values()), settings, progress)
+    found, before = _fitted_and_a_priori(cells, settings, progress)
     rows: list[PaperRow] = []
+    said = calibrated_on(fitted_inputs(settings.channels))
     for placer, (alone, crux) in FIGURE_25.items():
-        ecmp, sincronia, ours = (utilization(found[cells[placer, s]]) for s in schedulers)
         paper = {"alone": alone, "crux": crux, "gain_points": 100 * (crux - alone)}
-        here = {**ecmp.numbers("alone"), **sincronia.numbers("sincronia"), **ours.numbers("crux")}
-        rows.append(PaperRow(placer, paper, here | points_numbers("gain_points", ours.against(ecmp))))
+        here, a_priori = (
+            _bars_of_25(*(utilization(each[placer, scheduler]) for scheduler in schedulers)) for each in (found, before)
+        )
+        fitted = ("alone",) if placer == "none" else ()
+        rows.append(PaperRow(placer, paper, here, fitted=fitted, calibrated_on=said, a_priori=a_priori))
     return [replace(rows[0], note=trace_note(trace_of(cells["none", "crux"]))), *rows[1:]]
 
 
+def _bars_of_25(ecmp: Ensemble, sincronia: Ensemble, crux: Ensemble) -> dict[str, float]:
+    bars = {**ecmp.numbers("alone"), **sincronia.numbers("sincronia"), **crux.numbers("crux")}
+    return bars | points_numbers("gain_points", crux.against(ecmp))
+
+
 def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """Job sizes and concurrency of the trace, and, placed on the Clos, jobs and GPUs that share a link."""
-    asked: Cell = cell(settings, "clos", "ecmp", PLACED)
+    """Job sizes and concurrency of the trace, and, placed on the Clos, jobs and GPUs that share a link.
+
+    Each job takes its recorded time, as in figure 5: figure 6 shows production, whose times the trace records.
+    """
+    chosen = cell(settings, "clos", "ecmp", PLACED)
+    inputs = fitted_inputs(settings.channels)
+    asked = replace(inputs, volume=RECORDED).of(cell(settings, "clos", "ecmp"))
     variants = ensembles([asked], settings, progress)[asked]
-    traces = {
-        (seed, numerics): trace_of(replace(asked, seed=seed))
-        for seed, numerics in variants
-        if numerics == asked.numerics  # they do not change the trace
-    }
-    sharing = {key: over(variants, itemgetter(key)) for key in ("sharing_jobs", "sharing_gpus")}
+    before = ensembles([chosen], replace(settings, seeds=1, numerics=(FIRST,)), progress)[chosen]
+    numerics = variants_of(settings)[0][1]
+    traces = {(seed, name): trace_of(replace(asked, seed=seed)) for seed, name in variants if name == numerics}
     rows = [
         *_sizes(traces),
         *_concurrency(traces, asked.days * DAY_S),
-        _value("figure 6: jobs that share a link", 0.363, sharing["sharing_jobs"]),
-        _value(
-            "figure 6: GPUs of jobs that share a link",
-            0.361,
-            sharing["sharing_gpus"],
-            "the paper's text says 0.51, its curve averages 0.361",
-        ),
+        _sharing("jobs that share a link", SHARING_JOBS, "sharing_jobs", placement_on(inputs), variants, before),
+        _sharing("GPUs of jobs that share a link", 0.361, "sharing_gpus", placement_on(inputs), variants, before),
     ]
     return [replace(rows[0], note=trace_note(next(iter(traces.values())))), *rows[1:]]
+
+
+def _sharing(what: str, paper: float, key: str, fitted_on: str, variants: Variants, before: Variants) -> PaperRow:
+    """A row of figure 6. The share of jobs is what the placement is fitted to."""
+    fitted = key == "sharing_jobs"
+    return PaperRow(
+        f"figure 6: {what}",
+        {"value": paper},
+        over(variants, itemgetter(key)).numbers("value"),
+        "" if fitted else "the paper's text says 0.51, its curve averages 0.361",
+        fitted=("value",) if fitted else (),
+        calibrated_on=fitted_on,
+        a_priori={"value": over(before, itemgetter(key)).mean},
+    )
 
 
 def _sizes(traces: Mapping[Variant, Trace]) -> Iterator[PaperRow]:
@@ -211,5 +305,5 @@ def _concurrency(traces: Mapping[Variant, Trace], until_s: float) -> Iterator[Pa
         yield _value(f"figure 5: {what}", paper, here)
 
 
-def _value(label: str, paper: float, here: Ensemble, note: str = "") -> PaperRow:
-    return PaperRow(label, {"value": paper}, here.numbers("value"), note)
+def _value(label: str, paper: float, here: Ensemble) -> PaperRow:
+    return PaperRow(label, {"value": paper}, here.numbers("value"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,8 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
-from workloads.managers.placers.consolidated import Share, consolidate, placement_of
+from workloads.managers.placers.consolidated import Consolidated, Share, consolidate, placement_of
+from workloads.managers.placers.first_free import FirstFree
 
 TRIES_PER_LEVEL = 5
 """From memory of the paper, which does not print it."""
@@ -76,6 +78,31 @@ class Locality(Placer):
         if not self._under_one_tor(structure, job, gpus):
             return [list(range(len(structure.hosts)))]
         return [np.flatnonzero(structure.tor_of_host == tor).tolist() for tor in range(len(structure.tors))]
+
+
+class Relaxed(Placer):
+    """Consolidates each job, or gives up its locality with ``probability``: it then takes the first free GPUs.
+
+    A model of what relaxed locality leaves behind, whatever made a job give it up: tries that ran out (Philly), a
+    quota, a request without a topology. The first free GPUs are the holes that departed jobs left, so a job is split
+    over hosts that others use. Which jobs are relaxed depends on the seed and the job's name alone, and a job that is
+    relaxed at some probability is so at every higher one: 0 is ``consolidated``, 1 is ``none``.
+    """
+
+    name: ClassVar[str] = "relaxed"
+    summary: ClassVar[str] = "consolidates, but for a share of the jobs, which take the first free GPUs"
+
+    def __init__(self, *, probability: float = 0.5, seed: int = 1) -> None:
+        number = not isinstance(probability, bool) and isinstance(probability, int | float)
+        if not number or not 0 <= probability <= 1:
+            raise ValueError(f"option 'probability' of relaxed must be a number from 0 to 1, not '{probability}'")
+        self._probability, self._seed = probability, seed
+        self._together, self._anywhere = Consolidated(), FirstFree()
+
+    def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
+        """On the fewest hosts, or on the first free GPUs."""
+        relaxed = Random(f"{self._seed}|relaxed|{job.name}").random() < self._probability
+        return (self._anywhere if relaxed else self._together).place(state, job, gpus)
 
 
 def _first_of(rooms: Iterable[Share], gpus: int) -> list[Share]:

@@ -124,9 +124,62 @@ def test_rows_say_which_differences_are_smaller_than_their_spread(
     monkeypatch.setattr(kept_replays, "result_of", result_of)
     assert main(["reproduce", "crux-fig23", "--days", "1", "--jobs", "1", "--out", str(tmp_path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "2 seeds from 1, each with numerical settings standard and longer" in said
+    assert "3 seeds from 1, each with numerical settings standard and longer" in said
     assert "(-2.0\N{PLUS-MINUS SIGN}2.0)" in said and "-33.0\N{PLUS-MINUS SIGN}2.0" in said and "(-33.0" not in said
     assert "against crux, below the spread, which proves nothing: clos crux-ps-pa, double-sided crux-ps-pa" in said
+    assert "the same number as None in figure 25, to which the volumes are fitted: not in the mean" in said
+    assert "mean of 11 bars" in said and "clos: not in the paper's order: taccl-star over crux-pa" in said
+
+
+def test_bars_of_figure_23_say_which_are_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
+        a_priori = asked.volume == 1.0 and asked.relaxed is None
+        paper = trace_figures.FIGURE_23[asked.fabric][asked.scheduler]
+        return REPLAYED | {"gpu_utilization": paper + (0.04 if a_priori else 0.01 * asked.seed)}
+
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
+    settings = Settings(**SETTINGS, seeds=3, numerics=("standard",), out=tmp_path)
+    with Progress(quiet=True) as progress:
+        rows = trace_figures.figure_23(settings, progress)
+    assert [row.label for row in rows if not row.predicted] == ["clos sincronia"]
+    assert rows[-1].here["distance"] == pytest.approx(2) and rows[-1].a_priori["distance"] == pytest.approx(4)
+    assert rows[-1].note == "clos: order as published; double-sided: order as published"
+    assert all("figure 6" in row.calibrated_on and "bar None" in row.calibrated_on for row in rows)
+
+
+def test_only_none_alone_is_fitted_in_figure_25(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
+        return REPLAYED | {"gpu_utilization": 0.6 if asked.scheduler == "crux" else 0.4}
+
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
+    settings = Settings(**SETTINGS, seeds=1, numerics=("standard",), out=tmp_path)
+    with Progress(quiet=True) as progress:
+        rows = trace_figures.figure_25(settings, progress)
+    assert [row.fitted for row in rows] == [("alone",), (), ()]
+    assert all(row.predicted and row.a_priori["gain_points"] == pytest.approx(20) for row in rows)
+
+
+def test_spans_that_end_after_the_replay_have_no_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def result_of(asked: Cell, tell: kept_replays.Report | None = None) -> kept_replays.Result:
+        bins = [[2.0, 1.0]] * int(asked.days * 24)
+        return REPLAYED | {"bin_s": 3600.0, "columns": ["allocated", "busy"], "series": bins}
+
+    monkeypatch.setattr(kept_replays, "result_of", result_of)
+    monkeypatch.setattr(trace_figures, "write_plot", lambda *_: None)
+    settings = Settings(cases=0, days=4, seeds=1, numerics=("standard",), out=tmp_path)
+    with Progress(quiet=True) as progress:
+        rows = trace_figures.figure_24(settings, progress)
+    assert rows[0].here.keys() & trace_figures.SPANS.keys() == {"mean", "first_day", "solid"} == rows[0].paper.keys()
+
+
+def test_numerical_settings_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "crux-fig4-6", "--days", "0.1", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
+    assert main([*command, "--numerics", "longer"]) == 0
+    assert "each with numerical settings longer" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--numerics", "long"]) == 2
+    assert capsys.readouterr().err.startswith("unknown numerical settings 'long', ")
+    assert main(["reproduce", "crux-fig16", "--numerics", "longer"]) == 2
+    assert "crux-fig16 replays no trace with several settings, expected no --numerics" in capsys.readouterr().err
 
 
 def test_a_damaged_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

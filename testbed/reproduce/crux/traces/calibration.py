@@ -1,0 +1,81 @@
+"""Fits the two unpublished inputs of the trace figures, one after the other, each to one number of the paper.
+
+First the placement: the probability that a job gives up its locality, to the share of running jobs that share a link
+(section 2.2, figure 6). Then the volumes: a factor on what every job sends, to the utilisation without a scheduler of
+communication (figure 25, bar "None"). No other number of the paper is read here; the tests check it. What the first
+fit gives is an input of the second from :mod:`testbed.reproduce.crux.traces.fitted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from operator import itemgetter
+from typing import Final
+
+from testbed.progress import Progress
+from testbed.reproduce.crux.traces.fitted import CHANNELS, probability_of
+from testbed.reproduce.crux.traces.inputs import TraceInputs
+from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
+from testbed.reproduce.paper_experiment import PaperRow, Settings
+from testbed.reproduce.replay_ensembles import Ensemble, ensembles, over, utilization
+
+SHARING_JOBS: Final = 0.363
+"""Figure 6: running jobs that share a link with another, as a time average. What the placement is fitted to."""
+NONE_ALONE: Final = 0.39
+"""Figure 25, bar "None": GPU utilisation. What the volumes are fitted to."""
+
+PROBABILITIES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+VOLUMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
+
+RECORDED: Final = 1e-6
+"""A factor on volumes that leaves every link in use, and nobody waiting for one: each job takes its recorded time.
+
+Figure 6 is a measurement of production, and so are the recorded times: they hold what contention cost there.
+"""
+
+Curve = Mapping[float, Ensemble]
+"""Value of the input -> what comes out."""
+
+
+def placement(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
+    """A row per probability with the share of jobs that share a link; the last row is the fit."""
+    channels = settings.channels or CHANNELS
+    cells = {each: _scattered(settings, TraceInputs(each, RECORDED, channels)) for each in PROBABILITIES}
+    found = ensembles(list(cells.values()), settings, progress)
+    curve = {each: over(found[cells[each]], itemgetter("sharing_jobs")) for each in cells}
+    return _rows("probability", curve, SHARING_JOBS, trace_note(trace_of(cells[0.0])))
+
+
+def volume(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
+    """A row per factor on volumes with the utilisation under ECMP; the last row is the fit."""
+    channels = settings.channels or CHANNELS
+    relaxed = probability_of(channels)
+    cells = {each: _scattered(settings, TraceInputs(relaxed, each, channels)) for each in VOLUMES}
+    found = ensembles(list(cells.values()), settings, progress)
+    curve = {each: utilization(found[cells[each]]) for each in cells}
+    return _rows("volume", curve, NONE_ALONE, trace_note(trace_of(cells[1.0])))
+
+
+def crossing(curve: Mapping[float, float], wanted: float) -> float | None:
+    """Where the line through the points of ``curve`` first meets ``wanted``; None if it never does."""
+    for (left, low), (right, high) in pairwise(sorted(curve.items())):
+        if min(low, high) <= wanted <= max(low, high):
+            return left if low == high else left + (right - left) * (wanted - low) / (high - low)
+    return None
+
+
+def _scattered(settings: Settings, inputs: TraceInputs) -> Cell:
+    return inputs.of(cell(settings, "clos", "ecmp"))
+
+
+def _rows(name: str, curve: Curve, wanted: float, note: str) -> Sequence[PaperRow]:
+    rows = [
+        PaperRow(f"{name} {value:g}", {"value": wanted}, outcome.numbers("value"), fitted=("value",))
+        for value, outcome in curve.items()
+    ]
+    found = crossing({value: outcome.mean for value, outcome in curve.items()}, wanted)
+    said = "the curve never meets the paper's number" if found is None else ""
+    fit = {} if found is None else {"input": found, "value": wanted}
+    return [replace(rows[0], note=note), *rows[1:], PaperRow("fit", {"value": wanted}, fit, said, fitted=tuple(fit))]
