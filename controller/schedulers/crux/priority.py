@@ -1,27 +1,31 @@
 """Priority assignment of Crux (section 4.2): P_j = k_j * I_j, k_j from a two-job simulation.
 
-Where the paper is silent: the pair is simulated from several phase offsets with a warm-up
-dropped, and the differences averaged; k_j is clamped; where neither job gains from going first
-k_j is 1; equal priorities are ordered by job id.
+Where the paper is silent: the pair is simulated from several phase offsets with a warm-up dropped, and the
+differences averaged; k_j is clamped to [1 / c, c]; where neither job gains from going first k_j is 1. Of jobs with
+equal priority the one that gains more work in the warm-up goes first, as in Example 2 of the paper, whose two
+jobs differ in nothing but a transient; then the first by job id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.pair_closed_form import higher_sending_time, lower_sending_time
 from controller.schedulers.crux.pair_simulation import State, sending_times
 from workloads.periodic_job import PeriodicJob, on_one_link
 
-SMALLEST_FACTOR = 0.1
-LARGEST_FACTOR = 10.0
+CLAMP = 10.0
+"""c: k_j stays between 1 / c and c. 1 leaves the order to intensity alone."""
 PHASES = 4
 WARMUP_PERIODS = 3
 MEASURED_PERIODS = 9
 NEGLIGIBLE = 1e-3
 """A gain below this share of the simulated time is rounding or the edge of the window."""
+EQUAL = 1e-9
+"""Priorities that differ by a smaller share are equal: bytes over capacities are rounded."""
 
 
 def reference_of(profiles: Sequence[Profile]) -> Profile:
@@ -34,11 +38,27 @@ def pattern_of(profile: Profile) -> PeriodicJob[str]:
     return on_one_link(profile.compute_s, profile.communication_s, min(profile.lead_s, profile.compute_s))
 
 
-def correction_factor(job: PeriodicJob[str], reference: PeriodicJob[str]) -> float:
-    """Return k_j of ``job`` against ``reference`` (k_r = 1): gain of ``job`` from going first / gain of the other."""
+def correction_factor(job: PeriodicJob[str], reference: PeriodicJob[str], clamp: float = CLAMP) -> float:
+    """Return k_j of ``job`` against ``reference`` (k_r = 1): gain of ``job`` from going first / gain of the other.
+
+    At least 1 / ``clamp`` and at most ``clamp``, which is 1 or more.
+    """
     if job == reference:
         return 1.0
-    return _factor(*_times(job), *_times(reference))
+    return min(clamp, max(1 / clamp, _factor(*_times(job), *_times(reference))))
+
+
+def transient_gain(job: Profile, reference: Profile) -> float:
+    """Return the FLOPs that ``job`` gains by going before ``reference``, less what that loses, in the warm-up.
+
+    The seconds gained of each job's sending, times its intensity, over the :data:`WARMUP_PERIODS` that k_j leaves
+    out (the 12 s of Example 2), averaged over the phases of k_j.
+    """
+    one, other = pattern_of(job), pattern_of(reference)
+    if one == other:
+        return 0.0
+    job_gain_s, reference_gain_s = _transient(*_times(one), *_times(other))
+    return (job.intensity * job_gain_s - reference.intensity * reference_gain_s) / PHASES
 
 
 def _times(job: PeriodicJob[str]) -> tuple[float, float, float]:
@@ -59,8 +79,28 @@ def _factor(
     reference = on_one_link(reference_compute_s, reference_communication_s, reference_lead_s)
     longest = max(job.period_s, reference.period_s)
     duration_s, warmup_s = MEASURED_PERIODS * longest, WARMUP_PERIODS * longest
+    job_gain, reference_gain = _gains(job, reference, (warmup_s, warmup_s + duration_s))
+    return _ratio(job_gain, reference_gain, NEGLIGIBLE * duration_s * PHASES)
+
+
+@lru_cache(maxsize=16384)
+def _transient(
+    compute_s: float,
+    communication_s: float,
+    lead_s: float,
+    reference_compute_s: float,
+    reference_communication_s: float,
+    reference_lead_s: float,
+) -> tuple[float, float]:
+    """The seconds that each of two jobs on one link gains from going first in the warm-up, phases added up."""
+    job = on_one_link(compute_s, communication_s, lead_s)
+    reference = on_one_link(reference_compute_s, reference_communication_s, reference_lead_s)
+    return _gains(job, reference, (0.0, WARMUP_PERIODS * max(job.period_s, reference.period_s)))
+
+
+def _gains(job: PeriodicJob[str], reference: PeriodicJob[str], window: tuple[float, float]) -> tuple[float, float]:
+    """Seconds of sending in ``window`` that each gains from going first, added up over the phases of ``job``."""
     job_gain = reference_gain = 0.0
-    window = (warmup_s, warmup_s + duration_s)
     reference_first = higher_sending_time(reference, 0.0, *window)
     for phase in range(PHASES):
         offset_s = job.period_s * phase / PHASES
@@ -68,15 +108,13 @@ def _factor(
         reference_second = lower_sending_time(reference, 0.0, job, offset_s, *window)
         job_gain += max(0.0, higher_sending_time(job, offset_s, *window) - job_second)
         reference_gain += max(0.0, reference_first - reference_second)
-    return _ratio(job_gain, reference_gain, NEGLIGIBLE * duration_s * PHASES)
+    return job_gain, reference_gain
 
 
 def _ratio(job_gain: float, reference_gain: float, negligible: float) -> float:
     if job_gain < negligible and reference_gain < negligible:
         return 1.0
-    if reference_gain < negligible:
-        return LARGEST_FACTOR
-    return min(LARGEST_FACTOR, max(SMALLEST_FACTOR, job_gain / reference_gain))
+    return inf if reference_gain < negligible else job_gain / reference_gain
 
 
 def priority_gains(one: State, other: State, duration_s: float, warmup_s: float = 0.0) -> tuple[float, float]:
@@ -90,15 +128,16 @@ def _copy(state: State) -> State:
     return State(state.pattern, state.compute_left, state.lead_left, state.communication_left)
 
 
-def correction_factors(profiles: Sequence[Profile]) -> dict[str, float]:
+def correction_factors(profiles: Sequence[Profile], clamp: float = CLAMP) -> dict[str, float]:
     """Return job -> k_j for jobs that communicate; the reference job has 1."""
-    return KnownFactors().of({profile.job: profile for profile in profiles})
+    return KnownFactors(clamp).of({profile.job: profile for profile in profiles})
 
 
 class KnownFactors:
     """Correction factors from event to event, looked up where neither the job nor the reference has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, clamp: float = CLAMP) -> None:
+        self._clamp = clamp
         self._reference: Profile | None = None
         self._known: dict[str, tuple[Profile, float]] = {}
 
@@ -112,7 +151,7 @@ class KnownFactors:
         self._known = {
             name: known
             if (known := before.get(name)) is not None and known[0] is profile
-            else (profile, correction_factor(pattern_of(profile), pattern))
+            else (profile, correction_factor(pattern_of(profile), pattern, self._clamp))
             for name, profile in profiles.items()
         }
         return {name: factor for name, (_, factor) in self._known.items()}
@@ -133,6 +172,29 @@ def blended_with_loss(
     return {job: (1 - fairness) * value / largest + fairness * loss[job] for job, value in priorities.items()}
 
 
-def priority_order(priorities: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the jobs, highest priority first; equal ones by job id."""
-    return tuple(sorted(priorities, key=lambda job: (-priorities[job], job)))
+def priority_order(priorities: Mapping[str, float], profiles: Mapping[str, Profile] | None = None) -> tuple[str, ...]:
+    """Return the jobs, highest priority first; of equal ones the larger :func:`transient_gain` first, then by job id.
+
+    ``profiles``: job -> its profile, for all jobs of ``priorities``; without them equal ones are ordered by job id.
+    """
+    order = sorted(priorities, key=lambda job: (-priorities[job], job))
+    if not profiles:
+        return tuple(order)
+    reference: Profile | None = None
+    for begin, end in _ties([priorities[job] for job in order]):
+        tied = order[begin:end]
+        if len({_times(pattern_of(profiles[job])) for job in tied}) > 1:
+            reference = reference or reference_of(tuple(profiles.values()))
+            gains = {job: transient_gain(profiles[job], reference) for job in tied}
+            order[begin:end] = sorted(tied, key=lambda job: (-gains[job], job))
+    return tuple(order)
+
+
+def _ties(falling: Sequence[float]) -> Iterator[tuple[int, int]]:
+    """Stretches (begin, end) of two or more ``falling`` values that equal the first of the stretch."""
+    begin = 0
+    for place in range(1, len(falling) + 1):
+        if place == len(falling) or falling[begin] - falling[place] > EQUAL * abs(falling[begin]):
+            if place - begin > 1:
+                yield begin, place
+            begin = place

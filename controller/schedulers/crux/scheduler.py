@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import ClassVar, Final
 
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled, Scheduler
@@ -13,7 +14,7 @@ from controller.schedulers.crux.incremental_paths import IncrementalPaths
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
-from controller.schedulers.crux.priority import KnownFactors, blended_with_loss, priority_order, reference_of
+from controller.schedulers.crux.priority import CLAMP, KnownFactors, blended_with_loss, priority_order, reference_of
 from controller.schedulers.crux.source_ports import Wanted, source_ports
 from topologies.fabric import Fabric
 
@@ -32,7 +33,8 @@ class Crux(Scheduler):
     ``paths`` False leaves flows on their ECMP paths; ``priorities`` False leaves all jobs at the
     default level; ``compression`` False gives the first K - 1 jobs a level each and the rest the last.
     ``profile`` "measured" takes W_j, t_j and the iteration from the view's measurements where there are
-    any. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
+    any. ``clamp`` c keeps the factors k_j of priorities between 1 / c and c; 1 leaves the order to
+    intensity. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
     ``fairness`` 0 to 1 blends priorities with recent loss of throughput (section 7.2). ``enforcement``
     "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
@@ -57,6 +59,7 @@ class Crux(Scheduler):
         fairness: float = 0.0,
         enforcement: str = "rules",
         pcie: str = "queue",
+        clamp: float = CLAMP,
     ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
@@ -68,6 +71,9 @@ class Crux(Scheduler):
                 raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
         if isinstance(fairness, bool) or not isinstance(fairness, int | float) or not 0 <= fairness <= 1:
             raise ValueError(f"option 'fairness' of {self.name} must be a number from 0 to 1, not '{fairness}'")
+        if isinstance(clamp, bool) or not isinstance(clamp, int | float) or not 1 <= clamp < inf:
+            raise ValueError(f"option 'clamp' of {self.name} must be a number of at least 1, not '{clamp}'")
+        self._clamp = float(clamp)
         self._paths, self._priorities, self._compression = paths, priorities, compression
         self._measured, self._profiles_first = profile == "measured", arrival == "profile"
         self._fairness, self._ports = float(fairness), enforcement == "ports"
@@ -108,7 +114,7 @@ class Crux(Scheduler):
 
     def _kept_for(self, fabric: Fabric) -> _Kept:
         if self._kept is None or self._kept.index.fabric is not fabric:
-            self._kept = _Kept(fabric)
+            self._kept = _Kept(fabric, self._clamp)
         return self._kept
 
     def _profile_of(self, view: ClusterView, job: RoutableJob, declared: Profile) -> Profile:
@@ -132,7 +138,7 @@ class Crux(Scheduler):
     ) -> dict[str, int]:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
-        order = [name for name in priority_order(priorities) if name not in profiling]
+        order = [name for name in priority_order(priorities, senders) if name not in profiling]
         parts = self._kept_for(view.fabric).parts
         parts.follow({name: placements[name].used for name in order})
         first = 1 if profiling and view.level_count > 1 else HIGHEST
@@ -176,11 +182,11 @@ class Crux(Scheduler):
 class _Kept:
     """What later calls need not recompute: arrays, placements, factors, and the levels of contending jobs."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, clamp: float) -> None:
         self.index = FabricIndex.of(fabric)
         self.jobs: dict[str, RoutableJob] = {}
         self.placements = IncrementalPaths(self.index)
-        self.factors = KnownFactors()
+        self.factors = KnownFactors(clamp)
         self.parts = IncrementalLevels()
 
 
@@ -192,9 +198,23 @@ class CruxPa(Crux):
     decides: ClassVar[tuple[str, ...]] = ("levels",)
 
     def __init__(
-        self, *, profile: str = "declared", arrival: str = "recompute", fairness: float = 0.0, pcie: str = "queue"
+        self,
+        *,
+        profile: str = "declared",
+        arrival: str = "recompute",
+        fairness: float = 0.0,
+        pcie: str = "queue",
+        clamp: float = CLAMP,
     ) -> None:
-        super().__init__(paths=False, compression=False, profile=profile, arrival=arrival, fairness=fairness, pcie=pcie)
+        super().__init__(
+            paths=False,
+            compression=False,
+            profile=profile,
+            arrival=arrival,
+            fairness=fairness,
+            pcie=pcie,
+            clamp=clamp,
+        )
 
 
 class CruxPsPa(Crux):
@@ -215,7 +235,14 @@ class CruxPsPa(Crux):
         fairness: float = 0.0,
         enforcement: str = "rules",
         pcie: str = "queue",
+        clamp: float = CLAMP,
     ) -> None:
         super().__init__(
-            compression=False, profile=profile, arrival=arrival, fairness=fairness, enforcement=enforcement, pcie=pcie
+            compression=False,
+            profile=profile,
+            arrival=arrival,
+            fairness=fairness,
+            enforcement=enforcement,
+            pcie=pcie,
+            clamp=clamp,
         )

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from random import Random
 from types import MappingProxyType
 from typing import Final
 
 from testbed.fluid.periodic import TOLERANCE
 from testbed.progress import Progress
-from testbed.reproduce.crux.figure_16_cases import JOBS, LEVELS, generate
-from testbed.reproduce.crux.figure_16_mechanisms import compressions, crux_paths, intensities, orders, taccl_star_paths
-from testbed.reproduce.crux.figure_16_optimum import Yardstick, assignments
+from testbed.reproduce.crux import figure_16_cases, figure_16_population
+from testbed.reproduce.crux.figure_16_cases import JOBS, LEVELS, Case
+from testbed.reproduce.crux.figure_16_mechanisms import (
+    Paths,
+    compressions,
+    crux_paths,
+    intensities,
+    orders,
+    taccl_star_paths,
+)
+from testbed.reproduce.crux.figure_16_optimum import PathChoices, Yardstick, assignments
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import each_case
 
@@ -28,7 +38,18 @@ PAPER: Final[Mapping[str, float]] = MappingProxyType(
         "compression sincronia": 0.782,
     }
 )
-"""Mean performance. Those of Crux are printed; the others are the means of the curves as read off the figure."""
+"""Mechanism and scheduler -> mean performance. Those of Crux are printed; the others are the means of the curves as
+read off the figure."""
+
+GENERATORS: Final[Mapping[str, Callable[[int, int], Case]]] = MappingProxyType(
+    {"independent": figure_16_cases.generate, "population": figure_16_population.generate}
+)
+"""Name -> what makes the case of a seed and an index."""
+CALIBRATED_ON: Final[Mapping[str, str]] = MappingProxyType(
+    {"population": "GPT, BERT and ResNet alone, to the Ideal bars of figure 20"}
+)
+A_PRIORI: Final = "independent"
+"""The generator that was chosen before anything was compared with the figure."""
 
 NOTES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -37,25 +58,50 @@ NOTES: Final[Mapping[str, str]] = MappingProxyType(
         "assignment sincronia": "ports are host links",
         "assignment sincronia, all links": "ports are all links of the paths",
         "compression varys": "ranks split evenly, figure 13",
+        "path-selection random": "any path, evenly",
+        "assignment random": "any order, evenly",
+        "compression random": "any valid levels, evenly",
+        "end-to-end crux": "paths, order and levels together",
+        "end-to-end sincronia": "random paths",
+        "end-to-end varys": "random paths",
+        "end-to-end ecmp": "random paths, one level",
     }
 )
+
+RANDOM: Final = "random"
+"""Paths, an order or valid levels drawn evenly from all."""
+ECMP: Final = "ecmp"
+"""Random paths, one level."""
+COMPRESSION_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {"crux": "crux", "taccl-star": "sincronia", "sincronia": "sincronia", "varys": "varys"}
+)
+"""Scheduler -> whose rule puts its order on levels; TACCL* too gives the first K - 1 jobs a level each."""
 
 CONFIDENCE: Final = 1.96
 """Standard errors on either side of a 95 % confidence interval."""
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """Return a row per mechanism and scheduler; shares of 1."""
-    cases = each_case(scores, settings, progress)
+    """Return a row per generator, mechanism and scheduler; shares of 1."""
+    summaries = {
+        generator: _summaries(each_case(partial(scores, generator), settings, progress)) for generator in GENERATORS
+    }
     return [
         PaperRow(
-            label,
+            f"{generator}: {label}",
             {"performance": PAPER[label]} if label in PAPER else {},
-            summarise([case[label] for case in cases]),
+            here,
             _note(label),
+            calibrated_on=CALIBRATED_ON.get(generator, ""),
+            a_priori=summaries[A_PRIORI][label] if generator != A_PRIORI else {},
         )
-        for label in cases[0]
+        for generator, labels in summaries.items()
+        for label, here in labels.items()
     ]
+
+
+def _summaries(cases: Sequence[Mapping[str, Score]]) -> dict[str, dict[str, float]]:
+    return {label: summarise([case[label] for case in cases]) for label in cases[0]}
 
 
 def _note(label: str) -> str:
@@ -84,30 +130,71 @@ class Score:
         return (self.best - self.found) / (self.best - self.worst)
 
 
-def scores(seed: int, index: int) -> dict[str, Score]:
-    """Return label (mechanism and scheduler) -> score for case ``index`` of ``seed``."""
-    case = generate(seed, index)
+def scores(generator: str, seed: int, index: int) -> dict[str, Score]:
+    """Return label (mechanism and scheduler) -> score for case ``index`` of ``seed`` of a generator."""
+    case = GENERATORS[generator](seed, index)
     choices = case.choices()
     yardstick = Yardstick(choices)
-    found: dict[str, Score] = {}
+    random = Random(f"crux-fig16-random/{seed}/{index}")
+    any_paths = tuple(random.randrange(len(choice.candidates)) for choice in choices)
+    return {
+        **_path_scores(case, choices, yardstick, any_paths),
+        **_order_and_level_scores(case, choices, yardstick, seed, random),
+        **_joint_scores(case, choices, yardstick, seed, any_paths),
+    }
 
+
+def _path_scores(
+    case: Case, choices: Sequence[PathChoices], yardstick: Yardstick, any_paths: Paths
+) -> dict[str, Score]:
+    """Paths of each scheduler, with the best levels for them."""
     best, worst = yardstick.best_paths(LEVELS)[0], yardstick.worst_paths(LEVELS)[0]
-    for scheduler, paths in (("crux", crux_paths(case, choices)), ("taccl-star", taccl_star_paths(choices))):
-        found[f"path-selection {scheduler}"] = Score(yardstick.best_levels(paths, LEVELS)[0], best, worst)
+    found = {"crux": crux_paths(case, choices), "taccl-star": taccl_star_paths(choices), RANDOM: any_paths}
+    return {
+        f"path-selection {scheduler}": Score(yardstick.best_levels(paths, LEVELS)[0], best, worst)
+        for scheduler, paths in found.items()
+    }
 
+
+def _order_and_level_scores(
+    case: Case, choices: Sequence[PathChoices], yardstick: Yardstick, seed: int, random: Random
+) -> dict[str, Score]:
+    """Orders of each scheduler on the best paths, a level per job; levels of each scheduler from the best order."""
+    found: dict[str, Score] = {}
     optimal = yardstick.best_paths(0)[1]
     (best, ranks), worst = yardstick.best_order(optimal), yardstick.worst_order(optimal)[0]
-    for scheduler, order in orders(case, choices, optimal).items():
+    any_order = tuple(random.sample(range(JOBS), JOBS))
+    for scheduler, order in {**orders(case, choices, optimal), RANDOM: any_order}.items():
         levels = tuple(order.index(job) for job in range(JOBS))
         found[f"assignment {scheduler}"] = Score(yardstick.utilization(optimal, levels), best, worst)
 
     strength = intensities(case, optimal)
     best_order = linear_order(ranks, yardstick.pairs(optimal), [strength[job.name] for job in case.jobs])
-    valid = [yardstick.utilization(optimal, levels) for levels in valid_levels(ranks, yardstick.pairs(optimal))]
-    for scheduler, levels in compressions(case, optimal, best_order, seed).items():
+    valid = list(valid_levels(ranks, yardstick.pairs(optimal)))
+    values = [yardstick.utilization(optimal, levels) for levels in valid]
+    chosen = {**compressions(case, optimal, best_order, seed), RANDOM: random.choice(valid)}
+    for scheduler, levels in chosen.items():
         value = yardstick.utilization(optimal, levels)
-        found[f"compression {scheduler}"] = Score(value, max(valid), min(valid))
+        found[f"compression {scheduler}"] = Score(value, max(values), min(values))
     return found
+
+
+def _joint_scores(
+    case: Case, choices: Sequence[PathChoices], yardstick: Yardstick, seed: int, any_paths: Paths
+) -> dict[str, Score]:
+    """Paths, order and levels of each scheduler together, against the best and worst of all paths and levels."""
+    best, worst = yardstick.best_paths(LEVELS)[0], yardstick.worst_levels_and_paths(LEVELS)
+    chosen: dict[str, tuple[Paths, Paths]] = {}
+    own_paths = {"crux": crux_paths(case, choices), "taccl-star": taccl_star_paths(choices)}
+    for scheduler, compression in COMPRESSION_OF.items():
+        paths = own_paths.get(scheduler, any_paths)
+        order = orders(case, choices, paths)[scheduler]
+        chosen[scheduler] = paths, compressions(case, paths, order, seed)[compression]
+    chosen[ECMP] = any_paths, (0,) * JOBS
+    return {
+        f"end-to-end {scheduler}": Score(yardstick.utilization(paths, levels), best, worst)
+        for scheduler, (paths, levels) in chosen.items()
+    }
 
 
 def linear_order(ranks: Sequence[int], pairs: Sequence[tuple[int, int]], strength: Sequence[float]) -> list[int]:

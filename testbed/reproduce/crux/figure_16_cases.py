@@ -1,4 +1,4 @@
-"""The generator of small cases for figure 16 of Crux (SIGCOMM 2024, section 4.4).
+"""The generator ``independent`` of small cases for figure 16 of Crux (SIGCOMM 2024, section 4.4).
 
 The paper gives: two-layer Clos, 2 to 4 ToRs, 2 aggregation switches, at most 20 hosts of 8 GPUs,
 5 jobs, 3 levels. It does not give link speeds, jobs or placements. What is chosen here:
@@ -23,13 +23,16 @@ communication  an allreduce, one ring of hosts per NIC. Its size follows from th
 work           the same FLOP/s on every GPU, as in both examples of section 4.2
 =============  =====================================================================================
 
+Nothing about a job depends on its size: communication is drawn independently of it.
+
 Flows of a job follow one path: all cross the same aggregation switch. All jobs start at time 0.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 from typing import Final
@@ -60,7 +63,7 @@ UTILIZATION: Final = (0.53, 1.0)
 
 _MODEL: Final = "crux-bert"
 """Any model with one gradient exchange: its compute, bytes and FLOPs are all replaced."""
-_TRIAL_BYTES: Final = 1e9
+TRIAL_BYTES: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -86,14 +89,31 @@ class Case:
 def generate(seed: int, index: int) -> Case:
     """Return case ``index`` of ``seed``: the same on every machine and in any order."""
     random = Random(f"crux-fig16/{seed}/{index}")
-    tors = random.choice(TORS)
-    fabric = _fabric(tors, random.randint(FEWEST_HOSTS_PER_TOR, MOST_HOSTS // tors))
+    tors, fabric = draw_fabric(random)
     placements = None
     while placements is None:
         placements = _placements(fabric, tors, random)
-    specs = [_spec(f"job{number}", placement, random) for number, placement in enumerate(placements)]
-    trial = build_jobs([spec for spec, _ in specs], fabric, seed=seed)
-    sized = [_sized(spec, job, fabric, wanted) for (spec, wanted), job in zip(specs, trial, strict=True)]
+    return case_of(
+        fabric, [_spec(f"job{number}", placement, random) for number, placement in enumerate(placements)], seed
+    )
+
+
+def draw_fabric(random: Random) -> tuple[int, Fabric]:
+    """Return a number of ToRs and a fabric with so many."""
+    tors = random.choice(TORS)
+    return tors, _fabric(tors, random.randint(FEWEST_HOSTS_PER_TOR, MOST_HOSTS // tors))
+
+
+def case_of(fabric: Fabric, wanted: Sequence[tuple[JobSpec, float]], seed: int) -> Case:
+    """Return the case of jobs that take the given seconds of communication alone on their path.
+
+    The specs have :data:`TRIAL_BYTES` of communication; their bytes follow from what that takes.
+    """
+    trial = build_jobs([spec for spec, _ in wanted], fabric, seed=seed)
+    sized = [
+        replace(spec, communication_bytes=TRIAL_BYTES * seconds / max(_loads(job, fabric, 0).values()))
+        for (spec, seconds), job in zip(wanted, trial, strict=True)
+    ]
     return Case(fabric, build_jobs(sized, fabric, seed=seed))
 
 
@@ -162,25 +182,10 @@ def _spec(name: str, placement: tuple[str, ...], random: Random) -> tuple[JobSpe
         compute_s=compute_s,
         overlap=overlap,
         flops=compute_s * TRANSFORMER_FLOPS,
-        communication_bytes=_TRIAL_BYTES,
+        communication_bytes=TRIAL_BYTES,
         collective="hierarchical",
     )
     return spec, wanted_s
-
-
-def _sized(spec: JobSpec, trial: Job, fabric: Fabric, wanted_s: float) -> JobSpec:
-    """``spec`` with the bytes that take ``wanted_s`` on the job's path."""
-    took_s = max(_loads(trial, fabric, 0).values())
-    return JobSpec(
-        spec.name,
-        spec.model,
-        placement=spec.placement,
-        compute_s=spec.compute_s,
-        overlap=spec.overlap,
-        flops=spec.flops,
-        communication_bytes=_TRIAL_BYTES * wanted_s / took_s,
-        collective=spec.collective,
-    )
 
 
 def _paths(job: Job, fabric: Fabric, aggregation: int) -> list[tuple[Flow, Path]]:

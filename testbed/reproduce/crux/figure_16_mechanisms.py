@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from controller.schedulers.crux.compression import compress, contending, contention_edges, first_levels_own
 from controller.schedulers.crux.intensity import Profile, links_used, profile
 from controller.schedulers.crux.path_selection import least_loaded
-from controller.schedulers.crux.priority import correction_factors, priority_order
+from controller.schedulers.crux.priority import CLAMP, correction_factors, priority_order
 from controller.schedulers.sincronia import bssi, sincronia_order
 from controller.schedulers.taccl_star import taccl_star_order
 from controller.schedulers.varys import even_levels, sebf_order
@@ -50,7 +50,7 @@ def orders(case: Case, choices: Sequence[PathChoices], paths: Paths) -> dict[str
     used = case.paths(paths)
     loads = {job.name: choice.candidates[path] for job, choice, path in zip(case.jobs, choices, paths, strict=True)}
     named = {
-        "crux": _crux_order(_profiles(case, paths)),
+        "crux": _named_crux_order(case, paths, CLAMP),
         "taccl-star": taccl_star_order(case.fabric, case.jobs, used),
         "taccl-star, cost": taccl_star_order(case.fabric, case.jobs, used, "cost"),
         "sincronia": sincronia_order(case.fabric, case.jobs),
@@ -59,6 +59,12 @@ def orders(case: Case, choices: Sequence[PathChoices], paths: Paths) -> dict[str
     }
     number = {job.name: index for index, job in enumerate(case.jobs)}
     return {scheduler: tuple(number[name] for name in order) for scheduler, order in named.items()}
+
+
+def crux_order(case: Case, paths: Paths, clamp: float) -> tuple[int, ...]:
+    """Crux section 4.2: jobs by k * intensity, highest first, k within 1 / ``clamp`` and ``clamp``."""
+    names = [job.name for job in case.jobs]
+    return tuple(names.index(name) for name in _named_crux_order(case, paths, clamp))
 
 
 def compressions(case: Case, paths: Paths, order: Sequence[int], seed: int) -> dict[str, tuple[int, ...]]:
@@ -86,6 +92,7 @@ def _profiles(case: Case, paths: Paths) -> tuple[Profile, ...]:
     return tuple(profile(job, case.fabric, used) for job in case.jobs)
 
 
-def _crux_order(profiles: Sequence[Profile]) -> tuple[str, ...]:
-    factors: Mapping[str, float] = correction_factors(profiles)
-    return priority_order({found.job: factors[found.job] * found.intensity for found in profiles})
+def _named_crux_order(case: Case, paths: Paths, clamp: float) -> tuple[str, ...]:
+    profiles = {found.job: found for found in _profiles(case, paths)}
+    factors: Mapping[str, float] = correction_factors(tuple(profiles.values()), clamp)
+    return priority_order({job: factors[job] * found.intensity for job, found in profiles.items()}, profiles)

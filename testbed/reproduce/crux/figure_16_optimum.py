@@ -99,6 +99,10 @@ class Yardstick:
         values = ((self._extreme(paths, count, best=True)[0], paths) for paths in self.all_paths())
         return min(values, key=lambda found: found[0])
 
+    def worst_levels_and_paths(self, count: int) -> float:
+        """Return the lowest utilisation of any paths and any ways to use at most ``count`` levels."""
+        return min(self._extreme(paths, count, best=False)[0] for paths in self.all_paths())
+
     def all_paths(self) -> Iterator[tuple[int, ...]]:
         """Every choice of one candidate per job."""
         return product(*(range(len(choice.candidates)) for choice in self._choices))

@@ -54,7 +54,7 @@ def test_json_is_the_agreed_document_and_nothing_else(capsys: pytest.CaptureFixt
     row = found["rows"][0]
     assert list(row) == ["label", "paper", "here", "predicted", "fitted", "a_priori", "calibrated_on", "note"]
     assert (row["predicted"], row["fitted"], row["a_priori"], row["calibrated_on"]) == (True, [], {}, "")
-    assert row["label"] == "path-selection crux" and row["paper"] == {"performance": 0.9769}
+    assert row["label"] == "independent: path-selection crux" and row["paper"] == {"performance": 0.9769}
     assert 0.0 < row["here"]["performance"] <= 1.0 and row["here"]["spread"] >= 0.0
     assert "2 cases" in printed.err
 

@@ -115,6 +115,22 @@ def test_with_no_loss_fairness_changes_no_order(view: ClusterView) -> None:
     assert levels(Crux(fairness=0.5), view) == levels(Crux(), view)
 
 
+@pytest.mark.parametrize("scheduler", [Crux, CruxPa, CruxPsPa])
+def test_a_clamp_bounds_the_factors_of_every_variant(
+    scheduler: Callable[..., Crux], small_fabric: Fabric, make_ring: RingMaker
+) -> None:
+    jobs = [
+        make_ring("long", small_fabric, [0, 2], compute_s=2.0, size=5e9),
+        make_ring("short", small_fabric, [1, 3], compute_s=0.1, size=2e8, first_port=21000),
+    ]
+    mixed = ClusterView(small_fabric, {job.name: job for job in jobs}, level_count=4)
+    factors = {clamp: scheduler(clamp=clamp).decide(mixed, JobArrived("long")).notes["k"] for clamp in (1, 1.5, 1e6)}
+    assert factors[1] == {"long": 1.0, "short": 1.0}
+    assert factors[1.5] == {"long": 1.0, "short": 1.5}
+    wide = factors[1e6]
+    assert isinstance(wide, dict) and wide["short"] > 1.5
+
+
 def test_crux_pa_keeps_ecmp_paths_and_gives_levels(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
     view = ClusterView(clos96_fabric, {job.name: job for job in make_mix(clos96_fabric)})
     decision = CruxPa().decide(view, JobArrived("job0"))
@@ -145,6 +161,9 @@ def test_the_presets_have_names_and_sources_of_their_own() -> None:
         (lambda: Crux(arrival="later"), "option 'arrival' of crux must be recompute or profile, not 'later'"),
         (lambda: Crux(enforcement="mpls"), "option 'enforcement' of crux must be rules or ports, not 'mpls'"),
         (lambda: Crux(fairness=1.5), "option 'fairness' of crux must be a number from 0 to 1, not '1.5'"),
+        (lambda: Crux(clamp=0.5), "option 'clamp' of crux must be a number of at least 1, not '0.5'"),
+        (lambda: Crux(clamp=float("inf")), "option 'clamp' of crux must be a number of at least 1, not 'inf'"),
+        (lambda: CruxPsPa(clamp=True), "option 'clamp' of crux-ps-pa must be a number of at least 1, not 'True'"),
         (lambda: CruxPa(fairness=True), "option 'fairness' of crux-pa must be a number from 0 to 1, not 'True'"),
     ],
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -10,17 +11,36 @@ from controller.schedulers.crux.priority import priority_order
 from controller.schedulers.crux.scheduler import Crux
 from controller.schedulers.taccl_star import taccl_star_paths as of_flows
 from testbed.progress import Progress
-from testbed.reproduce.crux.figure_16 import PAPER, Score, linear_order, reproduce, scores, summarise, valid_levels
-from testbed.reproduce.crux.figure_16_cases import UTILIZATION, Case, generate
-from testbed.reproduce.crux.figure_16_mechanisms import compressions, crux_paths, orders, taccl_star_paths
+from testbed.reproduce.crux import figure_16_population
+from testbed.reproduce.crux.figure_16 import (
+    GENERATORS,
+    PAPER,
+    Score,
+    linear_order,
+    reproduce,
+    scores,
+    summarise,
+    valid_levels,
+)
+from testbed.reproduce.crux.figure_16_cases import LEVELS, UTILIZATION, Case, generate
+from testbed.reproduce.crux.figure_16_mechanisms import (
+    compressions,
+    crux_order,
+    crux_paths,
+    orders,
+    taccl_star_paths,
+)
+from testbed.reproduce.crux.figure_16_optimum import Yardstick
 from testbed.reproduce.paper_experiment import Settings
 from workloads.analysis import isolated
+from workloads.models.calibration import CALIBRATED
 
 CASES = [generate(3, index) for index in range(30)]
+POPULATION = [figure_16_population.generate(3, index) for index in range(30)]
 
 
 def test_cases_are_as_small_as_the_papers() -> None:
-    for case in CASES:
+    for case in CASES + POPULATION:
         assert len(case.jobs) == 5
         assert 8 <= len(case.fabric.hosts) <= 20
         tiers = Counter(switch.tier for switch in case.fabric.switches.values())
@@ -36,7 +56,7 @@ def test_no_gpu_and_no_nic_serves_two_jobs() -> None:
 
 
 def test_every_job_leaves_its_tor_and_all_its_flows_cross_the_chosen_switch() -> None:
-    for case in CASES:
+    for case in CASES + POPULATION:
         for switch in (0, 1):
             paths = case.paths((switch,) * 5)
             for job in case.jobs:
@@ -45,7 +65,7 @@ def test_every_job_leaves_its_tor_and_all_its_flows_cross_the_chosen_switch() ->
 
 
 def test_whatever_the_paths_some_jobs_meet() -> None:
-    for case in CASES:
+    for case in CASES + POPULATION:
         leaving = Counter(
             link.partition("->")[0]
             for choice in case.choices()
@@ -63,6 +83,50 @@ def test_a_job_alone_on_its_path_has_a_utilisation_of_the_papers_range() -> None
             assert UTILIZATION[0] - 1e-9 <= alone.utilization <= 1.0
 
 
+def test_a_job_of_the_population_trains_what_jobs_of_its_size_train_in_the_papers_testbed() -> None:
+    trained = {8: {"crux-bert", "crux-resnet"}, 16: {"crux-bert"}, 24: {"crux-bert"}}
+    for case in POPULATION:
+        for job in case.jobs:
+            assert job.model in trained.get(len(job.gpus), {"crux-gpt"})
+
+
+def test_in_the_population_no_gpu_serves_two_jobs_and_many_nics_do() -> None:
+    shared = 0
+    for case in POPULATION:
+        assert max(Counter(gpu for job in case.jobs for gpu in job.gpus).values()) == 1
+        nics = Counter(nic for job in case.jobs for nic in {case.fabric.nic_of_gpu[gpu] for gpu in job.gpus})
+        assert max(nics.values()) <= 2
+        shared += max(nics.values()) == 2
+    assert shared > len(POPULATION) / 2
+
+
+@pytest.mark.parametrize(("size", "hosts"), [(8, 2), (16, 4), (32, 4), (48, 6)])
+def test_alone_on_its_path_a_job_of_the_population_takes_its_calibrated_time_by_its_ring(size: int, hosts: int) -> None:
+    found = 0
+    for case in POPULATION:
+        paths = case.paths((0,) * 5)
+        for job in case.jobs:
+            if len(job.gpus) != size or len({case.fabric.host_of_gpu[gpu] for gpu in job.gpus}) != hosts:
+                continue
+            model = CALIBRATED[job.model]
+            ring = (2 * (hosts - 1) / hosts) / (2 * (model.hosts - 1) / model.hosts)
+            alone = isolated(job, case.fabric, paths)
+            assert alone.communication_s == pytest.approx(model.communication_s * ring)
+            assert alone.compute_s == model.compute_s
+            if hosts == model.hosts:
+                assert alone.utilization == pytest.approx(model.utilization)
+            found += 1
+    assert found
+
+
+def test_in_the_population_larger_jobs_communicate_longer() -> None:
+    times: dict[int, set[float]] = {}
+    for case in POPULATION:
+        for job in case.jobs:
+            times.setdefault(len(job.gpus), set()).add(isolated(job, case.fabric, case.paths((0,) * 5)).communication_s)
+    assert max(times[8]) <= max(times[16]) < min(times[32])
+
+
 def test_fluids_have_the_period_of_the_jobs_they_stand_for() -> None:
     for case in CASES[:10]:
         paths = case.paths((0,) * 5)
@@ -72,13 +136,15 @@ def test_fluids_have_the_period_of_the_jobs_they_stand_for() -> None:
 
 
 def test_every_gpu_works_at_the_same_rate() -> None:
-    rates = [job.flops / len(job.gpus) / job.compute_s for case in CASES for job in case.jobs]
+    rates = [job.flops / len(job.gpus) / job.compute_s for case in CASES + POPULATION for job in case.jobs]
     assert rates == pytest.approx([rates[0]] * len(rates))
 
 
 def test_a_case_depends_on_its_seed_and_index_alone() -> None:
     assert generate(3, 7).jobs == CASES[7].jobs
     assert generate(4, 7).jobs != CASES[7].jobs
+    assert figure_16_population.generate(3, 7).jobs == POPULATION[7].jobs
+    assert figure_16_population.generate(4, 7).jobs != POPULATION[7].jobs
 
 
 def single_flow(case: Case) -> Case:
@@ -133,10 +199,38 @@ def test_valid_levels_never_put_the_higher_of_a_pair_below_the_lower() -> None:
     assert (1, 1, 0, 0, 2) in found and len(found) == len(set(found))
 
 
-def test_nothing_beats_the_optimum_or_falls_below_the_worst() -> None:
-    for index in range(3):
-        for label, score in scores(1, index).items():
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_nothing_beats_the_optimum_or_falls_below_the_worst(generator: str) -> None:
+    for index in range(2):
+        for label, score in scores(generator, 1, index).items():
             assert score.worst - 1e-12 <= score.found <= score.best + 1e-12, label
+
+
+def test_the_joint_optimum_is_no_worse_than_any_mechanism_with_the_others_at_their_best() -> None:
+    found = scores("population", 1, 0)
+    joint = found["end-to-end crux"]
+    assert joint.best == found["path-selection crux"].best >= found["path-selection crux"].found
+    assert joint.worst <= found["path-selection crux"].worst
+    assert joint.found <= found["path-selection crux"].found
+
+
+def test_the_joint_worst_is_that_of_all_paths_and_levels_one_by_one() -> None:
+    yardstick = Yardstick(POPULATION[0].choices())
+    every = [
+        yardstick.utilization(paths, levels)
+        for paths in yardstick.all_paths()
+        for levels in product(range(LEVELS), repeat=5)
+    ]
+    assert yardstick.worst_levels_and_paths(LEVELS) == pytest.approx(min(every))
+    assert yardstick.best_paths(LEVELS)[0] == pytest.approx(max(every))
+
+
+def test_a_clamp_of_one_orders_by_intensity() -> None:
+    for case in CASES[:10]:
+        paths = (0, 1, 0, 1, 0)
+        strength = [isolated(job, case.fabric, case.paths(paths)).communication_s for job in case.jobs]
+        by_intensity = sorted(range(5), key=lambda index: -case.jobs[index].flops / strength[index])
+        assert list(crux_order(case, paths, 1.0)) == by_intensity
 
 
 def test_a_row_says_how_errors_are_distributed() -> None:
@@ -156,4 +250,12 @@ def test_without_cases_there_is_nothing_to_summarise() -> None:
 def test_rows_are_the_same_however_many_processes_work() -> None:
     one, two = (reproduce(Settings(4, seed=2, processes=count), Progress(quiet=True)) for count in (1, 2))
     assert one == two
-    assert [row.label for row in one if row.paper] == list(PAPER)
+    assert [row.label for row in one if row.paper] == [f"{name}: {label}" for name in GENERATORS for label in PAPER]
+
+
+def test_rows_say_what_is_calibrated_and_what_the_first_choice_of_cases_gave() -> None:
+    rows = {row.label: row for row in reproduce(Settings(2, seed=2), Progress(quiet=True))}
+    first, second = rows["independent: assignment crux"], rows["population: assignment crux"]
+    assert (first.calibrated_on, dict(first.a_priori)) == ("", {})
+    assert "figure 20" in second.calibrated_on and second.a_priori == first.here
+    assert all(row.predicted and not row.fitted for row in rows.values())
