@@ -18,9 +18,10 @@ from workloads.communication.layout import Layout, layout_of
 from workloads.communication.ralp import exchanged_share
 from workloads.connections import PortBook
 from workloads.errors import JobError
+from workloads.external import MODEL, UNKNOWN_BYTES, ExternalCommand
 from workloads.job import Flow, Job, Phase, Straggler, Transfer
 from workloads.models.catalogue import CATALOGUE, LAYERS
-from workloads.models.model import Model, PhaseTemplate
+from workloads.models.model import A100_PEAK, Model, PhaseTemplate
 from workloads.placement import GpuRequest, place
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
@@ -40,6 +41,7 @@ class JobSpec:
     those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
     iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
     A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
+    ``external``: the real program that is the job; its flows here are those of a declared ring, to plan with.
     """
 
     name: str
@@ -59,6 +61,7 @@ class JobSpec:
     experts: Experts | None = None
     share_gpus_with: str | None = None
     channels: int = 1
+    external: ExternalCommand | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -95,7 +98,10 @@ def check_job(spec: JobSpec) -> None:
     of_experts = None if spec.experts is None else spec.experts.problem()
     rules = (
         (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
-        (spec.model in CATALOGUE, f"unknown model '{spec.model}'{_suggestion(spec.model)}"),
+        (
+            spec.model in CATALOGUE or spec.external is not None,
+            f"unknown model '{spec.model}'{_suggestion(spec.model)}",
+        ),
         (
             spec.collective is None or spec.collective in COLLECTIVES,
             f"unknown collective '{spec.collective}', expected one of: {', '.join(COLLECTIVES)}",
@@ -179,7 +185,7 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
             raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
-    model = CATALOGUE[spec.model]
+    model = CATALOGUE[spec.model] if spec.external is None else _declared(spec)
     if spec.experts is not None and spec.experts.inference:
         model = forward_pass(model)
     every = spec.gradients.every
@@ -191,7 +197,7 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
     flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
         name=spec.name,
-        model=spec.model,
+        model=model.name,
         gpus=gpus,
         phases=tuple(
             _phase(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
@@ -203,6 +209,24 @@ def _build(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook
         start_s=spec.start_s,
         jitter=spec.jitter,
         stragglers=_stragglers(spec, model, gpus, tokens),
+        external=spec.external,
+    )
+
+
+def _declared(spec: JobSpec) -> Model:
+    """What a real program says of itself, as a model: compute, then one collective."""
+    size = UNKNOWN_BYTES if spec.communication_bytes is None else spec.communication_bytes
+    return Model(
+        name=MODEL,
+        title="a real program",
+        parameters=0.0,
+        flops_per_gpu=spec.flops or 0.0,
+        gradient_bytes=size,
+        achieved_flops=A100_PEAK,
+        batch=0.0,
+        layout="",
+        phases=(PhaseTemplate(1.0, spec.collective or "ring", size, spec.overlap or 0.0),),
+        sources=(),
     )
 
 

@@ -116,12 +116,14 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
     ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``.
     """
     bandwidths = {mtu: _bandwidth(fabric, jobs, budget, mtu) for mtu in budget.mtus}
-    scales = [Scale(bandwidth, dilation, mtu) for dilation in DILATIONS for mtu, bandwidth in bandwidths.items()]
+    # Real programs take their own time.
+    dilations = DILATIONS[:1] if any(job.external is not None for job in jobs) else DILATIONS
+    scales = [Scale(bandwidth, dilation, mtu) for dilation in dilations for mtu, bandwidth in bandwidths.items()]
     enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
     fine = [s for s in enough if s.time <= FINE_DILATION and grain(jobs, s).chunk >= FINE_CHUNK_PACKETS]
     if enough:
         return (fine or enough)[0]
-    tried = [Scale(bandwidth, DILATIONS[-1], mtu) for mtu, bandwidth in bandwidths.items()]
+    tried = [Scale(bandwidth, dilations[-1], mtu) for mtu, bandwidth in bandwidths.items()]
     best = max(tried, key=lambda scale: grain(jobs, scale).share)
     found = grain(jobs, best)
     if found.too_coarse:

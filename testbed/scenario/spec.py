@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -15,6 +16,7 @@ from pydantic import (
     PlainSerializer,
     ValidationInfo,
 )
+from pydantic_core import PydanticCustomError
 
 from testbed.experiment.experiment import LinkFailure, Measure, Scale, Sharing
 from testbed.experiment.scheduler_choice import SchedulerChoice
@@ -43,6 +45,7 @@ from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
 from workloads.communication.experts import Experts
 from workloads.communication.gradients import CATALOGUE_BITS, Gradients
+from workloads.external import check_variables
 from workloads.job import JOB_NAME
 
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -128,7 +131,35 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def _known_model(name: str, info: ValidationInfo) -> str:
+    if not name:
+        if info.data.get("kind") == "external":
+            return ""
+        raise PydanticCustomError("missing", "Field required")
     return _known("model", name, info.context.models) if isinstance(info.context, Names) else name
+
+
+def _words(value: object) -> object:
+    """A command as a list of words, from a line that is split as a shell does."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise expected(f"a command line: {str(error).lower()}") from None
+
+
+def _right_variables(words: tuple[str, ...]) -> tuple[str, ...]:
+    check_variables(words)
+    return words
+
+
+Command = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_words, str | tuple[Text, ...]),
+    Field(min_length=1, max_length=limits.ENVIRONMENT),
+    AfterValidator(_right_variables),
+]
+"""Words, or a line."""
 
 
 def _known_collective(name: str) -> str:
@@ -156,7 +187,25 @@ class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
-    model: Annotated[str, AfterValidator(_known_model)] = Field(description="a model of the catalogue, such as gpt")
+    kind: Literal["training", "external"] | None = Field(
+        None, description="training, or external: a real program in place of a model"
+    )
+    model: Annotated[str, AfterValidator(_known_model)] = Field(
+        "", validate_default=True, description="a model of the catalogue, such as gpt"
+    )
+    command: Command | None = Field(
+        None, description="what an external job runs on each host, with {rank}, {addresses}, .. of the host"
+    )
+    environment: dict[str, Text] | None = Field(
+        None, max_length=limits.ENVIRONMENT, description="more variables of the environment of an external job"
+    )
+    processes: Count | None = Field(None, description="processes of a host that report iterations (default 1)")
+    progress: Literal["client", "traffic"] | None = Field(
+        None, description="how iterations of an external job are found (default: client, through testbed.client)"
+    )
+    start_limit: PositiveTime | None = Field(
+        None, description="longest time until an external job begins its first iteration (default 60s)"
+    )
     gpus: Count | None = Field(None, description="number of GPUs, placed by placement_policy")
     placement: tuple[str, ...] | None = Field(
         None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"

@@ -27,6 +27,8 @@ from testbed.engines.common.worker_plan import (
     window_packets,
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
+from testbed.engines.emulation.external.connections import with_connections
+from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
@@ -91,6 +93,9 @@ class Cluster:
             experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest
         )
         self.workers = WorkerPool(self._on_event, scratch / "workers")
+        self.programs = ExternalJobs(
+            experiment, self.network, scratch / "programs", tell, self._on_event, self._reconnect
+        )
         self.jobs = LiveJobs(experiment)
         self.switches = SwitchCheck(
             experiment.fabric,
@@ -141,7 +146,9 @@ class Cluster:
         for job in initial:
             await self._announce(job, prepare=False)
         self.timings["programmed"] = time.monotonic() - began
-        await asyncio.gather(*(self._open(job) for job in initial))
+        for real in (False, True):  # programs open connections, and then all others have to be there
+            await asyncio.gather(*(self._open(job) for job in initial if (job.external is not None) is real))
+        await asyncio.gather(*(self.programs.ready(job.name) for job in initial if job.external))
         self.timings["opened"] = time.monotonic() - began
         mismatches = await self.queue_mismatches()
         if mismatches:
@@ -168,7 +175,7 @@ class Cluster:
     async def take_down(self) -> None:
         """End every process of the run and take the network away."""
         began = time.monotonic()
-        await self.workers.stop()
+        await asyncio.gather(self.workers.stop(), self.programs.stop())
         await self._controller.stop()
         self.network.stop()
         _log("take-down", {"seconds": time.monotonic() - began})
@@ -196,6 +203,10 @@ class Cluster:
             await self._carry_out(before, answer)
             # What is decided next must reach this job too, so it comes up before that.
             await self._open(job)
+            if job.external is None:
+                self._start(job, time.monotonic() + START_DELAY_S)
+        if job.external is not None:
+            await self.programs.ready(job.name)
             self._start(job, time.monotonic() + START_DELAY_S)
 
     def profiles_due(self, disturbed: Callable[[], Spans]) -> list[tuple[LiveJob, int]]:
@@ -219,6 +230,16 @@ class Cluster:
             self._note_decision(cause, answer, began)
             await self._carry_out(before, answer, cut)
 
+    async def _reconnect(self, job: Job) -> None:
+        """The connections of a real program have changed."""
+
+        async def ask(there: ControllerProcess) -> DecisionAnswer:
+            answer = await there.reconnected(job)
+            self.jobs.reconnected(job)
+            return answer
+
+        await self.decide(f"connections of {job.name}", ask)
+
     async def _tell_throughput(self) -> None:
         """How fast the running jobs were of late beside what they would be alone."""
         shares = self.jobs.recent_throughput()
@@ -227,6 +248,7 @@ class Cluster:
 
     async def _announce(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Notify the controller that ``job`` arrives; its rules are installed when this returns."""
+        job = with_connections(job, (), {}, None) if job.external else job
         await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)
@@ -273,7 +295,7 @@ class Cluster:
 
     def ended(self) -> str | None:
         """Which process that the run needs has ended, in words."""
-        return self._controller.ended() or self.network.ended()
+        return self._controller.ended() or self.network.ended() or self.programs.ended()
 
     def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""
@@ -284,7 +306,11 @@ class Cluster:
         return self.origin + then_s * self._experiment.scale.time - time.monotonic()
 
     async def _open(self, job: Job) -> None:
-        """Open the connections of ``job``."""
+        """Open the connections of ``job``, or start the program that opens its own."""
+        if job.external is not None:
+            self.jobs[job.name].opened = True
+            await self.programs.open(job)
+            return
         hosts = self.hosts_of(job)
         for host, plan in job_plans(job, self._experiment, self._decision, steps=self.steps is not None).items():
             self.workers.tell(host, SetUpJob(plan))
@@ -292,6 +318,7 @@ class Cluster:
         for host in hosts:
             self.workers.tell(host, ConnectJob(job.name))
         await self.workers.expect(Connected, job.name, hosts)
+        self.jobs[job.name].opened = True
         if job.flows and not self._enlarged:
             self.network.datapath.make_room()
             self._enlarged = True
@@ -299,7 +326,11 @@ class Cluster:
         self._changes.tell_pcie_turns(Decision(), self._decision, self.jobs.present_jobs())
 
     def _start(self, job: Job, at: float) -> None:
-        self._keep_time_shift(self.jobs.begin(job.name, at))
+        live = self.jobs.begin(job.name, at)
+        if job.external is not None:
+            self.programs.start(job.name, at)
+            return
+        self._keep_time_shift(live)
         for host in self.hosts_of(job):
             self.workers.tell(host, StartJob(job.name, at))
 
@@ -311,6 +342,9 @@ class Cluster:
         running = self.jobs.running()
         jobs = [live.job for live in running]
         await self._changes.carry_out(before, after, answer.changes, jobs, cut)
+        self.programs.apply(after)
+        running = [live for live in running if live.job.external is None]
+        jobs = [live.job for live in running]
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         self._changes.tell_pcie_turns(before, after, jobs)
@@ -346,6 +380,9 @@ class Cluster:
 
     async def halt(self, job: Job) -> None:
         """Return when no host of ``job`` sends or reports anything more: then its connections can be closed."""
+        if job.external is not None:
+            await self.programs.halt(job.name)
+            return
         hosts = self.hosts_of(job)
         for host in hosts:
             self.workers.tell(host, HaltJob(job.name))
@@ -364,6 +401,10 @@ class Cluster:
         await asyncio.gather(*(self._close(job) for job in left))
 
     async def _close(self, job: Job) -> None:
+        if job.external is not None:
+            await self.programs.halt(job.name)
+            self.retransmits += self.programs.close(job.name)
+            return
         hosts = self.hosts_of(job)
         for host in hosts:
             self.workers.tell(host, CloseJob(job.name))

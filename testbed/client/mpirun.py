@@ -1,0 +1,131 @@
+"""``python3 -m testbed.client.mpirun [OPTION...] PROGRAM...``: Open MPI over the hosts of a job, one process on each.
+
+Every host of the job runs this command. On the host of rank 0 it starts ``mpirun``; on the others it waits and starts
+what ``mpirun`` asks for, so that each MPI process is in the namespace of its host. The requests go through sockets in
+a folder of the job, which all its hosts see; MPI's own connections cross the emulated fabric. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+_STATUS = struct.Struct("i")
+_LONGEST = 1 << 16
+_PATIENCE_S = 30.0
+_AGAIN_S = 0.02
+_QUIT = b"\0quit"
+_CONNECT = "--connect"
+
+
+def command(arguments: Sequence[str], addresses: Sequence[str]) -> list[str]:
+    """Return the ``mpirun`` command for a process at each of ``addresses``.
+
+    TCP alone, over the addresses of the job; a ring for the allreduce that does not block, as the workers' own.
+    """
+    only = ",".join(f"{address}/32" for address in addresses)
+    agent = f"{sys.executable} -m testbed.client.mpirun {_CONNECT}"
+    settings = {
+        "plm": "rsh",
+        "plm_rsh_agent": agent,
+        "plm_rsh_no_tree_spawn": "1",
+        "orte_leave_session_attached": "1",
+        "pml": "ob1",
+        "btl": "tcp,self",
+        "btl_tcp_if_include": only,
+        "oob_tcp_if_include": only,
+        "coll_libnbc_iallreduce_algorithm": "1",
+        "mpi_yield_when_idle": "1",
+    }
+    options = [word for name, value in settings.items() for word in ("--mca", name, value)]
+    hosts = ",".join(f"{address}:1" for address in addresses)
+    return ["mpirun", "--host", hosts, "-np", str(len(addresses)), "--bind-to", "none", *options, *arguments]
+
+
+def place(folder: str, address: str) -> str:
+    """Return the socket of the host with ``address``."""
+    return os.path.join(folder, f"mpi-{address}")
+
+
+def serve(path: str) -> int:
+    """Start what is asked for at ``path``, one at a time, until told to quit; return the status to end with."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(path)
+    listener.listen(8)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            asked, descriptors, _, _ = socket.recv_fds(connection, _LONGEST, 3)
+            if asked == _QUIT:
+                return 0
+            try:
+                status = subprocess.run(
+                    ["sh", "-c", asked.decode()],
+                    stdin=descriptors[0],
+                    stdout=descriptors[1],
+                    stderr=descriptors[2],
+                    check=False,
+                ).returncode
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+            connection.send(_STATUS.pack(status))
+
+
+def connect(path: str) -> socket.socket:
+    """Return a connection to the host that serves at ``path``; it may still be starting."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            connection.connect(path)
+            return connection
+        except OSError:
+            connection.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(_AGAIN_S)
+
+
+def start_there(folder: str, address: str, words: Sequence[str]) -> int:
+    """Run ``words``, joined as a shell does for ``rsh``, on the host with ``address``; return its status."""
+    with connect(place(folder, address)) as connection:
+        socket.send_fds(connection, [" ".join(words).encode()], [0, 1, 2])
+        answer = connection.recv(_STATUS.size)
+    return _STATUS.unpack(answer)[0] if len(answer) == _STATUS.size else 255
+
+
+def launch(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Start ``mpirun`` on this host, and let the other hosts go when it has ended; return its status."""
+    addresses = environment["TESTBED_ADDRESSES"].split(",")
+    folder = environment["TESTBED_FOLDER"]
+    status = subprocess.run(command(arguments, addresses), stdin=subprocess.DEVNULL, check=False).returncode
+    for address in addresses[1:]:
+        with connect(place(folder, address)) as connection:
+            connection.send(_QUIT)
+    return status
+
+
+def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Act for the host of this process, or as the agent by which ``mpirun`` reaches another."""
+    missing = [name for name in ("TESTBED_ADDRESSES", "TESTBED_FOLDER", "TESTBED_RANK") if name not in environment]
+    if missing:
+        print(f"testbed.client.mpirun: {missing[0]} is not set, expected to run as a job of a testbed", file=sys.stderr)
+        return 2
+    if arguments[:1] == [_CONNECT]:
+        return start_there(environment["TESTBED_FOLDER"], arguments[1], arguments[2:])
+    if not arguments:
+        print("testbed.client.mpirun: no program, expected: mpirun [OPTION...] PROGRAM...", file=sys.stderr)
+        return 2
+    if environment["TESTBED_RANK"] == "0":
+        return launch(arguments, environment)
+    return serve(place(environment["TESTBED_FOLDER"], environment["TESTBED_ADDRESS"]))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:], os.environ))
