@@ -1,4 +1,4 @@
-"""``python3 -m testbed.client.mpirun [OPTION...] PROGRAM...``: Open MPI over the hosts of a job, one process on each.
+"""``python3 -m testbed.client.mpirun [OPTION... --] PROGRAM...``: Open MPI over the hosts of a job, a process on each.
 
 Every host of the job runs this command. On the host of rank 0 it starts ``mpirun``; on the others it waits and starts
 what ``mpirun`` asks for, so that each MPI process is in the namespace of its host. The requests go through sockets in
@@ -21,30 +21,44 @@ _PATIENCE_S = 30.0
 _AGAIN_S = 0.02
 _QUIT = b"\0quit"
 _CONNECT = "--connect"
+_INSIDE = "--inside"
+_NEEDED = ("TESTBED_ADDRESS", "TESTBED_ADDRESSES", "TESTBED_FOLDER", "TESTBED_INTERFACE", "TESTBED_RANK")
+_SELF = [sys.executable, "-m", "testbed.client.mpirun"]
 
 
 def command(arguments: Sequence[str], addresses: Sequence[str]) -> list[str]:
     """Return the ``mpirun`` command for a process at each of ``addresses``.
 
-    TCP alone, over the addresses of the job; a ring for the allreduce that does not block, as the workers' own.
+    TCP alone; a ring for the allreduce that does not block, as the workers' own.
     """
-    only = ",".join(f"{address}/32" for address in addresses)
-    agent = f"{sys.executable} -m testbed.client.mpirun {_CONNECT}"
     settings = {
         "plm": "rsh",
-        "plm_rsh_agent": agent,
+        "plm_rsh_agent": " ".join([*_SELF, _CONNECT]),
         "plm_rsh_no_tree_spawn": "1",
         "orte_leave_session_attached": "1",
         "pml": "ob1",
         "btl": "tcp,self",
-        "btl_tcp_if_include": only,
-        "oob_tcp_if_include": only,
         "coll_libnbc_iallreduce_algorithm": "1",
         "mpi_yield_when_idle": "1",
     }
     options = [word for name, value in settings.items() for word in ("--mca", name, value)]
     hosts = ",".join(f"{address}:1" for address in addresses)
-    return ["mpirun", "--host", hosts, "-np", str(len(addresses)), "--bind-to", "none", *options, *arguments]
+    own, program = _divided(arguments)
+    fixed = ["mpirun", "--host", hosts, "-np", str(len(addresses)), "--bind-to", "none"]
+    return [*fixed, *options, *own, *_SELF, _INSIDE, *program]
+
+
+def _divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options of ``mpirun``, which end with ``--`` if there are any, and the program."""
+    words = list(arguments)
+    place = words.index("--") if "--" in words else -1
+    return words[: max(0, place)], words[place + 1 :]
+
+
+def start_inside(program: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Become ``program``, an MPI process that uses the interface of its own host: each has another name."""
+    own = {"OMPI_MCA_btl_tcp_if_include": environment["TESTBED_INTERFACE"]}
+    os.execvpe(program[0], list(program), {**environment, **own})
 
 
 def place(folder: str, address: str) -> str:
@@ -113,14 +127,16 @@ def launch(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     """Act for the host of this process, or as the agent by which ``mpirun`` reaches another."""
-    missing = [name for name in ("TESTBED_ADDRESSES", "TESTBED_FOLDER", "TESTBED_RANK") if name not in environment]
+    missing = [name for name in _NEEDED if name not in environment]
     if missing:
         print(f"testbed.client.mpirun: {missing[0]} is not set, expected to run as a job of a testbed", file=sys.stderr)
         return 2
     if arguments[:1] == [_CONNECT]:
         return start_there(environment["TESTBED_FOLDER"], arguments[1], arguments[2:])
+    if arguments[:1] == [_INSIDE]:
+        start_inside(arguments[1:], environment)
     if not arguments:
-        print("testbed.client.mpirun: no program, expected: mpirun [OPTION...] PROGRAM...", file=sys.stderr)
+        print("testbed.client.mpirun: no program, expected: [OPTION... --] PROGRAM...", file=sys.stderr)
         return 2
     if environment["TESTBED_RANK"] == "0":
         return launch(arguments, environment)

@@ -19,17 +19,12 @@ from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
-from testbed.engines.common.worker_plan import (
-    byte_marks_of,
-    hosts_of,
-    job_plans,
-    tos_of_flows,
-    window_packets,
-)
+from testbed.engines.common.worker_plan import byte_marks_of, hosts_of, tos_of_flows, window_packets
 from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.external.connections import with_connections
 from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
+from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.switch_check import SwitchCheck
@@ -40,22 +35,7 @@ from testbed.results.record import DecisionRow
 from topologies.mininet_adapter.choices import best_discipline
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
-from workloads.iteration.protocol import (
-    Closed,
-    CloseJob,
-    Connected,
-    ConnectJob,
-    Event,
-    Halted,
-    HaltJob,
-    HostStep,
-    IterationEnded,
-    Late,
-    Listening,
-    SetUpJob,
-    Shaped,
-    StartJob,
-)
+from workloads.iteration.protocol import Closed, Event, HostStep, IterationEnded, Late, Shaped
 from workloads.job import Job
 
 QUEUE_BYTES: Final = 32 << 20
@@ -93,6 +73,7 @@ class Cluster:
             experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest
         )
         self.workers = WorkerPool(self._on_event, scratch / "workers")
+        self._synthetic = SyntheticJobs(experiment, self.workers)
         self.programs = ExternalJobs(
             experiment, self.network, scratch / "programs", tell, self._on_event, self._reconnect
         )
@@ -311,28 +292,27 @@ class Cluster:
             self.jobs[job.name].opened = True
             await self.programs.open(job)
             return
-        hosts = self.hosts_of(job)
-        for host, plan in job_plans(job, self._experiment, self._decision, steps=self.steps is not None).items():
-            self.workers.tell(host, SetUpJob(plan))
-        await self.workers.expect(Listening, job.name, hosts)
-        for host in hosts:
-            self.workers.tell(host, ConnectJob(job.name))
-        await self.workers.expect(Connected, job.name, hosts)
+        await self._synthetic.open(job, self._decision, steps=self.steps is not None)
         self.jobs[job.name].opened = True
-        if job.flows and not self._enlarged:
-            self.network.datapath.make_room()
-            self._enlarged = True
+        if job.flows:
+            self._make_room()
         self._changes.tell_rates(Decision(), self._decision, [job])
         self._changes.tell_pcie_turns(Decision(), self._decision, self.jobs.present_jobs())
+
+    def _make_room(self) -> None:
+        """A first packet has gone through: packets of one port may no longer count against all others."""
+        if not self._enlarged:
+            self.network.datapath.make_room()
+            self._enlarged = True
 
     def _start(self, job: Job, at: float) -> None:
         live = self.jobs.begin(job.name, at)
         if job.external is not None:
+            self._make_room()
             self.programs.start(job.name, at)
-            return
-        self._keep_time_shift(live)
-        for host in self.hosts_of(job):
-            self.workers.tell(host, StartJob(job.name, at))
+        else:
+            self._keep_time_shift(live)
+            self._synthetic.start(job, at)
 
     # Running jobs change
 
@@ -380,13 +360,7 @@ class Cluster:
 
     async def halt(self, job: Job) -> None:
         """Return when no host of ``job`` sends or reports anything more: then its connections can be closed."""
-        if job.external is not None:
-            await self.programs.halt(job.name)
-            return
-        hosts = self.hosts_of(job)
-        for host in hosts:
-            self.workers.tell(host, HaltJob(job.name))
-        await self.workers.expect(Halted, job.name, hosts)
+        await (self._synthetic.halt(job) if job.external is None else self.programs.halt(job.name))
 
     async def depart(self, live: LiveJob) -> None:
         """Close a job's connections and let the controller decide again for those that stay."""
@@ -401,14 +375,10 @@ class Cluster:
         await asyncio.gather(*(self._close(job) for job in left))
 
     async def _close(self, job: Job) -> None:
-        if job.external is not None:
-            await self.programs.halt(job.name)
-            self.retransmits += self.programs.close(job.name)
-            return
-        hosts = self.hosts_of(job)
-        for host in hosts:
-            self.workers.tell(host, CloseJob(job.name))
-        await self.workers.expect(Closed, job.name, hosts)
+        if job.external is None:
+            await self._synthetic.close(job)
+        else:
+            self.retransmits += await self.programs.close(job.name)
 
     async def _note_taken_paths(self) -> None:
         """Where switches chose paths themselves, put what they chose on record."""

@@ -263,6 +263,7 @@ class Session:
             fidelity=judge(evidence),
             environment=self._environment(sampler, evidence),
             managed=record_of(cluster.managed, (end - cluster.origin) / self._experiment.scale.time),
+            programs=tuple(live.job for live in cluster.jobs.values() if live.job.external is not None),
         )
 
     def _evidence(

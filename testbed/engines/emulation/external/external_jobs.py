@@ -180,8 +180,9 @@ class ExternalJobs:
         """End the command of job ``name`` on all hosts."""
         await self._programs[name].end()
 
-    def close(self, name: str) -> int:
-        """Forget the connections of job ``name``; return how many segments were sent again on them."""
+    async def close(self, name: str) -> int:
+        """Forget job ``name``, whose command ends with that; return how many segments were sent again for it."""
+        await self.halt(name)
         return self._programs[name].close()
 
     async def stop(self) -> None:

@@ -24,7 +24,7 @@ from testbed.engines.emulation.external.processes import Holder, descendants, pa
 from testbed.engines.emulation.external.reports import HostReports
 from testbed.engines.emulation.external.sock_diag import LISTEN, OPENING, SocketTable, TcpSocket
 from testbed.experiment.experiment import Experiment
-from topologies.shaping import ACKNOWLEDGEMENT_LEVEL, tos_of_level
+from topologies.shaping import tos_of_level
 from workloads.external import Progress
 from workloads.job import Job
 
@@ -53,7 +53,7 @@ class Program:
         self.connections: dict[Ends, float] = {}
         self._foreign: set[Ends] = set()
         self._holders: dict[Ends, Holder] = {}
-        self._listeners: set[int] = set()
+        self._listeners: dict[int, Holder] = {}
         self._marked: dict[Ends, tuple[Holder, int, float | None]] = {}
         self._acknowledged: dict[Ends, int] = {}
         self._again: dict[Ends, tuple[int, int]] = {}
@@ -110,14 +110,19 @@ class Program:
                 self._change(held[found.inode], lambda each: set_window(each, self._window))
         for found in (each for listed in read.values() for each in listed):
             if found.state == LISTEN and found.inode in held and found.inode not in self._listeners:
-                self._listeners.add(found.inode)
-                tos = tos_of_level(ACKNOWLEDGEMENT_LEVEL, self._experiment.levels)
-                self._change(held[found.inode], lambda each: (set_window(each, self._window), set_mark(each, tos)))
+                self._listeners[found.inode] = held[found.inode]
+                self._change(held[found.inode], lambda each: set_window(each, self._window))
+                self._mark_listener(held[found.inode])
+
+    def _mark_listener(self, holder: Holder) -> None:
+        """What it accepts carries the mark of the job until the connection has its own."""
+        levels = self._experiment.levels
+        tos = tos_of_level(self._decision.levels.get(self.job.name, levels - 1), levels)
+        self._change(holder, lambda each: set_mark(each, tos))
 
     def _change(self, holder: Holder, change: Callable[[Any], Any]) -> None:
-        with contextlib.suppress(OSError):  # it was closed meanwhile
-            with borrowed(holder) as connection:
-                change(connection)
+        with contextlib.suppress(OSError), borrowed(holder) as connection:  # it may have been closed meanwhile
+            change(connection)
 
     def _count(self, sockets: dict[Ends, TcpSocket]) -> None:
         for ends, found in sockets.items():
@@ -168,6 +173,8 @@ class Program:
         self._decision = decision
         if self.halted:
             return
+        for holder in self._listeners.values():
+            self._mark_listener(holder)
         flows = {flow.id: flow for flow in self.current().flows}
         tos = tos_of_flows(decision, tuple(flows.values()), self._experiment.levels)
         for ends, holder in list(self._holders.items()):

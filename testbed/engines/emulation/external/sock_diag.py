@@ -56,7 +56,7 @@ class SocketTable:
         self._socket.settimeout(5.0)
 
     def read(self) -> list[TcpSocket]:
-        """Return all TCP sockets, of programs that speak IPv6 with IPv4 peers too; ``OSError`` if the kernel refuses."""
+        """Return all TCP sockets, those of IPv6 programs with IPv4 peers too; ``OSError`` if the kernel lists none."""
         return [found for family in (socket.AF_INET, socket.AF_INET6) for found in self._dump(family)]
 
     def _dump(self, family: int) -> Iterator[TcpSocket]:
