@@ -68,27 +68,26 @@ def place(folder: str, address: str) -> str:
 
 def serve(path: str) -> int:
     """Start what is asked for at ``path``, one at a time, until told to quit; return the status to end with."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(path)
-    listener.listen(8)
-    while True:
-        connection, _ = listener.accept()
-        with connection:
-            asked, descriptors, _, _ = socket.recv_fds(connection, _LONGEST, 3)
-            if asked == _QUIT:
-                return 0
-            try:
-                status = subprocess.run(
-                    ["sh", "-c", asked.decode()],
-                    stdin=descriptors[0],
-                    stdout=descriptors[1],
-                    stderr=descriptors[2],
-                    check=False,
-                ).returncode
-            finally:
-                for descriptor in descriptors:
-                    os.close(descriptor)
-            connection.send(_STATUS.pack(status))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(path)
+        listener.listen(8)
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                asked, descriptors, _, _ = socket.recv_fds(connection, _LONGEST, 3)
+                if asked == _QUIT:
+                    return 0
+                connection.send(_STATUS.pack(_run(asked.decode(), descriptors)))
+
+
+def _run(line: str, descriptors: Sequence[int]) -> int:
+    """Run a shell's ``line`` with standard input, output and error as given; return its status."""
+    given, said, wrong = descriptors
+    try:
+        return subprocess.run(["sh", "-c", line], stdin=given, stdout=said, stderr=wrong, check=False).returncode
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def connect(path: str) -> socket.socket:

@@ -18,7 +18,7 @@ from typing import Any
 from controller.decision import Decision
 from testbed.engines.emulation.external.commands import Command, user_of_commands
 from testbed.engines.emulation.external.output import OUTPUT
-from testbed.engines.emulation.external.program import POLL_S, Program
+from testbed.engines.emulation.external.program import POLL_S, SETTLED_POLL_S, SETTLED_S, Program
 from testbed.engines.emulation.external.reports import HostReports
 from testbed.engines.emulation.external.settings import environment_of_host, host_settings, variables_of
 from testbed.engines.emulation.external.sock_diag import SocketTable
@@ -150,20 +150,29 @@ class ExternalJobs:
 
     async def _start(self, program: Program, at: float) -> None:
         await asyncio.sleep(max(0.0, at - time.monotonic()))
-        program.began = time.monotonic()
+        program.begin(time.monotonic())
         for reports in program.reports.values():
             reports.go()
 
     async def _watch_connections(self) -> None:
         """Look for connections that were opened or closed, until cancelled; what goes wrong ends the run."""
+        changed = time.monotonic()
         try:
             while True:
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(self._pause_s(time.monotonic() - changed))
                 for program in self.programs:
                     if not program.halted and program.look(time.monotonic()):
                         await self._reconnect(program.current())
+                        changed = time.monotonic()
+                    for host, event in program.iterations_seen(time.monotonic()):
+                        self._iteration(program, host, event)
         except (OSError, RunFailedError) as error:
             self._fail(f"connections of a job of kind external: {error}")
+
+    def _pause_s(self, settled_s: float) -> float:
+        """Until the next look: short where a program may open connections, or its bytes tell its iterations."""
+        timed = any(program.progress == "traffic" for program in self.programs)
+        return POLL_S if timed or settled_s < SETTLED_S else SETTLED_POLL_S
 
     def apply(self, decision: Decision) -> None:
         """Mark and pace the connections of all programs as ``decision`` says."""
@@ -172,6 +181,8 @@ class ExternalJobs:
 
     def ended(self) -> str | None:
         """What has failed, in words; None as long as nothing has."""
+        if self._watch is not None and self._watch.done() and not self._watch.cancelled():
+            self._watch.result()
         if self._problem is not None:
             return self._problem
         return next((why for program in self.programs if (why := program.failure()) is not None), None)

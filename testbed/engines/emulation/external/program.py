@@ -21,15 +21,20 @@ from testbed.engines.emulation.external.connections import (
 )
 from testbed.engines.emulation.external.foreign_sockets import borrowed, set_mark, set_rate, set_window
 from testbed.engines.emulation.external.processes import Holder, descendants, parents, sockets_of
-from testbed.engines.emulation.external.reports import HostReports
+from testbed.engines.emulation.external.reports import HostReports, Reported, iteration_of
 from testbed.engines.emulation.external.sock_diag import LISTEN, OPENING, SocketTable, TcpSocket
+from testbed.engines.emulation.external.traffic import TrafficIterations
 from testbed.experiment.experiment import Experiment
 from topologies.shaping import tos_of_level
 from workloads.external import Progress
+from workloads.iteration.protocol import IterationEnded
 from workloads.job import Job
 
 POLL_S: Final = 0.02
 """Between two looks at a program's sockets."""
+SETTLED_S: Final = 5.0
+"""After so long without a new connection, looks become as rare as :data:`SETTLED_POLL_S`."""
+SETTLED_POLL_S: Final = 0.1
 GONE_S: Final = 2.0
 """A connection that no host lists for so long has been closed, its last packets have arrived."""
 MEASURED_FROM: Final = 1
@@ -56,12 +61,14 @@ class Program:
         self._listeners: dict[int, Holder] = {}
         self._marked: dict[Ends, tuple[Holder, int, float | None]] = {}
         self._acknowledged: dict[Ends, int] = {}
+        self._carried_before = 0
         self._again: dict[Ends, tuple[int, int]] = {}
         self._counted: dict[int, dict[Ends, int]] = {}
         self._iterations: dict[str, int] = {}
         self._sizes: dict[Ends, float] = {}
         self._measured = False
-        self.began = 0.0
+        self._traffic: TrafficIterations | None = None
+        self._seen = 0
         self.halted = False
 
     @property
@@ -81,7 +88,9 @@ class Program:
         read = {host: table.read() for host, table in self.tables.items()}
         sockets = {ends: found for ends, found in self._joined(read)}
         new = {e for e in sockets if e not in self.connections and e not in self._foreign}
-        unheld = {ends for ends in self.connections if ends in sockets and ends not in self._holders}
+        # What nobody has accepted yet has no holder.
+        listed = {ends for ends in self.connections if ends in sockets and sockets[ends].inode}
+        unheld = listed - self._holders.keys()
         if new or unheld:
             self._find_holders(read, sockets, new)
         opened = {ends for ends in new if ends in self._holders or opposite(ends) in self._holders}
@@ -152,6 +161,25 @@ class Program:
         done = min(self._iterations.values()) if len(self._iterations) == len(self.commands) else 0
         if MEASURED_FROM <= done <= MEASURED_FROM + MEASURED_OVER:
             self._counted.setdefault(done, dict(self._acknowledged))
+
+    def begin(self, now: float) -> None:
+        """Its first iteration begins."""
+        if self.progress == "traffic":
+            self._carried_before = sum(self._acknowledged.values())
+            self._traffic = TrafficIterations(now)
+
+    def iterations_seen(self, now: float) -> Iterator[tuple[str, IterationEnded]]:
+        """(host, iteration) for all that have ended in the traffic since the last call; all hosts alike."""
+        if self._traffic is None or self.halted:
+            return
+        assert self.job.external is not None
+        hosts = self._experiment.fabric.host_of_gpu
+        for seen in self._traffic.take(now, sum(self._acknowledged.values()) - self._carried_before):
+            parts = [Reported(seen.start, seen.end, ((seen.ready, seen.end),))]
+            for host in self.commands:
+                gpus = sum(hosts[gpu] == host for gpu in self.job.gpus)
+                yield host, iteration_of(self.job.name, self._seen, parts, gpus, self.job.external.compute_s)
+            self._seen += 1
 
     def _take_sizes(self) -> bool:
         """Measure the bytes per iteration, once; return whether that was now."""
