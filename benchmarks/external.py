@@ -77,7 +77,7 @@ def scenario(case: Case, kind: str, iterations: int) -> Scenario:
 def measure(quick: bool) -> list[Line]:
     """Run every case with the real program and with its twin."""
     _require_mpi()
-    iterations = 5 if quick else 20
+    iterations = 5 if quick else 12
     cases = CASES[:1] if quick else CASES
     return [_line(case, [_run(case, kind, iterations) for kind in ("real", "synthetic")]) for case in cases]
 

@@ -15,6 +15,7 @@ from testbed.engines.emulation.external.processes import descendants, parents
 from testbed.engines.emulation.liveness import ended_how
 from testbed.errors import RunFailedError
 from testbed.machine.child_python import module_path
+from testbed.machine.ownership import MARK
 from testbed.machine.privileges import User, plain_user, unprivileged
 from topologies.limits import one_line
 
@@ -25,7 +26,7 @@ MOST_OUTPUT: Final = 8 << 20
 """Characters of a command's output that are kept."""
 GRACE_S: Final = 1.0
 """As long may its processes take to end by themselves."""
-_KEPT: Final = ("LANG", "LC_ALL", "PATH", "TZ")
+_KEPT: Final = ("LANG", "LC_ALL", "PATH", "TZ", MARK)
 """What a command gets of the environment of the run."""
 
 Output = Callable[[str, str], None]
