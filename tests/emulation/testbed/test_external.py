@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +149,17 @@ def test_torch_averages_gradients_over_the_emulated_fabric(tmp_path: Path) -> No
     done = run_text(text(command), tmp_path)
     sizes = programs(done, "ecmp")["bytes_per_iteration"]
     assert sorted(sizes.values())[-2:] == pytest.approx([2e9, 2e9], rel=0.15)
+
+
+def test_under_sudo_a_program_has_the_rights_of_the_user_who_called_it() -> None:
+    user = 31_415  # whom nobody has: enough for the kernel, and for files
+    with tempfile.TemporaryDirectory(prefix="testbed-user-") as name:
+        folder = Path(name)
+        (folder / "real.yaml").write_text(text(f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2"))
+        shutil.chown(folder, user, user)
+        sudo = {"SUDO_UID": str(user), "SUDO_GID": str(user), "SUDO_USER": "somebody"}
+        start = [sys.executable, "-P", "-m", "testbed"]
+        done = run_to_end("real.yaml", folder / "runs", start=start, cwd=folder, environment=sudo)
+        assert done.status in (0, 4), done.error
+        assert f"user {user} on h0" in outputs(done, "ecmp")
+        assert {path.stat().st_uid for path in (done.directory / "ecmp").iterdir()} == {user}
