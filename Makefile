@@ -42,7 +42,9 @@ browser: setup
 	@tools/setup.sh browser
 	$(PYTHON) -m pytest tests/browser
 
+# Open MPI and mpi4py are for the tests of real programs only; where they cannot be installed those are skipped.
 emulation: setup
+	@tools/setup.sh programs
 	$(PYTHON) -m pytest tests/emulation
 
 # Build isolation needs the package index.

@@ -78,7 +78,16 @@ def with_answer(
     view: ClusterView, scheduler: Scheduler, event: Event, complete: Completion = with_default_paths
 ) -> ClusterView:
     """Return ``view`` with the decision of ``scheduler`` at ``event``; by default other flows take their ECMP path."""
-    return replace(view, decision=complete(view, scheduler.decide(view, event)))
+    return replace(view, decision=_with_own_ports(view, complete(view, scheduler.decide(view, event))))
+
+
+def _with_own_ports(view: ClusterView, decision: Decision) -> Decision:
+    """Return ``decision`` without source ports for connections that real programs have opened from theirs."""
+    if not decision.ports:
+        return decision
+    fixed = {flow.id for flow in view.flows if flow.two_way}
+    ports = {flow: port for flow, port in decision.ports.items() if flow not in fixed}
+    return decision if len(ports) == len(decision.ports) else replace(decision, ports=ports)
 
 
 class Decider:
@@ -120,6 +129,10 @@ class Decider:
     def arrive(self, job: Job) -> Decision:
         """Add ``job``."""
         return self._decide(with_job(self._view, job, self._scheduler), JobArrived(job.name))
+
+    def reconnected(self, job: Job) -> Decision:
+        """Put ``job`` in the place of the running one of its name: its connections have changed."""
+        return self._decide(replace(self._view, jobs={**self._view.jobs, job.name: job}), JobArrived(job.name))
 
     def depart(self, name: str) -> Decision:
         """Remove a job."""

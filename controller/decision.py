@@ -19,7 +19,7 @@ from workloads.job import Flow, Job
 
 @dataclass(frozen=True, slots=True)
 class JobArrived:
-    """A job is about to start; it is already in the view."""
+    """A job is about to start, or a real program has opened other connections; it is already in the view."""
 
     job: str
     """The job that has arrived: its name."""
@@ -183,7 +183,10 @@ class Decision:
     periods: Mapping[str, float] = field(default_factory=dict)
     """Job name -> seconds of the period in which its shift keeps it."""
     ports: Mapping[str, int] = field(default_factory=dict)
-    """Flow id -> TCP source port, 1 to 65535, where a port that hashes to the path enforces it."""
+    """Flow id -> TCP source port, 1 to 65535, where a port that hashes to the path enforces it.
+
+    Real programs choose their ports: their connections (``Flow.two_way``) keep them.
+    """
     exclusive: tuple[str, ...] = ()
     """PCIe links (PCIe switch to NIC) on which jobs take turns by level, at the sender."""
 

@@ -117,6 +117,7 @@ def prepare(
     datapaths = {} if engine == "flow" else _datapaths(loaded)
     budget = weakest(current_budget(name) for name in {each.datapath for each in datapaths.values()} or {ALWAYS})
     if engine == "flow":
+        _refuse_programs(loaded, jobs)
         scale = UNSCALED
     elif loaded.scale is None:
         scale = choose_scale(fabric, jobs, budget if managed is None else budget.part(MANAGED_SHARE))
@@ -141,6 +142,14 @@ def prepare(
         for choice in loaded.choices
     )
     return Prepared(loaded, fabric, jobs, experiments, budget, datapaths)
+
+
+def _refuse_programs(scenario: Scenario, jobs: Sequence[Job]) -> None:
+    """Raise ``BadInputError`` for a job that is a real program: rates alone do not run it."""
+    real = next((job.name for job in jobs if job.external is not None), None)
+    if real is not None:
+        why = f"job '{real}' is of kind external, which only the emulation runs: expected --engine emulation"
+        raise BadInputError(scenario.line_of_job(real, why))
 
 
 def _changes(

@@ -167,6 +167,15 @@ install_browser() {
     apt_install chromium || say "cannot install chromium: $(reason); tests in a browser will be skipped"
 }
 
+# For the tests of real programs as jobs; without them those are skipped, so this never fails.
+install_programs() {
+    /usr/bin/python3 -c 'import mpi4py' 2>/dev/null && command -v mpirun >/dev/null 2>&1 && return
+    true 2>/dev/null >"$log" || return 0
+    as_root true 2>/dev/null || return 0
+    say "installing Open MPI and mpi4py for the tests of real programs"
+    apt_install openmpi-bin python3-mpi4py || say "cannot install Open MPI: $(reason); tests with it will be skipped"
+}
+
 main() {
     if [ -x $interpreter ]; then
         up_to_date && root_has_python && exit 0
@@ -188,4 +197,8 @@ main() {
     say "done"
 }
 
-if [ "${1:-}" = browser ]; then install_browser; else main; fi
+case "${1:-}" in
+    browser) install_browser ;;
+    programs) install_programs ;;
+    *) main ;;
+esac

@@ -50,6 +50,8 @@ CHANNELS: Final = 32
 """Connections of a job per pair of ports; NCCL opens no more channels."""
 EXPERTS: Final = 4096
 """Experts of a job."""
+ENVIRONMENT: Final = 1000
+"""Words of the command of an external job, and variables that it adds to the environment."""
 PRIORITY: Final = 1000
 """Of a job inside its virtual cluster, up or down."""
 MESSAGES: Final = 250_000

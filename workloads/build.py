@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 from topologies.fabric import Fabric
 from topologies.input.spelling import expectation
 from topologies.limits import CHANNELS, MESSAGES
-from workloads.communication.collectives import COLLECTIVES, Channel, Message, expand, returned
+from workloads.communication.collectives import COLLECTIVES, Message, expand, returned
 from workloads.communication.experts import Experts, forward_pass, pipelined
 from workloads.communication.gradients import AS_IN_THE_CATALOGUE, Gradients, exchanged
-from workloads.communication.intra_host import LinkBytes, inside_bytes
+from workloads.communication.intra_host import inside_bytes
 from workloads.communication.layout import Layout, layout_of
 from workloads.communication.ralp import exchanged_share
 from workloads.connections import PortBook
 from workloads.errors import JobError
+from workloads.external import MODEL, UNKNOWN_BYTES, ExternalCommand
 from workloads.imported.expansion import PHASES, OnFabric, expanded
 from workloads.imported.workload import ImportedWorkload
-from workloads.job import Flow, Job, Phase, Straggler, Transfer
+from workloads.job import Job, Straggler
 from workloads.models.catalogue import CATALOGUE, LAYERS, TRANSFORMER_FLOPS
-from workloads.models.model import Model, PhaseTemplate
+from workloads.models.model import A100_PEAK, Model, PhaseTemplate
+from workloads.phases import flows_of, phase_of
 from workloads.placement import GpuRequest, place
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
@@ -43,6 +45,7 @@ class JobSpec:
     iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
     A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
     ``workload``: its iteration, read from a file, in about ``phases`` phases at most; ``model`` then only names it.
+    ``external``: the real program that is the job; its flows here are those of a declared ring, to plan with.
     """
 
     name: str
@@ -64,6 +67,7 @@ class JobSpec:
     channels: int = 1
     workload: ImportedWorkload | None = None
     phases: int = PHASES
+    external: ExternalCommand | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -110,7 +114,7 @@ def check_job(spec: JobSpec) -> None:
     rules = (
         (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
         (
-            spec.workload is not None or spec.model in CATALOGUE,
+            spec.workload is not None or spec.external is not None or spec.model in CATALOGUE,
             f"unknown model '{spec.model}'{_suggestion(spec.model)}",
         ),
         (spec.workload is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is for models of the catalogue"),
@@ -218,7 +222,8 @@ def _build(
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
     if spec.workload is not None:
         return _build_imported(spec, spec.workload, gpus, fabric, ports, most_messages)
-    model = CATALOGUE[spec.model] if model is None else model
+    if model is None:
+        model = CATALOGUE[spec.model] if spec.external is None else _declared(spec)
     if spec.experts is not None and spec.experts.inference:
         model = forward_pass(model)
     every = spec.gradients.every
@@ -230,13 +235,13 @@ def _build(
         phases = pipelined(phases, model.expert_share, model.expert_layers, spec.experts.chunk)
     templates = exchanged(phases, spec.gradients)
     expanded = _expanded(spec, templates, layout, most_messages)
-    flows = _flows(spec.name, [message for _, messages in expanded for message in messages], ports)
+    flows = flows_of(spec.name, [message for _, messages in expanded for message in messages], ports)
     return Job(
         name=spec.name,
-        model=spec.model,
+        model=model.name,
         gpus=gpus,
         phases=tuple(
-            _phase(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
+            phase_of(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
             for template, messages in expanded
         ),
         flows=flows,
@@ -245,6 +250,24 @@ def _build(
         start_s=spec.start_s,
         jitter=spec.jitter,
         stragglers=_stragglers(spec, model, gpus, tokens),
+        external=spec.external,
+    )
+
+
+def _declared(spec: JobSpec) -> Model:
+    """What a real program says of itself, as a model: compute, then one collective."""
+    size = UNKNOWN_BYTES if spec.communication_bytes is None else spec.communication_bytes
+    return Model(
+        name=MODEL,
+        title="a real program",
+        parameters=0.0,
+        flops_per_gpu=spec.flops or 0.0,
+        gradient_bytes=size,
+        achieved_flops=A100_PEAK,
+        batch=0.0,
+        layout="",
+        phases=(PhaseTemplate(1.0, spec.collective or "ring", size, spec.overlap or 0.0),),
+        sources=(),
     )
 
 
@@ -272,9 +295,9 @@ def _build_imported(
         model=spec.model,
         gpus=gpus,
         phases=tuple(
-            _phase(spec.name, part.template, part.messages, compute_s, part.inside, part.groups) for part in found
+            phase_of(spec.name, part.template, part.messages, compute_s, part.inside, part.groups) for part in found
         ),
-        flows=_flows(spec.name, [message for part in found for message in part.messages], ports),
+        flows=flows_of(spec.name, [message for part in found for message in part.messages], ports),
         flops=(compute_s * TRANSFORMER_FLOPS if spec.flops is None else spec.flops) * len(gpus),
         iterations=spec.iterations,
         start_s=spec.start_s,
@@ -348,49 +371,3 @@ def _templates(spec: JobSpec, model: Model) -> tuple[PhaseTemplate, ...]:
         )
         for phase in model.phases
     )
-
-
-def _phase(
-    job: str,
-    template: PhaseTemplate,
-    messages: Sequence[Message],
-    compute_s: float,
-    inside: LinkBytes,
-    groups: tuple[tuple[int, ...], ...] = (),
-) -> Phase:
-    transfers = tuple(
-        Transfer(
-            message.channel.flow_id(job),
-            message.bytes,
-            message.after.flow_id(job) if message.after else None,
-            message.lead,
-        )
-        for message in messages
-    )
-    return Phase(
-        compute_s=template.share * compute_s,
-        overlap=template.overlap,
-        collective=template.collective,
-        transfers=transfers,
-        inside=inside,
-        background=template.background,
-        size=template.bytes,
-        groups=groups,
-    )
-
-
-def _flows(job: str, messages: Sequence[Message], ports: PortBook) -> tuple[Flow, ...]:
-    """One flow per channel, its bytes those of all phases; in order of first use."""
-    sizes: dict[Channel, float] = {}
-    for message in messages:
-        sizes[message.channel] = sizes.get(message.channel, 0.0) + message.bytes
-    return tuple(_flow(job, channel, size, ports) for channel, size in sizes.items())
-
-
-def _flow(job: str, channel: Channel, size: float, ports: PortBook) -> Flow:
-    identity = channel.flow_id(job)
-    try:
-        source_port, target_port = ports.source_port(identity, channel.source), ports.target_port(channel.target)
-    except ValueError as error:
-        raise JobError(job, str(error)) from None
-    return Flow(identity, job, channel.source, channel.target, size, source_port, target_port)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from workloads.external import ExternalCommand
+
 JOB_NAME: Final = r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*$"
 """Of the name of a job that comes from a file or a request."""
 JOB_NAME_FORM: Final = "a letter (A to Z, a to z), then letters, digits, '_' and single '-'"
@@ -34,6 +36,11 @@ class Flow:
     """TCP source port, fixed by the seed."""
     target_port: int
     """TCP target port, fixed by the seed."""
+    two_way: bool = False
+    """Whether its connection carries another flow the other way, with which acknowledgements travel.
+
+    Such connections are those of real programs: their ports are the program's own.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +131,8 @@ class Job:
     """Standard deviation of a GPU's compute time, relative to its mean."""
     stragglers: tuple[Straggler, ...] = ()
     """GPUs that compute more slowly."""
+    external: ExternalCommand | None = None
+    """The real program that is the job; None for a synthetic one. What it computes and sends is a declaration."""
     flow_by_id: Mapping[str, Flow] = field(init=False, repr=False, compare=False, hash=False)
     """Flow id -> flow."""
 

@@ -104,8 +104,19 @@ class ControllerState:
 
     def arrive(self, job: Job, move: bool = True) -> PlannedChange:
         """Add ``job`` and return the change. ``ValueError`` for a name or five-tuple in use, or an unknown port."""
+        if job.name in self.jobs:
+            raise ValueError(f"a job named '{job.name}' is running")
         self._check(job)
         return self._change(lambda: self._decider.arrive(job), move)
+
+    def reconnected(self, job: Job, move: bool = True) -> PlannedChange:
+        """Put ``job`` in the place of the running job of its name, whose connections have changed; return the change.
+
+        Raises as :meth:`arrive` and :meth:`depart` do.
+        """
+        self._check_runs(job.name)
+        self._check(job)
+        return self._change(lambda: self._decider.reconnected(job), move)
 
     def depart(self, name: str, move: bool = True) -> PlannedChange:
         """Remove the job ``name`` and return the change; ``KeyError`` if no such job runs."""
@@ -178,16 +189,16 @@ class ControllerState:
         """Return flow id -> the rules of its data, hop by hop, for flows that have one path and do not move now."""
         open_paths = {*self.decision.hashed, *self.pending}
         plans = {flow: plan.rules for flow, plan in self._target.items() if flow not in open_paths}
-        return {flow: rules[: len(rules) // 2] for flow, rules in plans.items()}  # acknowledgements come after
+        flows = self.flows
+        # Acknowledgements come after, where they do not travel with another flow.
+        return {flow: rules if flows[flow].two_way else rules[: len(rules) // 2] for flow, rules in plans.items()}
 
     def _check_runs(self, name: str) -> None:
         if name not in self.jobs:
             raise KeyError(f"no job named '{name}'")
 
     def _check(self, job: Job) -> None:
-        if job.name in self.jobs:
-            raise ValueError(f"a job named '{job.name}' is running")
-        known = self.flows
+        known = {flow.id: flow for flow in self.flows.values() if flow.job != job.name}
         tuples = {self._builder.match(flow): flow.id for flow in known.values()}
         for flow in job.flows:
             for port in (flow.source, flow.target):
@@ -197,7 +208,7 @@ class ControllerState:
                 raise ValueError(f"a flow named '{flow.id}' is running")
             match = self._builder.match(flow)
             other = tuples.get(match, tuples.get(match.swapped()))
-            if other is not None:
+            if other is not None and not (match not in tuples and flow.two_way and known[other].two_way):
                 raise ValueError(f"flow '{flow.id}' has the five-tuple of flow '{other}'")
             known[flow.id], tuples[match] = flow, flow.id
         for gpu in job.gpus:

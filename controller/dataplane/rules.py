@@ -1,9 +1,9 @@
 """Forwarding rules as values: what the switches must hold so that a decision is in force.
 
 Each flow has exact five-tuple rules at every switch of its path, for its data and, along the
-reverse path and at the highest level, for its acknowledgements. The first switch sets the DSCP of
-the level, unless levels change with every message: then it trusts the hosts. The last one sets
-the MAC address of the target port. Everything else is dropped.
+reverse path and at the highest level, for its acknowledgements; on a two-way connection these are packets of the
+opposite flow. The first switch sets the DSCP of the level, unless levels change with every message: then it trusts
+the hosts. The last one sets the MAC address of the target port. Everything else is dropped.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ class RuleBuilder:
     def plan(self, flow: Flow, paths: Sequence[Path], dscp: int | None) -> FlowPlan:
         """Return the rules that carry ``flow`` over its path, or hash it over ``paths`` where there are several.
 
+        Those of a flow on a two-way connection carry one direction alone: the other flow's carry the other.
         ``dscp``, of the data; None leaves the hosts' marks as they are.
         """
         match, cookie = self.match(flow), cookie_of(flow.id)
@@ -124,7 +125,8 @@ class RuleBuilder:
         groups: list[GroupRule] = []
         back_dscp = None if dscp is None else dscp_of_level(ACKNOWLEDGEMENT_LEVEL)
         data = (match, paths, flow.target, dscp)
-        for direction, choices, target, mark in (data, (match.swapped(), back, flow.source, back_dscp)):
+        both = (data,) if flow.two_way else (data, (match.swapped(), back, flow.source, back_dscp))
+        for direction, choices, target, mark in both:
             for rule, group in self._hops(direction, choices, mac_of(self._fabric, target), mark, cookie):
                 rules.append(rule)
                 if group is not None:

@@ -56,6 +56,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.get_state()
         case ("POST", ["jobs"]):
             return service.post_job(_read(job_request_from_json, body()))
+        case ("PUT", ["jobs", name]):
+            return service.put_job(name, _read(job_request_from_json, body()))
         case ("DELETE", ["jobs", name]):
             return service.delete_job(name, _read(apply_from_text, _query(target).get("apply", "now")))
         case ("POST", ["profiles"]):

@@ -95,6 +95,12 @@ class Service:
         """Add a job; see ``docs/reference/controller.md`` for the answer."""
         return self._change(lambda state: state.arrive(request.job, request.apply == "now"))
 
+    def put_job(self, name: str, request: JobRequest) -> DecisionAnswer:
+        """Replace a running job by one with other connections; the answer is that of :meth:`post_job`."""
+        if request.job.name != name:
+            raise RequestError(400, f"job.name is '{request.job.name}', expected '{name}' as in the path")
+        return self._change(lambda state: state.reconnected(request.job, request.apply == "now"))
+
     def delete_job(self, name: str, apply: Apply = "now") -> DecisionAnswer:
         """Remove a job and its rules."""
         return self._change(lambda state: state.depart(name, apply == "now"))

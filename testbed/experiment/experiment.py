@@ -141,5 +141,5 @@ class Experiment:
 
     @property
     def jobs_come_later(self) -> bool:
-        """Whether jobs come while others run."""
-        return self.managed is not None or any(job.start_s > 0 for job in self.jobs)
+        """Whether jobs come, or programs open connections, while others run."""
+        return self.managed is not None or any(job.start_s > 0 or job.external is not None for job in self.jobs)

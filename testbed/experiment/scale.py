@@ -100,7 +100,8 @@ def peak_load(fabric: Fabric, jobs: Sequence[Job], scale: Scale, budget: Budget 
 
 
 def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
-    """How finely ``scale`` cuts the messages of ``jobs``."""
+    """How finely ``scale`` cuts the messages of ``jobs``; those of real programs are their own business."""
+    jobs = [job for job in jobs if job.external is None]
     packets = scale.size(1.0) * 8 / _packet_bits(scale.mtu)
     return Grain(_smallest(_chunks(jobs)) * packets, _smallest(_alltoall_bytes(jobs)) * packets)
 
@@ -113,17 +114,25 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
     ``MIN_CHUNK_PACKETS``, and every port's all-to-all ``MIN_ALLTOALL_PACKETS``, with the largest packet size of
     the budget that does; where none does, the largest dilation, with the packet size that comes nearest. Raises
     :class:`CannotRunError` with the dilation that would do where even that leaves fewer than
-    ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``.
+    ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``. Beside real programs, which take their own time, the dilation
+    is 1.
     """
     bandwidths = {mtu: _bandwidth(fabric, jobs, budget, mtu) for mtu in budget.mtus}
-    scales = [Scale(bandwidth, dilation, mtu) for dilation in DILATIONS for mtu, bandwidth in bandwidths.items()]
+    real = any(job.external is not None for job in jobs)
+    dilations = DILATIONS[:1] if real else DILATIONS
+    scales = [Scale(bandwidth, dilation, mtu) for dilation in dilations for mtu, bandwidth in bandwidths.items()]
     enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
     fine = [s for s in enough if s.time <= FINE_DILATION and grain(jobs, s).chunk >= FINE_CHUNK_PACKETS]
     if enough:
         return (fine or enough)[0]
-    tried = [Scale(bandwidth, DILATIONS[-1], mtu) for mtu, bandwidth in bandwidths.items()]
+    tried = [Scale(bandwidth, dilations[-1], mtu) for mtu, bandwidth in bandwidths.items()]
     best = max(tried, key=lambda scale: grain(jobs, scale).share)
     found = grain(jobs, best)
+    if found.too_coarse and real:
+        raise CannotRunError(
+            f"scale auto: a real program takes its own time, and at dilation 1 {found.worst}: raise 'communication', "
+            f"or set scale: {_written(best, 1)}"
+        )
     if found.too_coarse:
         needed = found.dilation_wanted(best)
         raise CannotRunError(

@@ -38,9 +38,11 @@ class Loss:
 
 
 def alone_of(job: Job, record: RunRecord, experiment: Experiment) -> Alone | None:
-    """The job's analytic times under the decision in force; None if the switches chose its paths."""
+    """The job's analytic times under the decision in force; None if the switches chose its paths, or for a program."""
     from workloads.analysis import isolated
 
+    if job.external is not None:
+        return None
     decision = decision_for(record, job)
     paths = decision.paths
     if any(flow.id not in paths or flow.id in decision.hashed for flow in job.flows):

@@ -41,8 +41,9 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
 
 def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
     """The entry of a run whose jobs stay on the GPUs that the scenario says."""
-    levels = MeaningfulLevels(experiment.jobs, experiment.levels)
-    decided = [(job, decision_for(record, job)) for job in experiment.jobs]
+    placed = record.jobs_of(experiment.jobs)
+    levels = MeaningfulLevels(placed, experiment.levels)
+    decided = [(job, decision_for(record, job)) for job in placed]
     jobs = [
         MeasuredJob(job_metrics(record, job), decision, levels.of(job, decision), alone_of(job, record, experiment))
         for job, decision in decided

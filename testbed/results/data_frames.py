@@ -76,7 +76,7 @@ def decisions_frame(records: Iterable[RunRecord], experiment: Experiment) -> Dat
     """
     rows: list[tuple[object, ...]] = []
     for record in records:
-        jobs = (*experiment.jobs, *(record.managed.stints if record.managed else ()))
+        jobs = (*record.jobs_of(experiment.jobs), *(record.managed.stints if record.managed else ()))
         flows = {flow.id: flow for job in jobs for flow in job.flows}
         for row in record.decisions:
             rows += [(record.scheduler, *_decided(row, flow, flows.get(flow))) for flow in row.decision.paths]

@@ -5,7 +5,7 @@ Rows are raw enough to recompute every summary from them. Times count from the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -121,7 +121,10 @@ class ManagedRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One scheduler's run; ``managed`` where a cluster manager placed its jobs."""
+    """One scheduler's run; ``managed`` where a cluster manager placed its jobs.
+
+    ``programs``: its jobs of kind ``external``, with the connections that were found.
+    """
 
     choice: SchedulerChoice
     engine: str
@@ -133,6 +136,12 @@ class RunRecord:
     fidelity: Fidelity = field(default_factory=Fidelity)
     environment: dict[str, object] = field(default_factory=dict)
     managed: ManagedRecord | None = None
+    programs: tuple[Job, ...] = ()
+
+    def jobs_of(self, planned: Sequence[Job]) -> tuple[Job, ...]:
+        """Return the ``planned`` jobs, real programs with the connections that they had in this run."""
+        found = {job.name: job for job in self.programs}
+        return tuple(found.get(job.name, job) for job in planned)
 
     @property
     def scheduler(self) -> str:

@@ -15,6 +15,7 @@ from controller.service.json_codec import decode, encode
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
+from workloads.job import Job
 
 _SCHEDULER: Final = {"scheduler": {"name": "", "options": {}, "label": ""}}
 _NOT_SHARED: Final = (*_SCHEDULER, "datapath")
@@ -65,7 +66,8 @@ def run_to(record: RunRecord) -> dict[str, Any]:
     choice = {"scheduler": record.scheduler, "scheduler_name": record.choice.name, "options": record.choice.options}
     head = {**encode(choice), "engine": record.engine, "duration_s": record.duration_s}
     managed = {} if record.managed is None else {"managed": encode(record.managed)}
-    return {**head, **{key: encode(value) for key, value in rest.items()}, **managed}
+    programs = {"programs": encode(record.programs)} if record.programs else {}
+    return {**head, **{key: encode(value) for key, value in rest.items()}, **managed, **programs}
 
 
 def run_from(
@@ -76,6 +78,9 @@ def run_from(
     decisions: Sequence[DecisionRow],
 ) -> RunRecord:
     """The record back from its parts."""
+    programs = decode(tuple[Job, ...], document.get("programs", []), "programs")
+    for job in programs:
+        check_job(job)
     return RunRecord(
         choice=_choice(document),
         engine=decode(str, document["engine"], "engine"),
@@ -87,6 +92,7 @@ def run_from(
         fidelity=decode(Fidelity, document["fidelity"], "fidelity"),
         environment=_environment(document["environment"]),
         managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
+        programs=programs,
     )
 
 

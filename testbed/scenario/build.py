@@ -8,6 +8,7 @@ from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import Managed, Submission
 from testbed.scenario.crosscheck import job_names
+from testbed.scenario.external import external_command
 from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
 from testbed.scenario.on_fabric import gpus_of
@@ -86,6 +87,7 @@ def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_
             channels=scenario.channels if job.channels is None else job.channels,
             workload=workload,
             phases=PHASES if isinstance(job.model, str) else job.model.phases,
+            external=external_command(job),
         )
         for name in job_names(job)
     ]

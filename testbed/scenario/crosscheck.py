@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
+from testbed.scenario.external import external_problems
 from testbed.scenario.fabrics import FabricSection, build_fabric
 from testbed.scenario.on_fabric import failure_problems, placement_problems, size_problems
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
@@ -18,7 +19,8 @@ from topologies.limits import CHECKS, JOBS, LINK_FAILURES, PLACEMENTS
 class Parts:
     """The parts of a scenario that are right by themselves, items of lists by their position.
 
-    ``complete`` says that all jobs and all schedulers are among them, ``managed`` that there is a manager.
+    ``complete`` says that all jobs and all schedulers are among them, ``managed`` that there is a manager,
+    ``dilated`` that the scale says so.
     """
 
     fabric: FabricSection | None
@@ -28,6 +30,7 @@ class Parts:
     link_failures: Mapping[int, LinkFailureSpec]
     complete: bool
     managed: bool = False
+    dilated: bool = False
 
 
 def cross_problems(parts: Parts) -> list[Problem]:
@@ -38,6 +41,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         return [Problem(("jobs",), f"there are {total} jobs, expected at most {JOBS}")] if total > JOBS else []
     problems = [*_one_job_each(parts.jobs), *_labels(parts), *_repeated_jobs(parts.jobs)]
     problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
+    problems += external_problems(parts.jobs, managed=parts.managed, dilated=parts.dilated)
     if parts.complete:
         problems += _checks(parts)
     if parts.fabric is not None:

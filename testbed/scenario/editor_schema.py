@@ -31,6 +31,11 @@ def editor_schema() -> Mapping[str, object]:
     _name_managers(schema)
     job = schema["$defs"]["JobEntry"]["properties"]
     _alternative_of(job["model"])["enum"] = list(CATALOGUE)
+    job["model"].pop("default")
+    schema["$defs"]["JobEntry"]["anyOf"] = [
+        {"required": ["model"]},
+        {"required": ["command", "flops"], "properties": {"kind": {"const": "external"}}},
+    ]
     _alternative_of(job["collective"])["enum"] = list(COLLECTIVES)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": ID, **schema}
 

@@ -20,7 +20,7 @@ from testbed.scenario.fabrics import FabricSection, FabricSpec, find_files
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, own_entries, scheduler_labels, take_own_entries
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
-from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScenarioSpec, SchedulerEntry
+from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScaleSpec, ScenarioSpec, SchedulerEntry
 from topologies.input.spelling import nearest
 from topologies.limits import SCENARIO_NAME, YAML_BYTES, LimitError, one_line, read_text
 
@@ -204,7 +204,9 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     link_failures = dict(_items(TypeAdapter(LinkFailureSpec), data.get("link_failures"), names))
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
     choices = {index: entry.choice for index, entry in schedulers.items()}
-    return Parts(fabric, jobs, choices, checks, link_failures, complete, data.get("manager") is not None)
+    scale = _alone(TypeAdapter(ScaleSpec), data.get("scale"), names)
+    dilated = scale is not None and scale.time != 1.0
+    return Parts(fabric, jobs, choices, checks, link_failures, complete, data.get("manager") is not None, dilated)
 
 
 def _length(items: object) -> int:

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.fabrics import FABRICS
+from testbed.scenario.jobs.model_file import ModelFileSpec
 from testbed.scenario.managers import JobFailuresSpec, ManagerSpec
 from testbed.scenario.quantities import EXPECTED
 from testbed.scenario.spec import (
@@ -17,7 +18,6 @@ from testbed.scenario.spec import (
     GradientsSpec,
     JobEntry,
     MeasureSpec,
-    ModelFileSpec,
     ScaleSpec,
     ScenarioSpec,
     SchedulerSpec,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -16,13 +17,14 @@ from pydantic import (
     PlainSerializer,
     Tag,
     ValidationInfo,
-    model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from testbed.experiment.experiment import LinkFailure, Measure, Scale, Sharing
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.fabrics import FabricSpec, kinds_spelled
+from testbed.scenario.jobs.model_file import ModelFileSpec
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.quantities import (
     Count,
@@ -46,9 +48,7 @@ from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
 from workloads.communication.experts import Experts
 from workloads.communication.gradients import CATALOGUE_BITS, Gradients
-from workloads.imported.expansion import PHASES
-from workloads.imported.files import FORMS
-from workloads.imported.workload import GroupKind
+from workloads.external import check_variables
 from workloads.job import JOB_NAME
 
 SCENARIO_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -135,7 +135,35 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def _known_model(name: str, info: ValidationInfo) -> str:
+    if not name:
+        if info.data.get("kind") == "external":
+            return ""
+        raise PydanticCustomError("missing", "Field required")
     return _known("model", name, info.context.models) if isinstance(info.context, Names) else name
+
+
+def _words(value: object) -> object:
+    """A command as a list of words, from a line that is split as a shell does."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise expected(f"a command line: {str(error).lower()}") from None
+
+
+def _right_variables(words: tuple[str, ...]) -> tuple[str, ...]:
+    check_variables(words)
+    return words
+
+
+Command = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_words, str | tuple[Text, ...]),
+    Field(min_length=1, max_length=limits.ENVIRONMENT),
+    AfterValidator(_right_variables),
+]
+"""Words, or a line."""
 
 
 def _known_collective(name: str) -> str:
@@ -156,29 +184,6 @@ def _free_label(label: str, info: ValidationInfo) -> str:
     return label
 
 
-class ModelFileSpec(_Spec):
-    """The iteration of a job, read from a file of another tool; see :mod:`workloads.imported`."""
-
-    simai: Text | None = Field(None, description="file of a SimAI workload, relative to the scenario")
-    chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
-    kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
-    group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
-    phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
-        PHASES, description="most phases of an iteration, roughly: neighbours become one"
-    )
-
-    @model_validator(mode="after")
-    def _one_file(self) -> Self:
-        if len(self.files) != 1:
-            raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(FORMS)}")
-        return self
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Format -> file."""
-        return {form: file for form in FORMS if (file := getattr(self, form)) is not None}
-
-
 def _is_file(model: object) -> str:
     return "file" if isinstance(model, dict | ModelFileSpec) else "name"
 
@@ -194,7 +199,25 @@ class JobEntry(_Spec):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
-    model: ModelChoice = Field(description="a model of the catalogue, such as gpt, or a file: {simai: FILE}")
+    kind: Literal["training", "external"] | None = Field(
+        None, description="training, or external: a real program in place of a model"
+    )
+    model: ModelChoice = Field(
+        "", validate_default=True, description="a model of the catalogue, such as gpt, or a file: {simai: FILE}"
+    )
+    command: Command | None = Field(
+        None, description="what an external job runs on each host, with {rank}, {addresses}, .. of the host"
+    )
+    environment: dict[str, Text] | None = Field(
+        None, max_length=limits.ENVIRONMENT, description="more variables of the environment of an external job"
+    )
+    processes: Count | None = Field(None, description="processes of a host that report iterations (default 1)")
+    progress: Literal["client", "traffic"] | None = Field(
+        None, description="how iterations of an external job are found (default: client, through testbed.client)"
+    )
+    start_limit: PositiveTime | None = Field(
+        None, description="longest time until an external job begins its first iteration (default 60s)"
+    )
     gpus: Count | None = Field(None, description="number of GPUs, placed by placement_policy")
     placement: tuple[str, ...] | None = Field(
         None, min_length=1, description="the GPUs: hosts (h0), GPUs of a host (h1:0-3, h1:0,2) or single ones (h1g4)"

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,24 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "testbed", *arguments]
 
 
-def run_to_end(scenario: str | Path, out: Path, *arguments: str, start: Sequence[str] = ()) -> Finished:
-    """Run a scenario to its end; waits while another run has the machine. ``start``: another command to start with."""
+def run_to_end(
+    scenario: str | Path,
+    out: Path,
+    *arguments: str,
+    start: Sequence[str] = (),
+    cwd: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a scenario to its end; waits while another run has the machine.
+
+    ``start``: another command to start with; ``cwd`` and ``environment``: where, and with which variables more.
+    """
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         done = subprocess.run(
             [*(start or command()), "run", str(scenario), "--out", str(out), *arguments],
-            cwd=ROOT,
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment} if environment else None,
             capture_output=True,
             text=True,
             timeout=300,

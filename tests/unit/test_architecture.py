@@ -30,6 +30,7 @@ ADAPTERS = (
     "controller/service/rest.py",
     "controller/service/server.py",
     "controller/__main__.py",
+    "testbed/client/",
     "testbed/engines/emulation/",
     "testbed/machine/capabilities.py",
     "testbed/machine/file_lock.py",

@@ -21,7 +21,8 @@ Spans = Sequence[tuple[float, float]]
 class LiveJob:
     """A job that has arrived. ``iterations``: host -> how many it has ended, once the job has begun.
 
-    ``began`` and ``shifted_at`` (when it last received a time shift) are on the engine's clock; ``ended``: it has left.
+    ``began`` and ``shifted_at`` (when it last received a time shift) are on the engine's clock; ``ended``: it has left;
+    ``opened``: its hosts know it.
     """
 
     job: Job
@@ -30,6 +31,7 @@ class LiveJob:
     shifted_at: float = 0.0
     profiled: bool = False
     ended: bool = False
+    opened: bool = False
 
     @property
     def completed(self) -> int:
@@ -75,6 +77,10 @@ class LiveJobs(Mapping[str, LiveJob]):
         live.began = at
         return live
 
+    def reconnected(self, job: Job) -> None:
+        """Take note that the connections of ``job`` have changed."""
+        self._jobs[job.name].job = job
+
     def iteration_ended(self, host: str, event: IterationEnded) -> LiveJob:
         """Take note of an iteration that ``host`` has ended; return its job."""
         live = self._jobs[event.job]
@@ -94,8 +100,8 @@ class LiveJobs(Mapping[str, LiveJob]):
         return [live.job for live in self.present()]
 
     def running(self) -> list[LiveJob]:
-        """Those that have begun and have not left."""
-        return [live for live in self.present() if live.iterations]
+        """Those that hosts know and that have not left."""
+        return [live for live in self.present() if live.opened or live.iterations]
 
     def finished(self) -> list[LiveJob]:
         """Those that have made all their iterations and have not left."""

@@ -19,15 +19,12 @@ from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
-from testbed.engines.common.worker_plan import (
-    byte_marks_of,
-    hosts_of,
-    job_plans,
-    tos_of_flows,
-    window_packets,
-)
+from testbed.engines.common.worker_plan import byte_marks_of, hosts_of, tos_of_flows, window_packets
 from testbed.engines.emulation.controller_process import ControllerProcess
+from testbed.engines.emulation.external.connections import with_connections
+from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
+from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.managed_run import StintRunner
 from testbed.engines.emulation.reconfiguration import Reconfiguration
 from testbed.engines.emulation.switch_check import SwitchCheck
@@ -38,22 +35,7 @@ from testbed.results.record import DecisionRow
 from topologies.mininet_adapter.choices import best_discipline
 from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
 from topologies.mininet_adapter.readback import queue_mismatches
-from workloads.iteration.protocol import (
-    Closed,
-    CloseJob,
-    Connected,
-    ConnectJob,
-    Event,
-    Halted,
-    HaltJob,
-    HostStep,
-    IterationEnded,
-    Late,
-    Listening,
-    SetUpJob,
-    Shaped,
-    StartJob,
-)
+from workloads.iteration.protocol import Closed, Event, HostStep, IterationEnded, Late, Shaped
 from workloads.job import Job
 
 QUEUE_BYTES: Final = 32 << 20
@@ -91,6 +73,10 @@ class Cluster:
             experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest
         )
         self.workers = WorkerPool(self._on_event, scratch / "workers")
+        self._synthetic = SyntheticJobs(experiment, self.workers)
+        self.programs = ExternalJobs(
+            experiment, self.network, scratch / "programs", tell, self._on_event, self._reconnect
+        )
         self.jobs = LiveJobs(experiment)
         self.switches = SwitchCheck(
             experiment.fabric,
@@ -141,7 +127,9 @@ class Cluster:
         for job in initial:
             await self._announce(job, prepare=False)
         self.timings["programmed"] = time.monotonic() - began
-        await asyncio.gather(*(self._open(job) for job in initial))
+        for real in (False, True):  # programs open connections, and then all others have to be there
+            await asyncio.gather(*(self._open(job) for job in initial if (job.external is not None) is real))
+        await asyncio.gather(*(self.programs.ready(job.name) for job in initial if job.external))
         self.timings["opened"] = time.monotonic() - began
         mismatches = await self.queue_mismatches()
         if mismatches:
@@ -168,7 +156,7 @@ class Cluster:
     async def take_down(self) -> None:
         """End every process of the run and take the network away."""
         began = time.monotonic()
-        await self.workers.stop()
+        await asyncio.gather(self.workers.stop(), self.programs.stop())
         await self._controller.stop()
         self.network.stop()
         _log("take-down", {"seconds": time.monotonic() - began})
@@ -196,6 +184,10 @@ class Cluster:
             await self._carry_out(before, answer)
             # What is decided next must reach this job too, so it comes up before that.
             await self._open(job)
+            if job.external is None:
+                self._start(job, time.monotonic() + START_DELAY_S)
+        if job.external is not None:
+            await self.programs.ready(job.name)
             self._start(job, time.monotonic() + START_DELAY_S)
 
     def profiles_due(self, disturbed: Callable[[], Spans]) -> list[tuple[LiveJob, int]]:
@@ -219,6 +211,16 @@ class Cluster:
             self._note_decision(cause, answer, began)
             await self._carry_out(before, answer, cut)
 
+    async def _reconnect(self, job: Job) -> None:
+        """The connections of a real program have changed."""
+
+        async def ask(there: ControllerProcess) -> DecisionAnswer:
+            answer = await there.reconnected(job)
+            self.jobs.reconnected(job)
+            return answer
+
+        await self.decide(f"connections of {job.name}", ask)
+
     async def _tell_throughput(self) -> None:
         """How fast the running jobs were of late beside what they would be alone."""
         shares = self.jobs.recent_throughput()
@@ -227,6 +229,7 @@ class Cluster:
 
     async def _announce(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Notify the controller that ``job`` arrives; its rules are installed when this returns."""
+        job = with_connections(job, (), {}, None) if job.external else job
         await self._tell_throughput()
         began = time.monotonic()
         answer = await self._controller.arrive(job, prepare=prepare)
@@ -273,7 +276,7 @@ class Cluster:
 
     def ended(self) -> str | None:
         """Which process that the run needs has ended, in words."""
-        return self._controller.ended() or self.network.ended()
+        return self._controller.ended() or self.network.ended() or self.programs.ended()
 
     def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""
@@ -284,24 +287,32 @@ class Cluster:
         return self.origin + then_s * self._experiment.scale.time - time.monotonic()
 
     async def _open(self, job: Job) -> None:
-        """Open the connections of ``job``."""
-        hosts = self.hosts_of(job)
-        for host, plan in job_plans(job, self._experiment, self._decision, steps=self.steps is not None).items():
-            self.workers.tell(host, SetUpJob(plan))
-        await self.workers.expect(Listening, job.name, hosts)
-        for host in hosts:
-            self.workers.tell(host, ConnectJob(job.name))
-        await self.workers.expect(Connected, job.name, hosts)
-        if job.flows and not self._enlarged:
-            self.network.datapath.make_room()
-            self._enlarged = True
+        """Open the connections of ``job``, or start the program that opens its own."""
+        if job.external is not None:
+            self.jobs[job.name].opened = True
+            await self.programs.open(job)
+            return
+        await self._synthetic.open(job, self._decision, steps=self.steps is not None)
+        self.jobs[job.name].opened = True
+        if job.flows:
+            self._make_room()
         self._changes.tell_rates(Decision(), self._decision, [job])
         self._changes.tell_pcie_turns(Decision(), self._decision, self.jobs.present_jobs())
 
+    def _make_room(self) -> None:
+        """A first packet has gone through: packets of one port may no longer count against all others."""
+        if not self._enlarged:
+            self.network.datapath.make_room()
+            self._enlarged = True
+
     def _start(self, job: Job, at: float) -> None:
-        self._keep_time_shift(self.jobs.begin(job.name, at))
-        for host in self.hosts_of(job):
-            self.workers.tell(host, StartJob(job.name, at))
+        live = self.jobs.begin(job.name, at)
+        if job.external is not None:
+            self._make_room()
+            self.programs.start(job.name, at)
+        else:
+            self._keep_time_shift(live)
+            self._synthetic.start(job, at)
 
     # Running jobs change
 
@@ -311,6 +322,9 @@ class Cluster:
         running = self.jobs.running()
         jobs = [live.job for live in running]
         await self._changes.carry_out(before, after, answer.changes, jobs, cut)
+        self.programs.apply(after)
+        running = [live for live in running if live.job.external is None]
+        jobs = [live.job for live in running]
         self._changes.tell_rates(before, after, jobs)
         self._changes.tell_byte_marks(before, after, jobs)
         self._changes.tell_pcie_turns(before, after, jobs)
@@ -346,10 +360,7 @@ class Cluster:
 
     async def halt(self, job: Job) -> None:
         """Return when no host of ``job`` sends or reports anything more: then its connections can be closed."""
-        hosts = self.hosts_of(job)
-        for host in hosts:
-            self.workers.tell(host, HaltJob(job.name))
-        await self.workers.expect(Halted, job.name, hosts)
+        await (self._synthetic.halt(job) if job.external is None else self.programs.halt(job.name))
 
     async def depart(self, live: LiveJob) -> None:
         """Close a job's connections and let the controller decide again for those that stay."""
@@ -364,10 +375,10 @@ class Cluster:
         await asyncio.gather(*(self._close(job) for job in left))
 
     async def _close(self, job: Job) -> None:
-        hosts = self.hosts_of(job)
-        for host in hosts:
-            self.workers.tell(host, CloseJob(job.name))
-        await self.workers.expect(Closed, job.name, hosts)
+        if job.external is None:
+            await self._synthetic.close(job)
+        else:
+            self.retransmits += await self.programs.close(job.name)
 
     async def _note_taken_paths(self) -> None:
         """Where switches chose paths themselves, put what they chose on record."""

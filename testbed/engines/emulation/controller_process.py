@@ -127,6 +127,11 @@ class ControllerProcess:
         """Announce a job; the answer holds the decision and which running flows must change."""
         return await self._ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
 
+    async def reconnected(self, job: Job) -> DecisionAnswer:
+        """A real program has other connections; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        path = f"/jobs/{quote(job.name, safe='')}"
+        return await self._ask(DecisionAnswer, "PUT", path, JobRequest(job, "prepare"))
+
     async def depart(self, job: str, *, prepare: bool) -> DecisionAnswer:
         """Take a job away; the answer is as for :meth:`arrive`."""
         path = f"/jobs/{quote(job, safe='')}?apply={'prepare' if prepare else 'now'}"

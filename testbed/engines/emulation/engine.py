@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from testbed.engines.emulation.external.output import OUTPUT
 from testbed.engines.emulation.handover import ANSWER, Request, read_answer, request_of
 from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.engines.emulation.watchdog import Watchdog
@@ -55,6 +56,8 @@ class EmulationEngine:
                 for message in watchdog.messages():
                     if message["phase"] == ANSWER:
                         answer.append(str(message["text"]))
+                    elif message["phase"] == OUTPUT:
+                        _keep_output(message, directory)
                     else:
                         progress(message)
                 watchdog.wait()
@@ -63,3 +66,10 @@ class EmulationEngine:
         if not directory.is_dir():
             raise RunFailedError(f"{directory}: this directory was removed meanwhile")
         return read_answer(answer, log)
+
+
+def _keep_output(message: dict[str, Any], directory: Path) -> None:
+    """Append a line that a command of an external job has said to the log of its host, if that can be written."""
+    log = directory / f"{message['job']}.{message['host']}.log"
+    with suppress(OSError), log.open("a", encoding="utf-8") as file:
+        file.write(f"{message['text']}\n")

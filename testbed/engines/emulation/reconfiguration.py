@@ -86,8 +86,11 @@ class Reconfiguration:
         _refuse_to_reopen(lost, before, decision)
         staying += [flows[flow] for flow in sorted(lost)]
         moving = [flows[c.flow] for c in changes if c.path_changed and c.flow not in lost]
+        # Real programs do not hold their bytes back: some of them may overtake others on the new path.
+        staying += [flow for flow in moving if flow.two_way]
+        moving = [flow for flow in moving if not flow.two_way]
         self.relevelled += sum(change.level_changed for change in changes)
-        self._mark([*staying, *moving], decision)
+        self._mark([flow for flow in (*staying, *moving) if not flow.two_way], decision)
         await asyncio.gather(self._commit(staying), self._move(moving, before, decision))
 
     async def _commit(self, flows: list[Flow]) -> None:

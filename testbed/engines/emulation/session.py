@@ -263,6 +263,7 @@ class Session:
             fidelity=judge(evidence),
             environment=self._environment(sampler, evidence),
             managed=record_of(cluster.managed, (end - cluster.origin) / self._experiment.scale.time),
+            programs=tuple(live.job for live in cluster.jobs.values() if live.job.external is not None),
         )
 
     def _evidence(
@@ -347,6 +348,7 @@ class Session:
             "link_failures": self._failures.rows(),
             "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),
             "step_delays_s": self._step_delays,
+            **({"external": rows} if (rows := self._cluster.programs.rows()) else {}),
             **({} if self._live is None else {"watch_cpu_s": round(self._live_cpu_s, 4)}),
         }
 

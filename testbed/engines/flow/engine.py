@@ -48,6 +48,9 @@ class FlowEngine:
             raise RunFailedError(str(error)) from error
 
     def _run(self, experiment: Experiment, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+        real = next((job.name for job in experiment.jobs if job.external is not None), None)
+        if real is not None:
+            raise RunFailedError(f"job {real} is of kind external, which only the emulation runs")
         plain = replace(experiment, scale=UNSCALED)
         cluster = FluidCluster(plain)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)

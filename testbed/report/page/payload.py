@@ -126,7 +126,7 @@ def _stints(
     """The jobs of ``record`` as placed, and the index on the page of each."""
     index = {job["name"]: place for place, job in enumerate(jobs)}
     if record.managed is None:
-        return experiment.jobs, [index[job.name] for job in experiment.jobs]
+        return record.jobs_of(experiment.jobs), [index[job.name] for job in experiment.jobs]
     owner = {stint: name for name, stints in record.managed.stints_of.items() for stint in stints}
     stints = [job for job in record.managed.stints if job.name in owner]
     return stints, [index[owner[job.name]] for job in stints]

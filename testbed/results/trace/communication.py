@@ -47,7 +47,7 @@ class Communication:
     """The communication of the jobs of a run."""
 
     def __init__(self, record: RunRecord, experiment: Experiment, processes: Processes) -> None:
-        jobs = (*experiment.jobs, *(record.managed.stints if record.managed else ()))
+        jobs = (*record.jobs_of(experiment.jobs), *(record.managed.stints if record.managed else ()))
         ran = {(row.job, host_and_index(row.gpu)[0]) for row in record.iterations}
         self._collectives = {job.name: _collectives(job, experiment.fabric) for job in jobs}
         threads = {job.name: _FIRST_THREAD + 2 * number for number, job in enumerate(jobs)}

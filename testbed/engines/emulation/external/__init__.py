@@ -1,0 +1,1 @@
+"""Real programs on the emulated hosts: their processes, connections and iterations."""

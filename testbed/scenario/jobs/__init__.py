@@ -1,0 +1,1 @@
+"""Parts of a job's entry in a scenario."""

@@ -1,0 +1,38 @@
+"""The ``model`` of a job as the file of another tool."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from testbed.scenario.quantities import Text
+from topologies import limits
+from workloads.imported.expansion import PHASES
+from workloads.imported.files import FORMS
+from workloads.imported.workload import GroupKind
+
+
+class ModelFileSpec(BaseModel):
+    """The iteration of a job, read from a file of another tool; see :mod:`workloads.imported`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    simai: Text | None = Field(None, description="file of a SimAI workload, relative to the scenario")
+    chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
+    kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
+    group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
+    phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
+        PHASES, description="most phases of an iteration, roughly: neighbours become one"
+    )
+
+    @model_validator(mode="after")
+    def _one_file(self) -> Self:
+        if len(self.files) != 1:
+            raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(FORMS)}")
+        return self
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Format -> file."""
+        return {form: file for form in FORMS if (file := getattr(self, form)) is not None}
