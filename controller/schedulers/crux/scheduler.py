@@ -24,6 +24,8 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "pcie": ("queue", "semaphore"),
 }
 HIGHEST: Final = 0
+STEADY: Final = 0.01
+"""Share of the best cut's weight that levels in force may miss and stay."""
 
 
 class Crux(Scheduler):
@@ -37,6 +39,7 @@ class Crux(Scheduler):
     "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
     leaves those links to the strict priority of their queues, which wastes nothing of them.
+    ``steady`` is the share of the best cut's weight that levels in force may miss and stay.
 
     What is kept between calls (jobs as arrays, their last paths and levels) never changes a result.
     """
@@ -57,6 +60,7 @@ class Crux(Scheduler):
         fairness: float = 0.0,
         enforcement: str = "rules",
         pcie: str = "queue",
+        steady: float = STEADY,
     ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
@@ -66,12 +70,13 @@ class Crux(Scheduler):
             if word not in _CHOICES[option]:
                 expected = " or ".join(_CHOICES[option])
                 raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
-        if isinstance(fairness, bool) or not isinstance(fairness, int | float) or not 0 <= fairness <= 1:
-            raise ValueError(f"option 'fairness' of {self.name} must be a number from 0 to 1, not '{fairness}'")
+        for option, number in (("fairness", fairness), ("steady", steady)):
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+                raise ValueError(f"option '{option}' of {self.name} must be a number from 0 to 1, not '{number}'")
         self._paths, self._priorities, self._compression = paths, priorities, compression
         self._measured, self._profiles_first = profile == "measured", arrival == "profile"
         self._fairness, self._ports = float(fairness), enforcement == "ports"
-        self._semaphores = pcie == "semaphore"
+        self._semaphores, self._steady = pcie == "semaphore", float(steady)
         if self._measured or self._profiles_first:
             self.events = JOB_EVENTS | {JobProfiled}
         self._kept: _Kept | None = None
@@ -137,7 +142,8 @@ class Crux(Scheduler):
         parts.follow({name: placements[name].used for name in order})
         first = 1 if profiling and view.level_count > 1 else HIGHEST
         if self._compression:
-            levels = parts.levels(order, senders, view.level_count - first, view.seed)
+            before = {name: level - first for name, level in view.decision.levels.items() if level >= first}
+            levels = parts.levels(order, senders, view.level_count - first, view.seed, before, self._steady)
         else:
             levels = first_levels_own(parts.contending(order), view.level_count - first)
         return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
