@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.schedulers.common.link_sharing import LinkSharing
-from controller.schedulers.crux.cuts import best_cuts
+from controller.schedulers.crux.levels.cuts import best_cuts
 
 Edges = Mapping[tuple[str, str], float]
 """(higher job, lower job) -> intensity of the higher."""

@@ -13,10 +13,10 @@ import numpy as np
 
 from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.compression import compress, contention_edges_among
-from controller.schedulers.crux.contention_graph import ContentionGraph
+from controller.schedulers.crux.levels.contention_graph import ContentionGraph
 from controller.schedulers.crux.intensity import Profile
-from controller.schedulers.crux.kept_levels import NO_LEVEL, KeptLevels
-from controller.schedulers.crux.large_parts import LARGE, compress_graph
+from controller.schedulers.crux.levels.kept_levels import NO_LEVEL, KeptLevels
+from controller.schedulers.crux.levels.large_parts import LARGE, compress_graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.schedulers.crux.contention_graph import ContentionGraph, Floats, Numbers
+from controller.schedulers.crux.levels.contention_graph import ContentionGraph, Floats, Numbers
 
 NO_LEVEL: Final = -1
 """In place of the level of a job that has none in force."""

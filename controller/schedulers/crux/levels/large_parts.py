@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.schedulers.crux.contention_graph import ContentionGraph, Floats, Numbers
-from controller.schedulers.crux.cuts import best_cuts
+from controller.schedulers.crux.levels.contention_graph import ContentionGraph, Floats, Numbers
+from controller.schedulers.crux.levels.cuts import best_cuts
 
 LARGE: Final = 500
 """Parts with more jobs are compressed here."""
