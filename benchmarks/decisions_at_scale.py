@@ -116,7 +116,9 @@ def jobs_of(case: Case, fabric: Fabric) -> tuple[Job, ...]:
         total -= gpus - gpus // 2
         heapq.heapreplace(largest, (-wanted[number], number))
     hosts = list(fabric.hosts.values())
-    by_turns = [hosts[tor * case.hosts_per_tor + turn] for turn in range(case.hosts_per_tor) for tor in range(case.tors)]
+    by_turns = [
+        hosts[tor * case.hosts_per_tor + turn] for turn in range(case.hosts_per_tor) for tor in range(case.tors)
+    ]
     share = PER_HOST if case.scattered else GPUS_PER_HOST
     places = range(0, GPUS_PER_HOST, share)
     free = iter([gpu for place in places for host in by_turns for gpu in host.gpus[place : place + share]])
@@ -234,7 +236,9 @@ def scale_lines(quick: bool) -> list[Line]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             lines.append(_line(case, process.submit(measure_case, case).result()))
     average, least, exact = against_optimum()
-    note = f"{SMALL_GRAPHS} graphs of 3 to 7 jobs: {exact} cut as much as the optimum, the least {100 * least:.1f} % of it"
+    note = (
+        f"{SMALL_GRAPHS} graphs of 3 to 7 jobs: {exact} cut as much as the optimum, the least {100 * least:.1f} % of it"
+    )
     lines.append(Line({"scheduler": "crux, compression", "cut %": f"{100 * average:.2f} of optimum"}, note=note))
     return lines
 
@@ -263,7 +267,11 @@ def _line(case: Case, found: Found) -> Line:
     if not known:
         return Line(columns)
     reached: Outcome = "pass" if all(spent <= limit for spent, limit in known) else "missed"
-    words = (f"nothing: {case.nothing_s:g} s", f"event: {case.event_s:g} s", f"{case.memory_gib:g} GiB" if case.memory_gib else "")
+    words = (
+        f"nothing: {case.nothing_s:g} s",
+        f"event: {case.event_s:g} s",
+        f"{case.memory_gib:g} GiB" if case.memory_gib else "",
+    )
     return Line(columns, ", ".join(word for word in words if word), reached)
 
 

@@ -181,9 +181,7 @@ class JobIndex:
         ends = np.cumsum([len(rows) for rows in batches]).tolist()
         unlike = self._unlike()
         self.batches = [
-            FlowBatch(
-                rows, self._table[:, end - len(rows) : end], np.flatnonzero(unlike[self._bundle_of[rows]])
-            )
+            FlowBatch(rows, self._table[:, end - len(rows) : end], np.flatnonzero(unlike[self._bundle_of[rows]]))
             for rows, end in zip(batches, ends, strict=True)
         ]
         self.touched = self._touched()

@@ -119,9 +119,7 @@ def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, 
     return paths
 
 
-def least_loaded(
-    candidates: Sequence[Path], load: Mapping[str, float], own: Mapping[str, float] | None = None
-) -> Path:
+def least_loaded(candidates: Sequence[Path], load: Mapping[str, float], own: Mapping[str, float] | None = None) -> Path:
     """Return the first of ``candidates`` with the smallest (maximum, sum) of ``load`` over its links.
 
     ``own``: link -> what the flow would add to it, where that is to count.

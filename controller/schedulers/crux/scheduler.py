@@ -11,6 +11,7 @@ from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
 from controller.schedulers.crux.incremental_paths import IncrementalPaths
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
+from controller.schedulers.crux.online_profile import unknown_profile
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 from controller.schedulers.crux.priority import KnownFactors, blended_with_loss, priority_order, reference_of
@@ -24,6 +25,8 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "pcie": ("queue", "semaphore"),
 }
 HIGHEST: Final = 0
+MEASURED_WORK: Final = "busy GPU seconds of an iteration as measured, times the declared FLOP/s of a busy GPU"
+"""What a measured W rests on: workers stand in for GPUs, and a pause executes no operations that could be counted."""
 STEADY: Final = 0.01
 """Share of the best cut's weight that levels in force may miss and stay."""
 
@@ -34,7 +37,8 @@ class Crux(Scheduler):
     ``paths`` False leaves flows on their ECMP paths; ``priorities`` False leaves all jobs at the
     default level; ``compression`` False gives the first K - 1 jobs a level each and the rest the last.
     ``profile`` "measured" takes W_j, t_j and the iteration from the view's measurements where there are
-    any. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
+    any. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5), takes nothing from
+    their declared profiles but the bytes of their flows, and measured profiles after.
     ``fairness`` 0 to 1 blends priorities with recent loss of throughput (section 7.2). ``enforcement``
     "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
@@ -74,7 +78,8 @@ class Crux(Scheduler):
             if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
                 raise ValueError(f"option '{option}' of {self.name} must be a number from 0 to 1, not '{number}'")
         self._paths, self._priorities, self._compression = paths, priorities, compression
-        self._measured, self._profiles_first = profile == "measured", arrival == "profile"
+        self._profiles_first = arrival == "profile"
+        self._measured = profile == "measured" or self._profiles_first
         self._fairness, self._ports = float(fairness), enforcement == "ports"
         self._semaphores, self._steady = pcie == "semaphore", float(steady)
         if self._measured or self._profiles_first:
@@ -87,7 +92,8 @@ class Crux(Scheduler):
         before = {name: self._profile_of(view, job, job.index.alone) for name, job in jobs.items()}
         placements = self._place(view, jobs, before)
         profiles = {name: self._profile_of(view, jobs[name], placed.profile) for name, placed in placements.items()}
-        senders = {name: found for name, found in profiles.items() if found.communicates}
+        known = {name: found for name, found in profiles.items() if not self._waits_for_profile(view, name)}
+        senders = {name: found for name, found in known.items() if found.communicates}
         factors = self._kept_for(view.fabric).factors.of(senders)
         plain = {name: factors[name] * found.intensity for name, found in senders.items()}
         priorities = blended_with_loss(plain, view.throughput, self._fairness)
@@ -117,8 +123,14 @@ class Crux(Scheduler):
         return self._kept
 
     def _profile_of(self, view: ClusterView, job: RoutableJob, declared: Profile) -> Profile:
+        if self._waits_for_profile(view, declared.job):
+            return unknown_profile(declared, job.index.sent_bytes)
         measured = view.measured.get(declared.job) if self._measured else None
         return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
+
+    def _waits_for_profile(self, view: ClusterView, name: str) -> bool:
+        """Whether the job is being profiled, and nothing is known of it but its flows."""
+        return self._profiles_first and name in view.profiling
 
     def _place(
         self, view: ClusterView, jobs: Mapping[str, RoutableJob], before: Mapping[str, Profile]
@@ -169,8 +181,11 @@ class Crux(Scheduler):
         priorities: Mapping[str, float],
     ) -> dict[str, object]:
         used = view.measured.keys() if self._measured else frozenset[str]()
+        source = {name: "measured" if name in used else "declared" for name in view.jobs}
+        source |= {name: "being measured" for name in view.jobs if self._waits_for_profile(view, name)}
         return {
-            "profile": {name: "measured" if name in used else "declared" for name in view.jobs},
+            "profile": source,
+            **({"measured_work": MEASURED_WORK} if used else {}),
             "reference": reference_of(tuple(senders.values())).job if senders else None,
             "intensity": {name: found.intensity for name, found in senders.items()},
             "communication_s": {name: found.communication_s for name, found in senders.items()},
