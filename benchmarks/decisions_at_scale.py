@@ -1,4 +1,4 @@
-"""Crux on clusters of up to 100,000 GPUs: seconds and memory of a decision, what compression cuts, what an event changes.
+"""Crux on up to 100,000 GPUs: seconds and memory of a decision, what compression cuts, what an event changes.
 
 Two placements of the jobs of :mod:`benchmarks.decisions`, 10 GPUs a job on average. ``scattered``: two GPUs of a host
 at a time, host by host over all ToRs, so that almost all jobs of more than one GPU share links with others and are one

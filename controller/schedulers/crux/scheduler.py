@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar, Final
 
 from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled, Scheduler
@@ -89,11 +89,15 @@ class Crux(Scheduler):
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return paths for all flows, and levels for all jobs that share a link with another."""
         jobs = self._placed_jobs(view)
-        before = {name: self._profile_of(view, job, job.index.alone) for name, job in jobs.items()}
+        waiting = view.profiling if self._profiles_first else frozenset[str]()
+        before = {name: job.index.alone for name, job in jobs.items()}
+        if self._measured:
+            before = {name: self._profile_of(view, jobs[name], found, waiting) for name, found in before.items()}
         placements = self._place(view, jobs, before)
-        profiles = {name: self._profile_of(view, jobs[name], placed.profile) for name, placed in placements.items()}
-        known = {name: found for name, found in profiles.items() if not self._waits_for_profile(view, name)}
-        senders = {name: found for name, found in known.items() if found.communicates}
+        profiles = {name: placed.profile for name, placed in placements.items() if name not in waiting}
+        if self._measured:
+            profiles = {name: self._profile_of(view, jobs[name], found) for name, found in profiles.items()}
+        senders = {name: found for name, found in profiles.items() if found.communicates}
         factors = self._kept_for(view.fabric).factors.of(senders)
         plain = {name: factors[name] * found.intensity for name, found in senders.items()}
         priorities = blended_with_loss(plain, view.throughput, self._fairness)
@@ -122,15 +126,14 @@ class Crux(Scheduler):
             self._kept = _Kept(fabric)
         return self._kept
 
-    def _profile_of(self, view: ClusterView, job: RoutableJob, declared: Profile) -> Profile:
-        if self._waits_for_profile(view, declared.job):
+    def _profile_of(
+        self, view: ClusterView, job: RoutableJob, declared: Profile, waiting: Collection[str] = ()
+    ) -> Profile:
+        """The profile as measured; of jobs ``waiting`` to be measured nothing is known but their flows."""
+        if declared.job in waiting:
             return unknown_profile(declared, job.index.sent_bytes)
-        measured = view.measured.get(declared.job) if self._measured else None
+        measured = view.measured.get(declared.job)
         return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
-
-    def _waits_for_profile(self, view: ClusterView, name: str) -> bool:
-        """Whether the job is being profiled, and nothing is known of it but its flows."""
-        return self._profiles_first and name in view.profiling
 
     def _place(
         self, view: ClusterView, jobs: Mapping[str, RoutableJob], before: Mapping[str, Profile]
@@ -182,7 +185,7 @@ class Crux(Scheduler):
     ) -> dict[str, object]:
         used = view.measured.keys() if self._measured else frozenset[str]()
         source = {name: "measured" if name in used else "declared" for name in view.jobs}
-        source |= {name: "being measured" for name in view.jobs if self._waits_for_profile(view, name)}
+        source |= {name: "being measured" for name in view.jobs if self._profiles_first and name in view.profiling}
         return {
             "profile": source,
             **({"measured_work": MEASURED_WORK} if used else {}),

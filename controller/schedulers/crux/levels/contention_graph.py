@@ -30,7 +30,7 @@ class ContentionGraph:
     def among(
         cls, order: Sequence[str], beside: Callable[[str], Set[str]], intensities: Sequence[float]
     ) -> ContentionGraph:
-        """The graph of ``order``, highest priority first; ``beside``: the jobs of ``order`` that share links with one."""
+        """The graph of ``order``, highest priority first; ``beside``: the jobs of it that share links with one."""
         rank = {job: place for place, job in enumerate(order)}
         neighbours = [beside(job) for job in order]
         sizes = np.fromiter(map(len, neighbours), np.intp, len(order))

@@ -7,6 +7,8 @@ best cut found, up to a stated share. The paper recomputes all levels at every e
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -29,19 +31,24 @@ class KeptLevels:
         self._ends_above = np.searchsorted(graph.lower[by_lower], every).tolist()
         self._ends_below = np.searchsorted(graph.higher, every).tolist()
 
-    def kept(self, in_force: Numbers, best: Numbers, share: float) -> Numbers:
-        """Return job -> level: those ``in_force`` with few changes, or else ``best``, whose cut is the best found.
+    def kept(self, in_force: Numbers, best: Callable[[], Numbers], share: float) -> Numbers:
+        """Return job -> level: those ``in_force`` with few changes, or else ``best()``, whose cut is the best found.
 
         ``in_force``: :data:`NO_LEVEL` for jobs without one. What is returned is valid, and its cut weighs at least
-        (1 - ``share``) of that of ``best``.
+        (1 - ``share``) of that of ``best()``, which is not asked for where no cut could be heavier by more than that.
         """
         if (in_force == NO_LEVEL).all():
-            return best
-        graph, enough = self._graph, (1 - share) * self._graph.cut(best) * (1 - 1e-12)
+            return best()
+        graph, close = self._graph, (1 - share) * (1 - 1e-12)
         mended = in_force if self._holds(in_force) else self._mended(in_force)
-        if graph.cut(mended) < enough:
+        cut = graph.cut(mended)
+        if cut >= close * graph.total:
+            return mended
+        found = best()
+        enough = close * graph.cut(found)
+        if cut < enough:
             mended = self._improved(mended, enough)
-        return mended if graph.cut(mended) >= enough else best
+        return mended if graph.cut(mended) >= enough else found
 
     def _holds(self, levels: Numbers) -> bool:
         inside = bool(((levels >= 0) & (levels < self._levels)).all())
@@ -49,12 +56,20 @@ class KeptLevels:
 
     def _mended(self, in_force: Numbers) -> Numbers:
         """Levels in force where they can be: a job below others is pushed down, one without a level joins them."""
-        known = np.where((in_force >= 0) & (in_force < self._levels), in_force, NO_LEVEL)
-        found = known.copy()
-        for job in range(self._graph.count):
+        found = np.where((in_force >= 0) & (in_force < self._levels), in_force, NO_LEVEL)
+        graph = self._graph
+        upwards = graph.lower[found[graph.higher] > found[graph.lower]]
+        waiting = np.unique(np.concatenate((upwards, np.flatnonzero(found == NO_LEVEL)))).tolist()
+        while waiting:  # by rank, which is a heap; all above a job have their final level when its turn comes
+            job = heappop(waiting)
             above, _ = self._at_above(job)
-            highest = int(found[above].max(initial=0))
-            found[job] = max(highest, int(known[job])) if known[job] >= 0 else self._joining(job, found, highest)
+            highest, now = int(found[above].max(initial=0)), int(found[job])
+            after = max(highest, now) if now != NO_LEVEL else self._joining(job, found, highest)
+            if after != now:
+                found[job] = after
+                _, below = self._at_below(job)
+                for lower in below[(found[below] < after) & (found[below] != NO_LEVEL)].tolist():
+                    heappush(waiting, lower)
         return found
 
     def _joining(self, job: int, levels: Numbers, highest: int) -> int:

@@ -31,8 +31,7 @@ def graphs_in_force(draw: st.DrawFn) -> tuple[ContentionGraph, np.ndarray[tuple[
 
 
 def kept(graph: ContentionGraph, in_force: np.ndarray[tuple[int], np.dtype[np.intp]], share: float) -> list[int]:
-    best = compress_graph(graph, LEVELS, 1)
-    return KeptLevels(graph, LEVELS).kept(in_force, best, share).tolist()
+    return KeptLevels(graph, LEVELS).kept(in_force, lambda: compress_graph(graph, LEVELS, 1), share).tolist()
 
 
 @given(graphs_in_force(), st.sampled_from((0.0, 0.01, 0.1, 1.0)))
