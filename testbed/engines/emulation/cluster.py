@@ -242,7 +242,7 @@ class Cluster:
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
-        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed))
+        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed).after(self.decisions))
 
     def _log_marks(self) -> None:
         """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""

@@ -276,7 +276,7 @@ class FluidCluster:
     # Decisions
 
     def _note(self, cause: str, decision: Decision) -> None:
-        self.decisions.append(DecisionRow(self.now, cause, decision))
+        self.decisions.append(DecisionRow(self.now, cause, decision).after(self.decisions))
         if self._steps is not None:
             self._steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
 
