@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Final
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled, Scheduler
+from controller.decision import ClusterView, Decision, Event, JobProfiled, Scheduler, ThroughputMeasured
 from controller.schedulers.common.paths_by_job import PathsByJob
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
@@ -25,6 +25,8 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "pcie": ("queue", "semaphore"),
 }
 HIGHEST: Final = 0
+FAIRNESS_EVERY_S: Final = 10.0
+"""Seconds after which jobs that lost throughput are looked for again."""
 MEASURED_WORK: Final = "busy GPU seconds of an iteration as measured, times the declared FLOP/s of a busy GPU"
 """What a measured W rests on: workers stand in for GPUs, and a pause executes no operations that could be counted."""
 STEADY: Final = 0.01
@@ -82,8 +84,10 @@ class Crux(Scheduler):
         self._measured = profile == "measured" or self._profiles_first
         self._fairness, self._ports = float(fairness), enforcement == "ports"
         self._semaphores, self._steady = pcie == "semaphore", float(steady)
-        if self._measured or self._profiles_first:
-            self.events = JOB_EVENTS | {JobProfiled}
+        if self._measured:
+            self.events = self.events | {JobProfiled}
+        if self._fairness:
+            self.events, self.every_s = self.events | {ThroughputMeasured}, FAIRNESS_EVERY_S
         self._kept: _Kept | None = None
 
     def decide(self, view: ClusterView, event: Event) -> Decision:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from controller.decider import wants_profiles
+from controller.decider import period_of, wants_profiles
 from controller.decision import Decision
 from controller.service.messages import DecisionAnswer, VerificationAnswer
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
@@ -99,6 +99,7 @@ class Cluster:
             lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows),
         )
         self.decisions: list[DecisionRow] = []
+        self._periods = 0
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
@@ -209,6 +210,20 @@ class Cluster:
         """Hand in the profile of a job, measured from its iteration ``first`` on, and carry out what follows."""
         measured = measure_profile(live.job, self.jobs.reports, self._experiment.scale.time, first)
         await self.decide(f"profile of {live.job.name}", lambda there: there.profiled(live.job.name, measured))
+
+    def throughput_due(self) -> bool:
+        """Whether the scheduler is to be called again because time has passed; each time once."""
+        period_s = period_of(self._scheduler) * self._experiment.scale.time
+        if not period_s or time.monotonic() - self.origin < (self._periods + 1) * period_s:
+            return False
+        self._periods = int((time.monotonic() - self.origin) / period_s)
+        return True
+
+    async def measure_throughput(self) -> None:
+        """Hand in recent throughput, and carry out what follows."""
+        shares = self.jobs.recent_throughput()
+        if shares:
+            await self.decide("recent throughput", lambda there: there.throughput_measured(shares))
 
     async def decide(self, cause: str, ask: Ask, cut: Collection[str] = ()) -> None:
         """Decide again because of ``cause`` and carry that out; links ``cut`` have just failed, in both directions."""

@@ -84,7 +84,7 @@ class KeptLevels:
         above, weights = self._at_above(job)
         own, below = self._at_below(job)
         placed = levels[below]
-        lost: Floats = np.bincount(levels[above], weights, self._levels)
+        lost: Floats = np.bincount(levels[above], weights, self._levels).astype(float)
         return lost + own * np.bincount(placed[placed >= 0], minlength=self._levels)
 
     def _improved(self, levels: Numbers, enough: float) -> Numbers:

@@ -81,7 +81,7 @@ def _cut_between(graph: ContentionGraph, place: Numbers, ends: Numbers, levels: 
     blocks = len(ends) - 1
     block = np.searchsorted(ends, place, side="right") - 1
     pairs = block[graph.higher] * blocks + block[graph.lower]
-    between: Floats = np.bincount(pairs, graph.weight, blocks * blocks).reshape(1, blocks, blocks)
-    values, groups = best_cuts(between, levels)
+    between: Floats = np.bincount(pairs, graph.weight, blocks * blocks).astype(float)
+    values, groups = best_cuts(between.reshape(1, blocks, blocks), levels)
     starts = np.searchsorted(groups[0], np.arange(1, levels))
     return float(values[0]), ends[starts]

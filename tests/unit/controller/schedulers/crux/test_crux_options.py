@@ -14,6 +14,7 @@ from controller.decision import (
     JobProfiled,
     Measured,
     Scheduler,
+    ThroughputMeasured,
 )
 from controller.schedulers.crux.scheduler import Crux, CruxPa, CruxPsPa
 from controller.schedulers.ecmp import Ecmp
@@ -129,6 +130,11 @@ def test_with_fairness_alone_jobs_go_by_lost_throughput_and_equal_losses_by_prio
     assert levels(Crux(fairness=1.0), reversed_names) == {"a": 0, "b": 1, "c": 2, "d": 3}
     lost = replace(view, throughput={"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.7})
     assert levels(Crux(fairness=1.0), lost) == {"b": 0, "c": 1, "d": 2, "a": 3}
+
+
+def test_with_fairness_crux_is_called_again_while_nothing_else_happens() -> None:
+    assert (ThroughputMeasured in Crux(fairness=0.5).events, Crux(fairness=0.5).every_s) == (True, 10.0)
+    assert (ThroughputMeasured in Crux().events, Crux().every_s) == (False, 0.0)
 
 
 def test_levels_in_force_stay_after_a_departure_and_an_arrival(view: ClusterView) -> None:
