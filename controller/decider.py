@@ -19,6 +19,7 @@ from controller.decision import (
     Measured,
     Scheduler,
     Step,
+    ThroughputMeasured,
 )
 from controller.ecmp_hash import ecmp_path, with_default_paths
 from topologies.fabric import Fabric
@@ -28,6 +29,11 @@ from workloads.job import Job
 def wants_profiles(scheduler: Scheduler) -> bool:
     """Whether ``scheduler`` is called when a profile has been measured."""
     return JobProfiled in scheduler.events
+
+
+def period_of(scheduler: Scheduler) -> float:
+    """Seconds after which ``scheduler`` is called again with recent throughput; 0 if it does not ask for that."""
+    return scheduler.every_s if ThroughputMeasured in scheduler.events else 0.0
 
 
 def with_job(view: ClusterView, job: Job, scheduler: Scheduler) -> ClusterView:
@@ -122,6 +128,11 @@ class Decider:
         return self._view.decision
 
     @property
+    def period_s(self) -> float:
+        """See :func:`period_of`."""
+        return period_of(self._scheduler)
+
+    @property
     def wants_profiles(self) -> bool:
         """Whether the scheduler is called when a profile has been measured."""
         return wants_profiles(self._scheduler)
@@ -157,6 +168,11 @@ class Decider:
         known = {name: share for name, share in shares.items() if name in self._view.jobs}
         self._view = replace(self._view, throughput=known)
         return known
+
+    def throughput_measured(self, shares: Mapping[str, float]) -> Decision:
+        """Store ``shares`` as :meth:`take_throughput` does, and decide again."""
+        known = {name: share for name, share in shares.items() if name in self._view.jobs}
+        return self._decide(replace(self._view, throughput=known), ThroughputMeasured())
 
     def go_back(self, view: ClusterView) -> None:
         """Restore an earlier ``view``, because the decisions since then cannot be carried out."""

@@ -77,7 +77,12 @@ class StepEnded:
     """Index of the step in ``Job.phases``."""
 
 
-Event = JobArrived | JobDeparted | JobProfiled | LinkDown | LinkUp | StepStarted | StepEnded
+@dataclass(frozen=True, slots=True)
+class ThroughputMeasured:
+    """Time has passed: ``ClusterView.throughput`` is up to date, as it also is when a job arrives."""
+
+
+Event = JobArrived | JobDeparted | JobProfiled | LinkDown | LinkUp | StepStarted | StepEnded | ThroughputMeasured
 """What a scheduler is called for."""
 
 JOB_EVENTS: frozenset[type] = frozenset({JobArrived, JobDeparted})
@@ -259,6 +264,8 @@ class Scheduler(ABC):
     """What it does, in one line."""
     events: frozenset[type] = JOB_EVENTS
     """The types of events at which it is called; for failed links every scheduler is called."""
+    every_s: float = 0.0
+    """Seconds between events ``ThroughputMeasured``, for schedulers that list it in ``events``; 0 for none."""
     decides: ClassVar[tuple[str, ...]] = ()
     """The fields of a ``Decision`` that it fills: ``paths``, ``levels``, ``rates``, ``shifts``, ``weights``."""
     source: ClassVar[str] = ""
@@ -280,7 +287,7 @@ class _Completed(Scheduler):
     """Wraps a scheduler that does not inherit from ``Scheduler``, and adds defaults for missing attributes."""
 
     def __init__(self, scheduler: Any) -> None:
-        said = ("name", "summary", "events", "decides", "source", "alone", "switches_hash")
+        said = ("name", "summary", "events", "every_s", "decides", "source", "alone", "switches_hash")
         vars(self).update({key: getattr(scheduler, key) for key in said if hasattr(scheduler, key)})
         vars(self)["events"] = frozenset(self.events)
         self._scheduler = scheduler

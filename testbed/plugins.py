@@ -48,6 +48,7 @@ from controller.decision import (
     Step,
     StepEnded,
     StepStarted,
+    ThroughputMeasured,
 )
 from controller.ecmp_hash import ecmp_path, with_default_paths
 from topologies.fabric import Fabric, Host, Link, Nic, Path, Port, Switch
@@ -147,6 +148,7 @@ __all__ = [
     "Structure",
     "Submitted",
     "Switch",
+    "ThroughputMeasured",
     "Tick",
     "Transfer",
     "Waiting",

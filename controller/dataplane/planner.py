@@ -145,6 +145,10 @@ class ControllerState:
         self._down = down
         return change
 
+    def throughput_measured(self, shares: Mapping[str, float], move: bool = True) -> PlannedChange:
+        """Store recent iterations per second over those alone, decide again, and return the change."""
+        return self._change(lambda: self._decider.throughput_measured(shares), move)
+
     def take_throughput(self, shares: Mapping[str, float]) -> Mapping[str, float]:
         """Store recent iterations per second over those alone; return the stored ones: those of running jobs."""
         return self._decider.take_throughput(shares)

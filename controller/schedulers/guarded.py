@@ -8,7 +8,7 @@ from controller.decision import ClusterView, Decision, Event, Scheduler, as_sche
 from controller.decision_check import problem_of
 from workloads.plugin_errors import PluginCode, PluginError
 
-_ATTRIBUTES = ("name", "summary", "events", "decides", "source", "alone", "switches_hash")
+_ATTRIBUTES = ("name", "summary", "events", "every_s", "decides", "source", "alone", "switches_hash")
 
 
 class GuardedScheduler(Scheduler):

@@ -66,6 +66,14 @@ class VerificationRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ThroughputRequest:
+    """Recent throughput, as in :class:`ThroughputAnswer`, upon which all is decided again."""
+
+    throughput: Mapping[str, float]
+    apply: Apply = "now"
+
+
+@dataclass(frozen=True, slots=True)
 class FabricAnswer:
     """The fabric has been accepted; ``expected`` is the number of its switches."""
 
@@ -239,6 +247,12 @@ def throughput_from_json(body: object) -> dict[str, float]:
         if share < 0:
             raise ValueError(f"throughput.{job}: expected 0 or more")
     return shares
+
+
+def throughput_request_from_json(body: object) -> ThroughputRequest:
+    """Return the request of the parsed JSON ``body``."""
+    given = _object(body, ThroughputRequest)
+    return ThroughputRequest(throughput_from_json(given.get("throughput")), apply_from_text(given.get("apply", "now")))
 
 
 def apply_from_text(text: object) -> Apply:

@@ -32,6 +32,7 @@ from controller.service.messages import (
     link_request_from_json,
     profile_request_from_json,
     throughput_from_json,
+    throughput_request_from_json,
     verification_request_from_json,
 )
 from controller.service.service import RequestError, Service
@@ -66,6 +67,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
             return service.post_link(_read(link_request_from_json, body()))
         case ("PUT", ["throughput"]):
             return service.put_throughput(_read(throughput_from_json, body()))
+        case ("POST", ["throughput"]):
+            return service.post_throughput(_read(throughput_request_from_json, body()))
         case ("POST", ["commit"]):
             return service.post_commit(_read(commit_request_from_json, body()))
         case ("GET", ["rules"]):

@@ -28,6 +28,7 @@ from controller.service.messages import (
     RulesAnswer,
     StateAnswer,
     ThroughputAnswer,
+    ThroughputRequest,
     VerificationAnswer,
 )
 from topologies.fabric import Fabric
@@ -117,6 +118,10 @@ class Service:
     def put_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Store recent iterations per second over those of each job alone, for later decisions."""
         return ThroughputAnswer(dict(self._state().take_throughput(shares)))
+
+    def post_throughput(self, request: ThroughputRequest) -> DecisionAnswer:
+        """Store recent iterations per second over those of each job alone, and decide again."""
+        return self._change(lambda state: state.throughput_measured(request.throughput, request.apply == "now"))
 
     def post_commit(self, request: CommitRequest) -> CommitAnswer:
         """Bring the named flows to their decided path and level."""

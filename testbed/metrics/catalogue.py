@@ -286,6 +286,21 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric(
         "loss", "points", "`own_points` and `others_points` of all jobs, weighted by GPU time", lambda run: run.loss
     ),
+    Metric("changes.decisions", "", "decisions of the run", lambda run: len(run.record.decisions)),
+    Metric(
+        "changes.levels",
+        "",
+        "levels that one decision after another changed, of jobs or flows that both name",
+        lambda run: sum(row.levels_changed for row in run.record.decisions),
+        check=True,
+    ),
+    Metric(
+        "changes.paths",
+        "",
+        "paths of flows that one decision after another changed",
+        lambda run: sum(row.paths_changed for row in run.record.decisions),
+        check=True,
+    ),
     Metric("manager", "", "metrics of the manager, below", lambda run: run.manager, managed=True),
     Metric(
         "scheduler_name", "", "its name; the label is the same if it has no other", lambda run: run.record.choice.name

@@ -6,7 +6,7 @@ Rows are raw enough to recompute every summary from them. Times count from the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from controller.decision import Decision
@@ -53,12 +53,33 @@ class LinkRow:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """A decision, when it came into force and why (``arrival of gpt``)."""
+    """A decision, when it came into force and why (``arrival of gpt``).
+
+    ``levels_changed``, ``paths_changed``: how many levels (of jobs or flows) and paths (of flows) differ from those of
+    the decision before, of those that both name.
+    """
 
     time_s: float
     cause: str
     decision: Decision
     confirmed_s: float = 0.0
+    levels_changed: int = 0
+    paths_changed: int = 0
+
+    def after(self, rows: Sequence[DecisionRow]) -> DecisionRow:
+        """This row after ``rows``: with what it changes."""
+        if not rows:
+            return self
+        before, now = rows[-1].decision, self.decision
+        return replace(
+            self,
+            levels_changed=_changed(before.levels, now.levels),
+            paths_changed=0 if before.paths is now.paths else _changed(before.paths, now.paths),
+        )
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> int:
+    return sum(key in before and before[key] != value for key, value in after.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ _EVIDENCE: Final[Mapping[str, tuple[Any, int]]] = {
     "standstills": (tuple[tuple[str, float, float], ...], 3),
 }
 """Rows over time in ``environment``, which are drawn: their type, and how many columns they have at least."""
-_OWN_KEYS: Final = ("time_s", "cause", "confirmed_s")
+_CHANGES: Final = ("levels_changed", "paths_changed")
+_OWN_KEYS: Final = ("time_s", "cause", "confirmed_s", *_CHANGES)
 
 
 def experiment_to(experiment: Experiment) -> dict[str, Any]:
@@ -57,6 +58,7 @@ def decision_row_from(document: Mapping[str, Any]) -> DecisionRow:
         cause=decode(str, document["cause"], "cause"),
         confirmed_s=decode(float, document["confirmed_s"], "confirmed_s"),
         decision=decode(Decision, columns, "decision"),
+        **{key: decode(int, document.get(key, 0), key) for key in _CHANGES},
     )
 
 

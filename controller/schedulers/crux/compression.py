@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.schedulers.common.link_sharing import LinkSharing
+from controller.schedulers.crux.levels.cuts import best_cuts
 
 Edges = Mapping[tuple[str, str], float]
 """(higher job, lower job) -> intensity of the higher."""
@@ -89,7 +90,7 @@ def _sampled(jobs: Sequence[str], edges: Edges, levels: int, seed: int) -> dict[
     best_weight, best = -1.0, np.zeros(len(jobs), np.intp)
     for first in range(0, len(orders), at_once):
         chosen = orders[first : first + at_once]
-        values, groups = _best_cuts(chosen, weights, levels)
+        values, groups = best_cuts(weights[chosen[:, :, None], chosen[:, None, :]], levels)
         place = int(values.argmax())
         if values[place] > best_weight:
             best_weight = float(values[place])
@@ -191,7 +192,7 @@ def _below(jobs: Sequence[str], edges: Edges) -> dict[str, list[str]]:
 
 def best_cut(order: Sequence[str], edges: Edges, levels: int) -> dict[str, int]:
     """Return job -> group of the heaviest cut of ``order`` into at most ``levels`` consecutive pieces (Eq. 4)."""
-    _, groups = _best_cuts(np.arange(len(order))[None], _matrix(order, edges), levels)
+    _, groups = best_cuts(_matrix(order, edges)[None], levels)
     return dict(zip(order, groups[0].tolist(), strict=True))
 
 
@@ -203,42 +204,6 @@ def _matrix(jobs: Sequence[str], edges: Edges) -> _Floats:
         rows, columns = zip(*((number[higher], number[lower]) for higher, lower in edges), strict=True)
         weights[rows, columns] = list(edges.values())
     return weights
-
-
-def _best_cuts(orders: npt.NDArray[np.intp], weights: _Floats, levels: int) -> tuple[_Floats, npt.NDArray[np.intp]]:
-    """For each row of ``orders`` (permutations of jobs) the heaviest cut, and the group at each of its places."""
-    tries, count = orders.shape
-    between = _weights_across(weights[orders[:, :, None], orders[:, None, :]])
-    value = np.zeros((tries, count + 1))
-    splits: list[npt.NDArray[np.intp]] = []
-    for _ in range(1, levels):
-        total = value[:, :, None] + between
-        split = total.argmax(axis=1)
-        value = np.take_along_axis(total, split[:, None, :], axis=1)[:, 0]
-        splits.append(split)
-    groups = np.zeros((tries, count), np.intp)
-    for attempt in range(tries):
-        end = count
-        for level in range(levels - 1, 0, -1):
-            start = int(splits[level - 1][attempt, end])
-            groups[attempt, start:end] = level
-            end = start
-    return value[:, count], groups
-
-
-def _weights_across(weights: _Floats) -> _Floats:
-    """``result[t, j, i]``: weight of edges from the first ``j`` places to places ``j + 1`` .. ``i`` of try ``t``.
-
-    For ``i`` < ``j`` it is minus infinity: a piece does not end before it begins.
-    """
-    tries, count, _ = weights.shape
-    prefix = np.zeros((tries, count + 1, count + 1))
-    np.cumsum(weights, axis=1, out=prefix[:, 1:, 1:])
-    np.cumsum(prefix[:, 1:, 1:], axis=2, out=prefix[:, 1:, 1:])
-    own = np.arange(count + 1)
-    across = prefix - prefix[:, own, own][:, :, None]
-    across[:, np.tri(count + 1, k=-1, dtype=bool)] = -np.inf
-    return across
 
 
 def first_levels_own(order: Sequence[str], levels: int) -> dict[str, int]:

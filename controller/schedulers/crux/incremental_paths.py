@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from controller.schedulers.common.link_sharing import LinkSharing
+from controller.schedulers.common.meeting_places import MeetingPlaces
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
@@ -37,7 +37,7 @@ class IncrementalPaths:
 
     def __init__(self, index: FabricIndex) -> None:
         self._load = index.no_load()
-        self._meeting = LinkSharing()
+        self._meeting = MeetingPlaces()
         self._placed: dict[str, _Ranked] = {}
         self._placements: dict[str, PathAssignment] = {}
 
@@ -64,13 +64,13 @@ class IncrementalPaths:
 
     def _affected(self, gone: Collection[str], changed: Mapping[str, _Ranked]) -> set[str]:
         """Bring the jobs that may share links up to date; return those that may share one with a changed job."""
-        around = {other for name in gone for other in self._meeting.beside(name)}.difference(gone)
+        left: set[int] = set()
         for name in gone:
-            self._meeting.remove(name)
+            left |= self._meeting.remove(name)
         for name, ranked in changed.items():
             if name in gone or name not in self._placed:
                 self._meeting.put(name, ranked.job.index.meeting_places)
-        return set().union(*self._meeting.joined([*sorted(around), *changed]))
+        return self._meeting.joined(changed, left)
 
     def _withdraw(self, first: Rank, names: Collection[str]) -> None:
         """Take those from rank ``first`` on off the load, the last one first: each restores the load that it found."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.decision import Measured
+from controller.schedulers.crux.intensity import Profile
 
 SIGNIFICANT: Final = 0.2
 """A peak of the spectrum counts from this share of the largest amplitude: side lobes of the Hann window have 0.03."""
@@ -38,6 +39,16 @@ class Reported:
     communication_end_s: float
     busy_s: tuple[float, ...]
     phase: int = 0
+
+
+def unknown_profile(declared: Profile, sent_bytes: float) -> Profile:
+    """Return what is known of a job that is being profiled: its bytes and links, as if it sent all the time.
+
+    Its intensity is 0, so that it chooses its paths after all others.
+    """
+    transfer_s = declared.communication_s
+    traffic = sent_bytes / transfer_s if transfer_s > 0 else 0.0
+    return Profile(declared.job, 0.0, transfer_s, 0.0, 0.0, transfer_s, traffic)
 
 
 def measured_by_workers(

@@ -124,10 +124,14 @@ _INDICES: WeakValueDictionary[int, FabricIndex] = WeakValueDictionary()
 
 @dataclass(frozen=True, eq=False)
 class FlowBatch:
-    """Flows (positions in the job) that share no candidate link; ``candidates``: [hop, flow, candidate] -> link."""
+    """Flows (positions in the job) that share no candidate link; ``candidates``: [hop, flow, candidate] -> link.
+
+    ``unlike``: places among ``flows`` of those whose candidates differ in capacity at some hop.
+    """
 
     flows: Numbers
     candidates: Numbers
+    unlike: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +179,10 @@ class JobIndex:
         self._order: Numbers = np.concatenate(batches) if batches else np.zeros(0, np.intp)
         self._table = self._candidates(self._order)
         ends = np.cumsum([len(rows) for rows in batches]).tolist()
+        unlike = self._unlike()
         self.batches = [
-            FlowBatch(rows, self._table[:, end - len(rows) : end]) for rows, end in zip(batches, ends, strict=True)
+            FlowBatch(rows, self._table[:, end - len(rows) : end], np.flatnonzero(unlike[self._bundle_of[rows]]))
+            for rows, end in zip(batches, ends, strict=True)
         ]
         self.touched = self._touched()
         self.meeting_places = self._meeting_places()
@@ -251,6 +257,12 @@ class JobIndex:
             table[1 + between, rows] = last[rows, None]
             table[0, rows, paths:] = self.index.closed
         return table
+
+    def _unlike(self) -> npt.NDArray[np.bool_]:
+        """Place among the bundles -> whether its paths differ in capacity at some hop between the switches."""
+        capacity = self.index.capacity
+        rates = [capacity[bundle.links] for bundle in self._between]
+        return np.array([bool((rate != rate[:1]).any()) for rate in rates], bool)
 
     def _independent(self) -> Iterable[Numbers]:
         """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link.

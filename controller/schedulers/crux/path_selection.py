@@ -75,13 +75,17 @@ def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers
     """Return flow -> candidate, each flow the path with the smallest (maximum, sum) of ``load``; adds to ``load``.
 
     The lowest index wins a tie. ``load`` is per link its bits per second over its capacity; a flow adds
-    its bytes over ``period_s``, the iteration of its job alone.
+    its bytes over ``period_s``, the iteration of its job alone. Where the candidates of a flow differ in capacity, the
+    flow's own load counts as well: an idle link of 10 Gb/s is not as good as an idle one of 100 Gb/s.
     """
     choice = np.zeros(len(job.bytes), np.intp)
     rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
     capacity = job.index.capacity
     for batch in job.batches:
         loads = load.take(batch.candidates)
+        if len(batch.unlike):
+            own = rates.take(batch.flows[batch.unlike])[None, :, None]
+            loads[:, batch.unlike] += own / capacity.take(batch.candidates[:, batch.unlike])
         largest = np.maximum.reduce(loads)
         sums = _sum_in_order(loads)
         sums[largest != np.minimum.reduce(largest, axis=1, keepdims=True)] = np.inf
@@ -105,7 +109,7 @@ def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, 
 
     Of a flow's candidates the one with the smallest (largest load / capacity on it, then their
     sum) is taken, the lowest index on a tie. Load is in bytes per second: a flow's bytes over
-    ``iteration_s`` of its job alone.
+    ``iteration_s`` of its job alone. The flow's own load is included where its candidates differ in capacity.
     """
     index = FabricIndex(fabric)
     load = index.no_load()
@@ -115,11 +119,14 @@ def select_paths(fabric: Fabric, jobs: Sequence[Job], iteration_s: Mapping[str, 
     return paths
 
 
-def least_loaded(candidates: Sequence[Path], load: Mapping[str, float]) -> Path:
-    """Return the first of ``candidates`` with the smallest (maximum, sum) of ``load`` over its links."""
+def least_loaded(candidates: Sequence[Path], load: Mapping[str, float], own: Mapping[str, float] | None = None) -> Path:
+    """Return the first of ``candidates`` with the smallest (maximum, sum) of ``load`` over its links.
+
+    ``own``: link -> what the flow would add to it, where that is to count.
+    """
     best, best_cost = candidates[0], (float("inf"), float("inf"))
     for path in candidates:
-        loads = [load.get(link, 0.0) for link in path]
+        loads = [load.get(link, 0.0) + (own[link] if own else 0.0) for link in path]
         cost = (max(loads), sum(loads))
         if cost < best_cost:
             best, best_cost = path, cost

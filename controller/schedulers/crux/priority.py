@@ -26,6 +26,8 @@ NEGLIGIBLE = 1e-3
 """A gain below this share of the simulated time is rounding or the edge of the window."""
 EQUAL = 1e-9
 """Priorities that differ by a smaller share are equal: bytes over capacities are rounded."""
+TIE = 1e-6
+"""The least that priorities weigh beside lost throughput: enough to order jobs that lost the same."""
 
 
 def reference_of(profiles: Sequence[Profile]) -> Profile:
@@ -163,13 +165,15 @@ def blended_with_loss(
     """Return job -> (1 - f) * P_j / max P + f * loss_j: jobs that lost throughput rise (suggested in section 7.2).
 
     ``throughput``: job -> recent iterations per second over those of the job alone; the loss is 1
-    less that, 0 where it is not known. ``fairness`` f is from 0, which keeps ``priorities``, to 1.
+    less that, 0 where it is not known. ``fairness`` f is from 0, which keeps ``priorities``, to 1, where P only decides
+    between jobs that lost the same.
     """
     largest = max(priorities.values(), default=0.0)
     if fairness == 0 or largest <= 0:
         return dict(priorities)
     loss = {job: 1 - min(1.0, max(0.0, throughput.get(job, 1.0))) for job in priorities}
-    return {job: (1 - fairness) * value / largest + fairness * loss[job] for job, value in priorities.items()}
+    own = max(1 - fairness, TIE)
+    return {job: own * value / largest + fairness * loss[job] for job, value in priorities.items()}
 
 
 def priority_order(priorities: Mapping[str, float], profiles: Mapping[str, Profile] | None = None) -> tuple[str, ...]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import inf
 from typing import ClassVar, Final
 
-from controller.decision import JOB_EVENTS, ClusterView, Decision, Event, JobProfiled, Scheduler
+from controller.decision import ClusterView, Decision, Event, JobProfiled, Scheduler, ThroughputMeasured
 from controller.schedulers.common.paths_by_job import PathsByJob
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
 from controller.schedulers.crux.incremental_paths import IncrementalPaths
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
+from controller.schedulers.crux.online_profile import unknown_profile
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 from controller.schedulers.crux.priority import CLAMP, KnownFactors, blended_with_loss, priority_order, reference_of
@@ -25,6 +26,12 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "pcie": ("queue", "semaphore"),
 }
 HIGHEST: Final = 0
+FAIRNESS_EVERY_S: Final = 10.0
+"""Seconds after which jobs that lost throughput are looked for again."""
+MEASURED_WORK: Final = "busy GPU seconds of an iteration as measured, times the declared FLOP/s of a busy GPU"
+"""What a measured W rests on: workers stand in for GPUs, and a pause executes no operations that could be counted."""
+STEADY: Final = 0.01
+"""Share of the best cut's weight that levels in force may miss and stay."""
 
 
 class Crux(Scheduler):
@@ -34,11 +41,13 @@ class Crux(Scheduler):
     default level; ``compression`` False gives the first K - 1 jobs a level each and the rest the last.
     ``profile`` "measured" takes W_j, t_j and the iteration from the view's measurements where there are
     any. ``clamp`` c keeps the factors k_j of priorities between 1 / c and c; 1 leaves the order to
-    intensity. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5).
+    intensity. ``arrival`` "profile" keeps the highest level for jobs that are being profiled (section 5), takes nothing
+    from their declared profiles but the bytes of their flows, and measured profiles after.
     ``fairness`` 0 to 1 blends priorities with recent loss of throughput (section 7.2). ``enforcement``
     "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
     leaves those links to the strict priority of their queues, which wastes nothing of them.
+    ``steady`` is the share of the best cut's weight that levels in force may miss and stay.
 
     What is kept between calls (jobs as arrays, their last paths and levels) never changes a result.
     """
@@ -60,6 +69,7 @@ class Crux(Scheduler):
         enforcement: str = "rules",
         pcie: str = "queue",
         clamp: float = CLAMP,
+        steady: float = STEADY,
     ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
@@ -69,25 +79,34 @@ class Crux(Scheduler):
             if word not in _CHOICES[option]:
                 expected = " or ".join(_CHOICES[option])
                 raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
-        if isinstance(fairness, bool) or not isinstance(fairness, int | float) or not 0 <= fairness <= 1:
-            raise ValueError(f"option 'fairness' of {self.name} must be a number from 0 to 1, not '{fairness}'")
+        for option, number in (("fairness", fairness), ("steady", steady)):
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+                raise ValueError(f"option '{option}' of {self.name} must be a number from 0 to 1, not '{number}'")
         if isinstance(clamp, bool) or not isinstance(clamp, int | float) or not 1 <= clamp < inf:
             raise ValueError(f"option 'clamp' of {self.name} must be a number of at least 1, not '{clamp}'")
         self._clamp = float(clamp)
         self._paths, self._priorities, self._compression = paths, priorities, compression
-        self._measured, self._profiles_first = profile == "measured", arrival == "profile"
+        self._profiles_first = arrival == "profile"
+        self._measured = profile == "measured" or self._profiles_first
         self._fairness, self._ports = float(fairness), enforcement == "ports"
-        self._semaphores = pcie == "semaphore"
-        if self._measured or self._profiles_first:
-            self.events = JOB_EVENTS | {JobProfiled}
+        self._semaphores, self._steady = pcie == "semaphore", float(steady)
+        if self._measured:
+            self.events = self.events | {JobProfiled}
+        if self._fairness:
+            self.events, self.every_s = self.events | {ThroughputMeasured}, FAIRNESS_EVERY_S
         self._kept: _Kept | None = None
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return paths for all flows, and levels for all jobs that share a link with another."""
         jobs = self._placed_jobs(view)
-        before = {name: self._profile_of(view, job, job.index.alone) for name, job in jobs.items()}
+        waiting = view.profiling if self._profiles_first else frozenset[str]()
+        before = {name: job.index.alone for name, job in jobs.items()}
+        if self._measured:
+            before = {name: self._profile_of(view, jobs[name], found, waiting) for name, found in before.items()}
         placements = self._place(view, jobs, before)
-        profiles = {name: self._profile_of(view, jobs[name], placed.profile) for name, placed in placements.items()}
+        profiles = {name: placed.profile for name, placed in placements.items() if name not in waiting}
+        if self._measured:
+            profiles = {name: self._profile_of(view, jobs[name], found) for name, found in profiles.items()}
         senders = {name: found for name, found in profiles.items() if found.communicates}
         factors = self._kept_for(view.fabric).factors.of(senders)
         plain = {name: factors[name] * found.intensity for name, found in senders.items()}
@@ -117,8 +136,13 @@ class Crux(Scheduler):
             self._kept = _Kept(fabric, self._clamp)
         return self._kept
 
-    def _profile_of(self, view: ClusterView, job: RoutableJob, declared: Profile) -> Profile:
-        measured = view.measured.get(declared.job) if self._measured else None
+    def _profile_of(
+        self, view: ClusterView, job: RoutableJob, declared: Profile, waiting: Collection[str] = ()
+    ) -> Profile:
+        """The profile as measured; of jobs ``waiting`` to be measured nothing is known but their flows."""
+        if declared.job in waiting:
+            return unknown_profile(declared, job.index.sent_bytes)
+        measured = view.measured.get(declared.job)
         return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
 
     def _place(
@@ -143,7 +167,8 @@ class Crux(Scheduler):
         parts.follow({name: placements[name].used for name in order})
         first = 1 if profiling and view.level_count > 1 else HIGHEST
         if self._compression:
-            levels = parts.levels(order, senders, view.level_count - first, view.seed)
+            before = {name: level - first for name, level in view.decision.levels.items() if level >= first}
+            levels = parts.levels(order, senders, view.level_count - first, view.seed, before, self._steady)
         else:
             levels = first_levels_own(parts.contending(order), view.level_count - first)
         return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
@@ -169,8 +194,11 @@ class Crux(Scheduler):
         priorities: Mapping[str, float],
     ) -> dict[str, object]:
         used = view.measured.keys() if self._measured else frozenset[str]()
+        source = {name: "measured" if name in used else "declared" for name in view.jobs}
+        source |= {name: "being measured" for name in view.jobs if self._profiles_first and name in view.profiling}
         return {
-            "profile": {name: "measured" if name in used else "declared" for name in view.jobs},
+            "profile": source,
+            **({"measured_work": MEASURED_WORK} if used else {}),
             "reference": reference_of(tuple(senders.values())).job if senders else None,
             "intensity": {name: found.intensity for name, found in senders.items()},
             "communication_s": {name: found.communication_s for name, found in senders.items()},

@@ -62,6 +62,7 @@ _KINDS: Final = {
     "JobDeparted": "jobs",
     "JobProfiled": "profiles",
     "StepStarted": "steps",
+    "ThroughputMeasured": "time",
     "StepEnded": "steps",
 }
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from controller.decider import wants_profiles
+from controller.decider import period_of, wants_profiles
 from controller.decision import Decision
 from controller.service.messages import DecisionAnswer, VerificationAnswer
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs, Spans
@@ -85,6 +85,7 @@ class Cluster:
             lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows),
         )
         self.decisions: list[DecisionRow] = []
+        self._periods = 0
         self.confirmations: list[float] = []
         self.timings: dict[str, float] = {}
         self.retransmits = 0
@@ -202,6 +203,20 @@ class Cluster:
         measured = measure_profile(live.job, self.jobs.reports, self._experiment.scale.time, first)
         await self.decide(f"profile of {live.job.name}", lambda there: there.profiled(live.job.name, measured))
 
+    def throughput_due(self) -> bool:
+        """Whether the scheduler is to be called again because time has passed; each time once."""
+        period_s = period_of(self._scheduler) * self._experiment.scale.time
+        if not period_s or time.monotonic() - self.origin < (self._periods + 1) * period_s:
+            return False
+        self._periods = int((time.monotonic() - self.origin) / period_s)
+        return True
+
+    async def measure_throughput(self) -> None:
+        """Hand in recent throughput, and carry out what follows."""
+        shares = self.jobs.recent_throughput()
+        if shares:
+            await self.decide("recent throughput", lambda there: there.throughput_measured(shares))
+
     async def decide(self, cause: str, ask: Ask, cut: Collection[str] = ()) -> None:
         """Decide again because of ``cause`` and carry that out; links ``cut`` have just failed, in both directions."""
         async with self._changing:
@@ -245,7 +260,7 @@ class Cluster:
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
-        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed))
+        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed).after(self.decisions))
 
     def _log_marks(self) -> None:
         """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""

@@ -26,6 +26,7 @@ from controller.service.messages import (
     ProfileRequest,
     StateAnswer,
     ThroughputAnswer,
+    ThroughputRequest,
     VerificationAnswer,
     VerificationRequest,
 )
@@ -148,6 +149,10 @@ class ControllerProcess:
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""
         return await self._ask(ThroughputAnswer, "PUT", "/throughput", shares)
+
+    async def throughput_measured(self, shares: Mapping[str, float]) -> DecisionAnswer:
+        """As :meth:`tell_throughput`, and decide again; the answer is as for :meth:`profiled`."""
+        return await self._ask(DecisionAnswer, "POST", "/throughput", ThroughputRequest(shares, "prepare"))
 
     async def commit(self, flows: Sequence[str]) -> CommitAnswer:
         """Flip the first switch of ``flows``, whose senders hold still."""

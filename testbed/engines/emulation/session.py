@@ -166,6 +166,8 @@ class Session:
             changes += [asyncio.create_task(cluster.depart(live)) for live in gone]
             due = cluster.profiles_due(lambda: self._replaced(sampler))
             changes += [asyncio.create_task(cluster.profile(live, first)) for live, first in due]
+            if self._goal.left() > 0 and cluster.throughput_due():
+                changes.append(asyncio.create_task(cluster.measure_throughput()))
             if self._goal.left() == 0 and all(task.done() for task in changes):
                 planned = planned or now - cluster.origin
                 enough = self._undisturbed(sampler)

@@ -99,6 +99,8 @@ class FluidCluster:
         for failure in experiment.link_failures:
             self._expect_failure(failure)
         self.at(SAMPLE_S, self._sample)
+        if self._decider.period_s:
+            self.at(self._decider.period_s, self._measure_throughput)
 
     # Time
 
@@ -257,6 +259,14 @@ class FluidCluster:
         self._note(f"profile of {running.job.name}", decision)
         self._carry_out(decision)
 
+    def _measure_throughput(self, _late: float) -> None:
+        """Time has passed: let the scheduler decide by how fast jobs were of late."""
+        shares = self.jobs.recent_throughput()
+        if shares:
+            self._note("recent throughput", decision := self._decider.throughput_measured(shares))
+            self._carry_out(decision)
+        self.at(self.now + self._decider.period_s, self._measure_throughput)
+
     def _hear(self, host: str) -> Tell:
         """What the programs of ``host`` tell goes here."""
 
@@ -278,7 +288,7 @@ class FluidCluster:
     # Decisions
 
     def _note(self, cause: str, decision: Decision) -> None:
-        self.decisions.append(DecisionRow(self.now, cause, decision))
+        self.decisions.append(DecisionRow(self.now, cause, decision).after(self.decisions))
         if self._steps is not None:
             self._steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
 

@@ -34,8 +34,8 @@ class HostedScheduler:
         self._view: ClusterView | None = None
 
     def first(self) -> Answer:
-        """Tell at which events it is called."""
-        return {"events": [event.__name__ for event in self._scheduler.events]}
+        """Tell at which events it is called, and how often as time passes."""
+        return {"events": [event.__name__ for event in self._scheduler.events], "every_s": self._scheduler.every_s}
 
     def answer(self, question: Question) -> Answer:
         """Take note of fabric and jobs if they are told; decide."""

@@ -47,6 +47,7 @@ class SchedulerStandIn(Scheduler):
         first = self._process.ask(name=choice.name, options=dict(choice.options), seed=experiment.seed)
         kinds = {kind.__name__: kind for kind in get_args(Event)}
         self.events = frozenset(kinds[name] for name in first["events"] if name in kinds)
+        self.every_s = float(first["every_s"])
         self._fabric: Fabric | None = None
         self._jobs: Mapping[str, Job] | None = None
         if not self.events & {StepStarted, StepEnded}:

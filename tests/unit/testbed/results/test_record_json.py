@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from controller.decision import Decision
 from testbed.experiment.scheduler_choice import SchedulerChoice
-from testbed.results.record import Fidelity, ManagedRecord, RunRecord
-from testbed.results.record_json import run_from, run_to
+from testbed.results.record import DecisionRow, Fidelity, ManagedRecord, RunRecord
+from testbed.results.record_json import decision_row_from, decision_row_to, run_from, run_to
 from testbed.results.schema import run_today
 from workloads.managers.account import JobOutcome
 
@@ -34,3 +35,18 @@ def test_migrations_that_schema_1_called_moves_are_read() -> None:
     assert '"migrations": 2' in today
     assert read(today) == RECORD
     assert read(today.replace('"migrations": 2', '"moves": 2')) == RECORD
+
+
+def test_a_decision_says_how_many_levels_and_paths_it_changes() -> None:
+    first = DecisionRow(0.0, "arrival of b", Decision(paths={"f": ("x",), "g": ("x",)}, levels={"a": 0, "b": 1}))
+    second = DecisionRow(1.0, "departure of c", Decision(paths={"f": ("y",), "h": ("x",)}, levels={"a": 1, "b": 1}))
+    assert first.after(()) == first
+    row = second.after([first])
+    assert (row.levels_changed, row.paths_changed) == (1, 1)
+    assert decision_row_from(decision_row_to(row)) == row
+
+
+def test_decisions_of_before_changes_were_counted_are_still_read() -> None:
+    row = DecisionRow(1.0, "arrival of a", Decision(levels={"a": 1}))
+    old = {key: value for key, value in decision_row_to(row).items() if not key.endswith("_changed")}
+    assert decision_row_from(old) == row

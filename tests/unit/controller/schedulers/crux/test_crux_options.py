@@ -10,9 +10,11 @@ from controller.decision import (
     ClusterView,
     Decision,
     JobArrived,
+    JobDeparted,
     JobProfiled,
     Measured,
     Scheduler,
+    ThroughputMeasured,
 )
 from controller.schedulers.crux.scheduler import Crux, CruxPa, CruxPsPa
 from controller.schedulers.ecmp import Ecmp
@@ -79,6 +81,23 @@ def test_the_others_share_the_levels_below_it(view: ClusterView) -> None:
     assert found["a"] <= found["b"] <= found["c"]
 
 
+def test_nothing_declared_counts_where_jobs_are_profiled_first(view: ClusterView) -> None:
+    crux, measured = Crux(arrival="profile"), {"d": Measured(flops=1e18, communication_s=0.08, iteration_s=1.08)}
+    assert levels(crux, replace(view, measured=measured))["d"] == 0
+    others = {name: replace(job, flops=job.flops * (1e6 if name == "d" else 1)) for name, job in view.jobs.items()}
+    waiting = replace(view, profiling=frozenset({"d"}))
+    overstated = crux.decide(replace(waiting, jobs=others), JobArrived("d"))
+    as_it_is = Crux(arrival="profile").decide(waiting, JobArrived("d"))
+    assert (overstated.paths, overstated.levels) == (as_it_is.paths, as_it_is.levels)
+    assert as_it_is.notes["profile"] == {**dict.fromkeys("abc", "declared"), "d": "being measured"}
+
+
+def test_the_notes_say_what_measured_work_rests_on(view: ClusterView) -> None:
+    measured = replace(view, measured={"d": Measured(1e18, 0.08, 1.08)})
+    assert "declared FLOP/s" in str(Crux(profile="measured").decide(measured, JobProfiled("d")).notes["measured_work"])
+    assert "measured_work" not in Crux().decide(measured, JobProfiled("d")).notes
+
+
 def test_with_one_level_all_share_it_even_while_profiling(view: ClusterView) -> None:
     found = levels(Crux(arrival="profile"), replace(view, level_count=1, profiling=frozenset({"d"})))
     assert set(found.values()) == {0}
@@ -104,6 +123,33 @@ def test_a_starving_job_of_low_intensity_rises(view: ClusterView) -> None:
     starving = replace(view, throughput={"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.2})
     assert levels(Crux(fairness=0.5), starving)["d"] == 1
     assert levels(Crux(fairness=1.0), starving)["d"] == 0
+
+
+def test_with_fairness_alone_jobs_go_by_lost_throughput_and_equal_losses_by_priority(view: ClusterView) -> None:
+    reversed_names = replace(view, jobs={name: replace(view.jobs[name]) for name in "dcba"})
+    assert levels(Crux(fairness=1.0), reversed_names) == {"a": 0, "b": 1, "c": 2, "d": 3}
+    lost = replace(view, throughput={"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.7})
+    assert levels(Crux(fairness=1.0), lost) == {"b": 0, "c": 1, "d": 2, "a": 3}
+
+
+def test_with_fairness_crux_is_called_again_while_nothing_else_happens() -> None:
+    assert (ThroughputMeasured in Crux(fairness=0.5).events, Crux(fairness=0.5).every_s) == (True, 10.0)
+    assert (ThroughputMeasured in Crux().events, Crux().every_s) == (False, 0.0)
+
+
+def test_levels_in_force_stay_after_a_departure_and_an_arrival(view: ClusterView) -> None:
+    before = Crux().decide(view, JobArrived("a"))
+    rest = replace(view, jobs={name: job for name, job in view.jobs.items() if name != "b"}, decision=before)
+    after = Crux().decide(rest, JobDeparted("b"))
+    assert after.levels == {"a": 0, "c": 2, "d": 3}
+    assert Crux().decide(replace(view, decision=after), JobArrived("b")).levels == before.levels
+
+
+def test_levels_change_where_the_best_cut_weighs_more_by_the_stated_share(view: ClusterView) -> None:
+    shared = Decision(levels={"a": 0, "b": 1, "c": 2, "d": 2})
+    in_force = replace(view, decision=shared)  # c and d share: their edge is 1 / 8 of a's, of 4.25 a's in all
+    assert levels(Crux(steady=0.1), in_force) == shared.levels
+    assert levels(Crux(steady=0.01), in_force) == {"a": 0, "b": 1, "c": 2, "d": 3}
 
 
 def test_without_fairness_throughput_does_not_matter(view: ClusterView) -> None:
@@ -164,6 +210,7 @@ def test_the_presets_have_names_and_sources_of_their_own() -> None:
         (lambda: Crux(clamp=0.5), "option 'clamp' of crux must be a number of at least 1, not '0.5'"),
         (lambda: Crux(clamp=float("inf")), "option 'clamp' of crux must be a number of at least 1, not 'inf'"),
         (lambda: CruxPsPa(clamp=True), "option 'clamp' of crux-ps-pa must be a number of at least 1, not 'True'"),
+        (lambda: Crux(steady=-0.1), "option 'steady' of crux must be a number from 0 to 1, not '-0.1'"),
         (lambda: CruxPa(fairness=True), "option 'fairness' of crux-pa must be a number from 0 to 1, not 'True'"),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -21,6 +22,17 @@ from topologies.double_sided import double_sided
 from topologies.fabric import Fabric, Path, SwitchPaths
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
+
+
+def with_slow_switch(fabric: Fabric, share: float) -> Fabric:
+    """``fabric``, its first aggregation switch on cables of ``share`` of their rate."""
+    slow = next(name for name in fabric.switches if name.startswith("agg"))
+    links = {
+        name: replace(link, capacity=link.capacity * share) if slow in (link.source, link.target) else link
+        for name, link in fabric.links.items()
+    }
+    return replace(fabric, links=links)
+
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
     "clos": lambda: clos(
@@ -66,6 +78,8 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         pcie_queues="emulated",
     ),
 }
+FABRICS["unequal"] = lambda: with_slow_switch(FABRICS["clos"](), 0.1)
+FABRICS["unequal-clos3"] = lambda: with_slow_switch(FABRICS["clos3"](), 0.3)
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
 BUILT = {name: make() for name, make in FABRICS.items()}
 
@@ -87,11 +101,18 @@ def paths_one_by_one(fabric: Fabric, jobs: list[Job], iteration_s: dict[str, flo
     paths: dict[str, Path] = {}
     for job in jobs:
         for flow in job.flows:
-            path = paths[flow.id] = least_loaded(fabric.candidate_paths(flow.source, flow.target), load)
+            candidates = fabric.candidate_paths(flow.source, flow.target)
+            rate = flow.bytes / iteration_s[job.name] * 8
+            own = {link: rate / fabric.links[link].capacity for path in candidates for link in path}
+            path = paths[flow.id] = least_loaded(candidates, load, own if unlike(fabric, candidates) else None)
             for link in path:
-                share = flow.bytes / iteration_s[job.name] * 8 / fabric.links[link].capacity
-                load[link] = load.get(link, 0.0) + share
+                load[link] = load.get(link, 0.0) + own[link]
     return paths
+
+
+def unlike(fabric: Fabric, candidates: Sequence[Path]) -> bool:
+    """Whether the candidates differ in capacity at some hop."""
+    return any(len({fabric.links[link].capacity for link in hop}) > 1 for hop in zip(*candidates, strict=True))
 
 
 @pytest.mark.parametrize("name", FABRICS)
@@ -118,6 +139,34 @@ def test_batches_choose_what_one_flow_after_the_other_chooses(name: str, seed: i
 
 
 @settings(max_examples=40, deadline=None)
+@given(st.sampled_from([name for name in FABRICS if not name.startswith("unequal")]), st.integers(0, 10_000))
+def test_where_candidates_are_alike_paths_are_those_of_the_placed_load_alone(name: str, seed: int) -> None:
+    fabric = BUILT[name]
+    jobs = some_jobs(fabric, seed)
+    iteration_s = {job.name: profile(job, fabric).iteration_s for job in jobs}
+    load: dict[str, float] = {}
+    for flow, path in select_paths(fabric, jobs, iteration_s).items():
+        job = next(job for job in jobs if any(own.id == flow for own in job.flows))
+        sent = next(own for own in job.flows if own.id == flow)
+        assert path == least_loaded(fabric.candidate_paths(sent.source, sent.target), load)
+        for link in path:
+            share = sent.bytes / iteration_s[job.name] * 8 / fabric.links[link].capacity
+            load[link] = load.get(link, 0.0) + share
+
+
+def test_of_two_idle_ways_the_faster_one_is_taken() -> None:
+    fabric = BUILT["unequal"]
+    (job,) = build_jobs([JobSpec("a", "bert", gpus=8, placement=None)], fabric, "spread")
+    paths = select_paths(fabric, [job], {"a": profile(job, fabric).iteration_s})
+    slow = next(name for name in fabric.switches if name.startswith("agg"))
+    first = paths[job.flows[0].id]
+    assert slow in [
+        fabric.links[link].target for link in fabric.candidate_paths(job.flows[0].source, job.flows[0].target)[0]
+    ]
+    assert slow not in [fabric.links[link].target for link in first]
+
+
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
 def test_profiles_links_and_hashed_paths_are_those_of_the_plain_definitions(name: str, seed: int) -> None:
     fabric = BUILT[name]
@@ -131,8 +180,11 @@ def test_profiles_links_and_hashed_paths_are_those_of_the_plain_definitions(name
         assert hashed.used == {index.number[link] for link in links_used(job, fabric, hashed.paths)}
 
 
-def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int) -> list[Decision]:
-    """Decisions of a random history of arrivals and departures, each by what ``scheduler`` returns."""
+def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int, *, in_force: bool = False) -> list[Decision]:
+    """Decisions of a random history of arrivals and departures, each by what ``scheduler`` returns.
+
+    ``in_force``: each is told of the one before.
+    """
     random, jobs = Random(seed), some_jobs(fabric, seed)
     running: dict[str, Job] = {}
     decisions = []
@@ -141,16 +193,18 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int) -> list[De
         event: Event = JobDeparted(job.name) if job.name in running else JobArrived(job.name)
         if running.pop(job.name, None) is None:
             running[job.name] = job
-        decisions.append(scheduler().decide(ClusterView(fabric, dict(running), level_count=3, seed=seed), event))
+        view = ClusterView(fabric, dict(running), level_count=3, seed=seed)
+        view = replace(view, decision=decisions[-1]) if in_force and decisions else view
+        decisions.append(scheduler().decide(view, event))
     return decisions
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
-def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str, seed: int) -> None:
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.booleans())
+def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str, seed: int, in_force: bool) -> None:
     warm = Crux()
-    kept = history(lambda: warm, BUILT[name], seed)
-    afresh = history(Crux, BUILT[name], seed)
+    kept = history(lambda: warm, BUILT[name], seed, in_force=in_force)
+    afresh = history(Crux, BUILT[name], seed, in_force=in_force)
     assert [to_json(one) for one in kept] == [to_json(one) for one in afresh]
 
 

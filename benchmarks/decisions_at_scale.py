@@ -1,0 +1,279 @@
+"""Crux on up to 100,000 GPUs: seconds and memory of a decision, what compression cuts, what an event changes.
+
+Two placements of the jobs of :mod:`benchmarks.decisions`, 10 GPUs a job on average. ``scattered``: two GPUs of a host
+at a time, host by host over all ToRs, so that almost all jobs of more than one GPU share links with others and are one
+part of the contention graph. ``mixed``: whole hosts, ToR by ToR, where a large share of the jobs stay inside a host.
+Each case runs in a process of its own, whose largest resident memory counts, the fabric and the jobs included. Seconds
+are those of the CPU, one core, so that neighbours do not count.
+
+"Cut" is the share of the weight of all contention edges that lie between levels. "Anew" is what changes if every
+event starts from the best cut found; "kept" what changes with levels that stay, which is what Crux does.
+"""
+
+from __future__ import annotations
+
+import heapq
+import resource
+import time
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from multiprocessing import get_context
+from random import Random
+from statistics import mean, median
+from typing import Final
+
+import numpy as np
+
+from benchmarks.common import Line, Outcome, main, say
+from benchmarks.decisions import GPUS_OF_JOBS, MODELS, SEED, views
+from controller.decision import ClusterView, Decision
+from controller.schedulers.common.link_sharing import LinkSharing
+from controller.schedulers.crux.compression import compress, contention_edges
+from controller.schedulers.crux.levels.contention_graph import ContentionGraph
+from controller.schedulers.crux.priority import priority_order
+from controller.schedulers.registry import create
+from topologies.clos import clos
+from topologies.fabric import Fabric
+from workloads.build import JobSpec, build_jobs
+from workloads.job import Job
+
+TITLE: Final = "Crux at the scale of a cluster: CPU seconds, memory, weight cut, and what an event changes"
+GPUS_PER_HOST: Final = 8
+PER_HOST: Final = 2
+"""GPUs of a host that a scattered job gets before the next host is taken."""
+AGGREGATIONS: Final = 16
+PORT_RATE: Final = 400e9
+EVENTS: Final = 8
+LEVELS: Final = 8
+SMALL_GRAPHS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``jobs`` on ``tors`` x ``hosts_per_tor`` hosts; targets in seconds and GiB, None where there is none."""
+
+    jobs: int
+    tors: int
+    hosts_per_tor: int
+    scattered: bool = True
+    nothing_s: float | None = None
+    event_s: float | None = None
+    memory_gib: float | None = None
+
+    def fabric(self) -> Fabric:
+        """A Clos without oversubscription; two NICs a host, which keeps 12,500 hosts within the limit of links."""
+        hosts = self.tors * self.hosts_per_tor
+        return clos(
+            hosts=hosts,
+            gpus_per_host=GPUS_PER_HOST,
+            nics_per_host=2,
+            tors=self.tors,
+            aggregations=AGGREGATIONS,
+            port_rate=PORT_RATE,
+            fabric_rate=self.hosts_per_tor * 2 * PORT_RATE / AGGREGATIONS,
+        )
+
+
+CASES: Final = (
+    Case(100, 5, 25),
+    Case(300, 15, 25),
+    Case(1000, 25, 50),
+    Case(10000, 250, 50, nothing_s=10.0, event_s=1.0, memory_gib=1.0),
+    Case(10000, 250, 50, scattered=False, nothing_s=3.0, event_s=0.03),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a case measured; ``changed_*``: per event, among the jobs that run before and after it."""
+
+    gpus: int
+    flows: int
+    largest_part: int
+    edges: int
+    nothing_s: float
+    events_s: tuple[float, ...]
+    memory_gib: float
+    cut: float
+    kept_cut: float
+    changed_anew: float
+    changed_kept: float
+    changed_paths: float
+
+
+def jobs_of(case: Case, fabric: Fabric) -> tuple[Job, ...]:
+    """Return the jobs: sizes of the trace, the largest halved until all fit."""
+    random, room = Random(SEED), len(fabric.gpus)
+    wanted = random.choices(list(GPUS_OF_JOBS), list(GPUS_OF_JOBS.values()), k=case.jobs)
+    largest = [(-gpus, number) for number, gpus in enumerate(wanted)]
+    heapq.heapify(largest)
+    total = sum(wanted)
+    while total > room:
+        gpus, number = -largest[0][0], largest[0][1]
+        wanted[number] = gpus // 2
+        total -= gpus - gpus // 2
+        heapq.heapreplace(largest, (-wanted[number], number))
+    hosts = list(fabric.hosts.values())
+    by_turns = [
+        hosts[tor * case.hosts_per_tor + turn] for turn in range(case.hosts_per_tor) for tor in range(case.tors)
+    ]
+    share = PER_HOST if case.scattered else GPUS_PER_HOST
+    places = range(0, GPUS_PER_HOST, share)
+    free = iter([gpu for place in places for host in by_turns for gpu in host.gpus[place : place + share]])
+    order = sorted(range(case.jobs), key=lambda number: -wanted[number])
+    given = {number: tuple(islice(free, wanted[number])) for number in order}
+    specs = [JobSpec(f"job{number}", random.choice(MODELS), placement=given[number]) for number in range(case.jobs)]
+    return build_jobs(specs, fabric, seed=SEED)
+
+
+def contention(decision: Decision, jobs: Mapping[str, Job]) -> tuple[ContentionGraph, tuple[str, ...]]:
+    """The contention graph of a decision of Crux, and the jobs by rank."""
+    intensity, priority = decision.notes["intensity"], decision.notes["priority"]
+    assert isinstance(intensity, dict) and isinstance(priority, dict)
+    number: dict[str, int] = {}
+    users = LinkSharing()
+    for name, job in jobs.items():
+        links = {link for flow in job.flows if flow.bytes > 0 for link in decision.paths[flow.id]}
+        users.put(name, {number.setdefault(link, len(number)) for link in links})
+    order = priority_order(priority)
+    return ContentionGraph.among(order, users.beside, [intensity[job] for job in order]), order
+
+
+def largest_part(graph: ContentionGraph) -> int:
+    """Jobs in the largest connected part."""
+    part = np.arange(graph.count)
+    while True:
+        lowest = part.copy()
+        np.minimum.at(lowest, graph.higher, part[graph.lower])
+        np.minimum.at(lowest, graph.lower, part[graph.higher])
+        lowest = lowest[lowest]
+        if (lowest == part).all():
+            return int(np.bincount(part).max())
+        part = lowest
+
+
+def measure_case(case: Case) -> Found:
+    """Decide on all jobs from nothing, then let jobs leave and come back."""
+    fabric = case.fabric()
+    jobs = jobs_of(case, fabric)
+    running = {job.name: job for job in jobs}
+    scheduler = create("crux")
+    seen = views(scheduler, fabric, jobs)
+    view, event = next(seen)
+    began = time.process_time()
+    last = first = scheduler.decide(view, event)
+    nothing_s = time.process_time() - began
+    spent, anew, kept, paths = list[float](), list[int](), list[int](), list[int]()
+    for view, event in islice(seen, EVENTS):
+        before, last_view = last, replace(view, decision=last)
+        began = time.process_time()
+        last = scheduler.decide(last_view, event)
+        spent.append(time.process_time() - began)
+        kept.append(_changed(before.levels, last.levels, view))
+        paths.append(sum(before.paths.get(flow, path) != path for flow, path in last.paths.items()))
+        anew.append(_changed(before.levels, scheduler.decide(view, event).levels, view))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    graph, order = contention(first, running)
+    return Found(
+        gpus=sum(len(job.gpus) for job in jobs),
+        flows=sum(len(job.flows) for job in jobs),
+        largest_part=largest_part(graph),
+        edges=len(graph.weight),
+        nothing_s=nothing_s,
+        events_s=tuple(spent),
+        memory_gib=memory,
+        cut=_cut(graph, order, first),
+        kept_cut=_kept_cut(last, view, running),
+        changed_anew=mean(anew),
+        changed_kept=mean(kept),
+        changed_paths=mean(paths),
+    )
+
+
+def _changed(before: Mapping[str, int], after: Mapping[str, int], view: ClusterView) -> int:
+    lowest = LEVELS - 1
+    return sum(before.get(job, lowest) != after.get(job, lowest) for job in view.jobs if job in before or job in after)
+
+
+def _cut(graph: ContentionGraph, order: tuple[str, ...], decision: Decision) -> float:
+    levels = np.array([decision.levels.get(job, LEVELS - 1) for job in order])
+    return graph.cut(levels) / graph.total if graph.total else 1.0
+
+
+def _kept_cut(last: Decision, view: ClusterView, running: Mapping[str, Job]) -> float:
+    graph, order = contention(last, {name: job for name, job in running.items() if name in view.jobs})
+    return _cut(graph, order, last)
+
+
+def against_optimum() -> tuple[float, float, int]:
+    """Small random contention graphs: mean and least share of the heaviest valid cut, and how many reach it."""
+    shares = []
+    for seed in range(SMALL_GRAPHS):
+        random = Random(seed)
+        jobs, levels = [str(number) for number in range(random.randint(3, 7))], 2 + seed % 2
+        links = {job: frozenset(random.sample("uvwxyz", 2)) for job in jobs}
+        weights = {job: random.lognormvariate(0, 1) for job in jobs}
+        edges = contention_edges(jobs, links, weights)
+        found = compress(jobs, edges, levels, seed)
+        choices = (dict(zip(jobs, choice, strict=True)) for choice in product(range(levels), repeat=len(jobs)))
+        valid = (each for each in choices if all(each[higher] <= each[lower] for higher, lower in edges))
+        best = max(_weight(each, edges) for each in valid)
+        shares.append(_weight(found, edges) / best if best else 1.0)
+    return mean(shares), min(shares), sum(share > 1 - 1e-9 for share in shares)
+
+
+def _weight(levels: Mapping[str, int], edges: Mapping[tuple[str, str], float]) -> float:
+    return sum(weight for (higher, lower), weight in edges.items() if levels[higher] != levels[lower])
+
+
+def scale_lines(quick: bool) -> list[Line]:
+    """A row per case, and one for small graphs against the optimum."""
+    lines = []
+    for case in CASES[:2] if quick else CASES:
+        say(f"crux: {case.jobs} jobs, {'scattered' if case.scattered else 'mixed'}")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            lines.append(_line(case, process.submit(measure_case, case).result()))
+    average, least, exact = against_optimum()
+    note = (
+        f"{SMALL_GRAPHS} graphs of 3 to 7 jobs: {exact} cut as much as the optimum, the least {100 * least:.1f} % of it"
+    )
+    lines.append(Line({"scheduler": "crux, compression", "cut %": f"{100 * average:.2f} of optimum"}, note=note))
+    return lines
+
+
+def _line(case: Case, found: Found) -> Line:
+    columns = {
+        "scheduler": f"crux, {'scattered' if case.scattered else 'mixed'}",
+        "jobs": case.jobs,
+        "GPUs": found.gpus,
+        "flows": found.flows,
+        "largest part": found.largest_part,
+        "edges": found.edges,
+        "from nothing s": round(found.nothing_s, 2),
+        "GiB": round(found.memory_gib, 2),
+        "event ms, median": round(1e3 * median(found.events_s), 1),
+        "largest": round(1e3 * max(found.events_s), 1),
+        "cut %": round(100 * found.cut, 2),
+        "kept cut %": round(100 * found.kept_cut, 2),
+        "levels anew": found.changed_anew,
+        "levels kept": found.changed_kept,
+        "paths": found.changed_paths,
+    }
+    measured = (found.nothing_s, max(found.events_s) if case.scattered else median(found.events_s), found.memory_gib)
+    limits = (case.nothing_s, case.event_s, case.memory_gib)
+    known = [(spent, limit) for spent, limit in zip(measured, limits, strict=True) if limit is not None]
+    if not known:
+        return Line(columns)
+    reached: Outcome = "pass" if all(spent <= limit for spent, limit in known) else "missed"
+    words = (
+        f"nothing: {case.nothing_s:g} s",
+        f"event: {case.event_s:g} s",
+        f"{case.memory_gib:g} GiB" if case.memory_gib else "",
+    )
+    return Line(columns, ", ".join(word for word in words if word), reached)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(TITLE, scale_lines))

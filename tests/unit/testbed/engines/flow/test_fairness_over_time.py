@@ -1,0 +1,56 @@
+"""A job that loses throughput rises while nobody arrives or departs, where Crux is told to be fair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from testbed.api import prepare
+from testbed.engines.flow.engine import FlowEngine
+from testbed.results.record import RunRecord
+
+FABRIC = {
+    "kind": "clos",
+    "hosts": 4,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 2,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
+
+
+def run(folder: Path, fairness: float) -> RunRecord:
+    """Two jobs that need the one link between the ToRs most of the time; ``intense`` computes more for it."""
+    common = {"collective": "alltoall", "communication": "12GB", "overlap": 0, "model": "bert"}
+    jobs = [
+        {"name": "intense", "placement": ["h0", "h2"], "compute": "0.6s", **common},
+        {"name": "starved", "placement": ["h1", "h3"], "compute": "0.2s", **common},
+    ]
+    document = {
+        "fabric": FABRIC,
+        "jobs": jobs,
+        "schedulers": [{"name": "crux", "fairness": fairness}],
+        "levels": 2,
+        "measure": {"iterations": 40, "warmup": 1, "time_limit": "200s"},
+    }
+    path = folder / "fair.yaml"
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    (experiment,) = prepare(str(path), engine="flow").experiments
+    return FlowEngine().run(experiment, folder, lambda _message: None)
+
+
+@pytest.mark.parametrize("fairness", [0.0, 1.0])
+def test_levels_follow_lost_throughput_every_ten_seconds(tmp_path: Path, fairness: float) -> None:
+    rows = run(tmp_path, fairness).decisions
+    timed = [row for row in rows if row.cause == "recent throughput"]
+    if fairness == 0:
+        assert not timed
+        return
+    assert [round(row.time_s, 6) for row in timed[:2]] == [10.0, 20.0]
+    assert rows[1].decision.levels == {"intense": 0, "starved": 1}
+    assert timed[0].decision.levels == {"starved": 0, "intense": 1}
+    assert timed[0].levels_changed == 2
