@@ -67,7 +67,8 @@ def _open(names: Sequence[str], description: str) -> Schema:
 
 def _alternative_of(field: Schema) -> Schema:
     """The member of a field's alternatives that is text."""
-    found: Schema = next(each for each in field.get("anyOf", field.get("oneOf", ())) if each.get("type") == "string")
+    alternatives: list[Schema] = field["anyOf"] if "anyOf" in field else field["oneOf"]
+    found = next(each for each in alternatives if each.get("type") == "string")
     return found
 
 
