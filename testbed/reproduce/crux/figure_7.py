@@ -101,13 +101,21 @@ def _expected(seed: int, *overrides: str) -> Pair:
 
 
 def _row(label: str, measured: Sequence[Pair], fluid: Sequence[Pair]) -> PaperRow:
-    here = _spread([pair.changes[label] for pair in measured]) if measured else {}
+    values = [pair.changes[label] for pair in measured]
+    here = _spread(values) if measured else {}
+    if measured:
+        here["percentile"] = percentile(values, PAPER[label]["change"])
     if measured and "alone_s" in PAPER[label]:
         here |= {
             "alone_s": fmean(pair.alone_s for pair in measured),
             "with_s": fmean(pair.beside_s for pair in measured),
         }
     return PaperRow(label, PAPER[label], here | _fluid([pair.changes[label] for pair in fluid]))
+
+
+def percentile(values: Sequence[float], one: float) -> float:
+    """Return which share of ``values`` is nearer to 0 than ``one``: the paper shows a single draw of a hash."""
+    return fmean(float(abs(value) < abs(one)) for value in values)
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import bars as bars_plot
+from testbed.reproduce.crux.figure_runs import a_priori
 from testbed.reproduce.crux.fluid_prediction import overall, predict
 from testbed.reproduce.crux.paper_bars import Bar, chosen
 from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
@@ -17,6 +18,10 @@ from testbed.reproduce.plot_files import write_plot
 
 Entry = Mapping[str, Any]
 
+CALIBRATED_ON: Final = (
+    "ideal: each figure's Ideal bars; without: overlaps of BERT and ResNet, GPT's hidden share and channels, fitted to "
+    "the ten bars without Crux (crux-calibration). Bars with Crux and changes of JCT are not fitted"
+)
 KEYS: Final = {ECMP.name: "without", CRUX.name: "crux", IDEAL.name: "ideal"}
 
 
@@ -28,7 +33,7 @@ def reproduce(name: str, settings: Settings, progress: Progress, execute: Execut
     runs = Runs(settings.out, redo=settings.redo, execute=execute)
     found = runs.all([task for own in wanted.values() for task in own], progress)
     progress.phase("fluid model")
-    rows = [row(bar, wanted[bar.scenario], found) for bar in bars]
+    rows = [row(bar, wanted[bar.scenario], found, a_priori(bar.scenario, seeds)) for bar in bars]
     write_plot(lambda: bars_plot(name, rows), settings.out, "+".join(settings.only) or name)
     return rows
 
@@ -66,8 +71,13 @@ def jct_changes(before: Entry, after: Entry) -> dict[str, float]:
     return {name: fmean(values) for name, values in found.items()}
 
 
-def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
-    """Return the row of ``bar``: means over the seeds whose runs completed, spread as standard deviation."""
+def row(
+    bar: Bar, wanted: Sequence[Task], found: Mapping[Task, RunOutcome], beforehand: Mapping[str, float]
+) -> PaperRow:
+    """Return the row of ``bar``: means over the seeds whose runs completed, spread as standard deviation.
+
+    ``beforehand``: the same by the flow engine with the inputs that were chosen before anything was compared.
+    """
     here: dict[str, float] = {}
     for name, key in KEYS.items():
         entries = [found[task].entry for task in wanted if task.treatment.name == name]
@@ -75,7 +85,14 @@ def row(bar: Bar, wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> P
         here |= _mean_and_spread(key, values) | {f"{key}_fluid": expected(wanted, name)}
     here |= _pairs(wanted, found)
     return PaperRow(
-        bar.label, bar.paper, here, _note(bar, here, wanted, found), exit_status(found[task] for task in wanted)
+        bar.label,
+        bar.paper,
+        here,
+        _note(bar, here, wanted, found),
+        exit_status(found[task] for task in wanted),
+        fitted=("without", "ideal"),
+        calibrated_on=CALIBRATED_ON,
+        a_priori=beforehand,
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from testbed.api import Prepared, prepare
 from workloads.analysis import isolated
 from workloads.models.figure_calibration import (
+    A_PRIORI,
     HIDDEN_SHARE,
     IDEAL_BARS,
     OWN_COLLISION,
@@ -75,7 +76,7 @@ def test_where_pcie_is_contended_every_other_job_shares_each_of_its_nics_with_be
 
 
 def test_gpt_alone_is_hidden_as_long_as_no_more_of_its_own_connections_collide_than_usual() -> None:
-    gpt = calibrations("crux-fig19-2")["gpt"]
+    gpt = calibrations("crux-fig19-2", A_PRIORI)["gpt"]
     assert OWN_COLLISION * gpt.communication_s == pytest.approx(gpt.overlap * gpt.compute_s)
     assert pytest.approx(2 / 9) == HIDDEN_SHARE
 

@@ -1,0 +1,72 @@
+"""Figures 19 to 22 with other inputs: what is overridden in their scenarios, and what the flow engine finds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from testbed.api import prepare
+from testbed.engines.flow.engine import FlowEngine
+from testbed.experiment.experiment import Experiment
+from testbed.metrics.job_metrics import job_metrics
+from testbed.results.record import RunRecord
+from workloads.models.figure_calibration import A_PRIORI, FigureInputs, calibrations
+
+SHORT: Final = "measure={iterations: 5, warmup: 2, time_limit: 100s}"
+"""Enough for means over many hash seeds."""
+
+
+def overrides(scenario: str, inputs: FigureInputs) -> tuple[str, ...]:
+    """Return the ``--set`` options that give the jobs of ``scenario`` these inputs; alone they stay as they are."""
+    found = [f"channels={inputs.channels}"]
+    chosen = calibrations(scenario, inputs)
+    for job in _jobs_of(scenario):
+        one = chosen[job.partition("-")[0]]
+        found.append(f"jobs.{job}.overlap={one.overlap:.9f}")
+        found.append(f"jobs.{job}.communication={one.gradient_bytes / 1e9:.9g}GB")
+    return tuple(found)
+
+
+@cache
+def _jobs_of(scenario: str) -> tuple[str, ...]:
+    return tuple(job.name for job in prepare(scenario).jobs)
+
+
+def computed(scenario: str, scheduler: str, changed: tuple[str, ...], seed: int) -> dict[str, tuple[int, float, float]]:
+    """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine."""
+    (experiment,) = prepare(scenario, engine="flow", schedulers=[scheduler], overrides=changed, seed=seed).experiments
+    with tempfile.TemporaryDirectory(prefix="figure-") as folder:
+        record = FlowEngine().run(experiment, Path(folder), lambda _message: None)
+    return _jobs(experiment, record)
+
+
+def _jobs(experiment: Experiment, record: RunRecord) -> dict[str, tuple[int, float, float]]:
+    found = {}
+    for job in experiment.jobs:
+        times = job_metrics(record, job).times
+        if times is not None:
+            found[job.name] = (len(job.gpus), job.compute_s / times.mean, times.mean)
+    return found
+
+
+def mean_utilization(jobs: dict[str, tuple[int, float, float]]) -> float:
+    """The mean of the jobs' utilisations weighted by their GPUs, as the paper's bars."""
+    return sum(gpus * busy for gpus, busy, _ in jobs.values()) / sum(gpus for gpus, _, _ in jobs.values())
+
+
+def a_priori(scenario: str, seeds: Iterable[int]) -> dict[str, float]:
+    """Return the numbers of a row by the flow engine with the inputs that were chosen before anything was compared."""
+    changed = (SHORT, *overrides(scenario, A_PRIORI))
+    every = [(computed(scenario, "ecmp", changed, seed), computed(scenario, "crux", changed, seed)) for seed in seeds]
+    alone = computed(scenario, "ideal", changed, 1)
+    without, crux = (fmean(mean_utilization(pair[side]) for pair in every) for side in (0, 1))
+    changes: dict[str, list[float]] = {}
+    for before, after in every:
+        for job in before.keys() & after.keys():
+            changes.setdefault(f"jct_{job.partition('-')[0]}", []).append(after[job][2] / before[job][2] - 1)
+    found = {"without": without, "crux": crux, "ideal": mean_utilization(alone), "gain_points": 100 * (crux - without)}
+    return found | {key: fmean(values) for key, values in sorted(changes.items())}

@@ -1,0 +1,81 @@
+"""Inputs of figures 19 to 22: fitted to bars without Crux alone, on a surface of which each point is computed once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from testbed.reproduce.crux.bars_without_crux import WITHOUT_CRUX
+from testbed.reproduce.crux.figure_7 import percentile
+from testbed.reproduce.crux.figure_runs import overrides
+from testbed.reproduce.crux.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
+from testbed.reproduce.crux.paper_bars import FIGURES
+from testbed.scenario import load
+from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
+
+TRUE = FigureInputs(0.125, 0.25, 2 / 9, 4)
+
+
+def test_the_fit_imports_no_bar_with_crux() -> None:
+    code = "import sys, testbed.reproduce.crux.input_fit; print(*[name for name in sys.modules if 'bars' in name])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["testbed.reproduce.crux.bars_without_crux"]
+
+
+def test_the_bars_without_crux_are_those_of_the_figures() -> None:
+    bars = [bar for figure in FIGURES.values() for bar in figure]
+    assert {bar.scenario: bar.paper["without"] for bar in bars} == dict(WITHOUT_CRUX)
+
+
+def bent(scenario: str, inputs: FigureInputs) -> float:
+    """A smooth stand-in for the flow engine, right at :data:`TRUE`."""
+    mine, true = seen(scenario, inputs), seen(scenario, TRUE)
+    off = abs(mine.bert_overlap - true.bert_overlap) + abs(mine.resnet_overlap - true.resnet_overlap)
+    off += abs(mine.gpt_hidden_share - true.gpt_hidden_share) + abs(mine.channels - true.channels) / 10
+    return WITHOUT_CRUX[scenario] + 0.1 * off
+
+
+def test_the_fit_finds_the_inputs_that_the_bars_come_from_and_computes_nothing_twice() -> None:
+    asked: list[Task] = []
+
+    def compute(tasks: Sequence[Task]) -> Iterable[float]:
+        asked.extend(tasks)
+        return [bent(scenario, inputs) for scenario, inputs, _ in tasks]
+
+    losses = fit(Surface(compute), tuple(WITHOUT_CRUX))
+    best = next(iter(losses))
+    assert best == TRUE and losses[best] == pytest.approx(0.0)
+    assert len(asked) == len(set(asked))
+    assert list(losses.values()) == sorted(losses.values())
+    assert {seed for _, _, seed in asked} == set(SEEDS)
+
+
+def test_the_seeds_of_the_fit_are_not_those_of_the_packets() -> None:
+    assert min(SEEDS) > 100 and len(SEEDS) >= 20
+
+
+def test_the_fitted_inputs_are_a_point_of_the_grid() -> None:
+    assert FITTED in grid()
+    assert A_PRIORI in grid()
+
+
+@pytest.mark.parametrize("scenario", WITHOUT_CRUX)
+def test_the_scenario_files_have_the_fitted_inputs(scenario: str) -> None:
+    as_written, changed = load(scenario), load(scenario, overrides(scenario, FITTED))
+    assert as_written.channels == changed.channels
+    for mine, other in zip(as_written.jobs, changed.jobs, strict=True):
+        assert mine.communication == pytest.approx(other.communication, rel=0.0005)
+        assert mine.overlap is None or mine.overlap == pytest.approx(other.overlap, abs=1e-6)
+
+
+def test_a_run_is_the_same_every_time() -> None:
+    task = ("crux-fig22-8", TRUE, 101)
+    assert utilization(task) == utilization(task)
+
+
+def test_a_percentile_is_the_share_of_draws_that_move_less() -> None:
+    assert percentile([0.0, 0.05, 0.2, 0.4], 0.11) == 0.5
+    assert percentile([-0.05, -0.2], -0.1) == 0.5
