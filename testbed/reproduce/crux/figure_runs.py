@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Final
 
 from testbed.api import prepare
+from testbed.engines.common.isolated_runs import each_alone, isolates_jobs
 from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
@@ -39,9 +40,12 @@ def _jobs_of(scenario: str) -> tuple[str, ...]:
 def computed(scenario: str, scheduler: str, changed: tuple[str, ...], seed: int) -> dict[str, tuple[int, float, float]]:
     """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine."""
     (experiment,) = prepare(scenario, engine="flow", schedulers=[scheduler], overrides=changed, seed=seed).experiments
-    with tempfile.TemporaryDirectory(prefix="figure-") as folder:
-        record = FlowEngine().run(experiment, Path(folder), lambda _message: None)
-    return _jobs(experiment, record)
+    parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
+    found: dict[str, tuple[int, float, float]] = {}
+    for part in parts:
+        with tempfile.TemporaryDirectory(prefix="figure-") as folder:
+            found |= _jobs(part, FlowEngine().run(part, Path(folder), lambda _message: None))
+    return found
 
 
 def _jobs(experiment: Experiment, record: RunRecord) -> dict[str, tuple[int, float, float]]:
