@@ -7,6 +7,7 @@ from typing import Final
 
 from testbed.reproduce.number_formats import (
     change,
+    count,
     fine_percent,
     hundredths,
     percent,
