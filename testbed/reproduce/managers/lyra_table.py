@@ -21,6 +21,7 @@ hosts count too. Preempted: preemptions over jobs that started.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import Final
 
@@ -156,12 +157,15 @@ def with_factors(rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str,
 
 
 def in_order(rows: Mapping[str, Mapping[str, float]], key: str) -> bool:
-    """Whether a column has the order of the paper's rows; equal numbers of the paper may be in any order."""
+    """Whether a column has the order of the paper's rows; equal numbers of the paper may be in any order.
+
+    A row without a factor has next to no such time: it comes last, and two of them are in no order.
+    """
     order = list(PAPER_ROWS)
     paper = with_factors(PAPER_ROWS)
     pairs = [(one, other) for place, one in enumerate(order) for other in order[place + 1 :]]
     return all(
-        (paper[one][key] - paper[other][key]) * (rows[one].get(key, 0.0) - rows[other].get(key, 0.0)) > 0
+        (paper[one][key] - paper[other][key]) * (rows[one].get(key, inf) - rows[other].get(key, inf)) > 0
         for one, other in pairs
         if paper[one][key] != paper[other][key]
     )

@@ -39,7 +39,8 @@ LOAD: Final = 0.8
 GPUS_PER_HOST: Final = 8
 PRERUN_S: Final = 120.0
 """Seconds of start-up and first iteration on one GPU: assumed."""
-PRERUN_GPUS: Final = 1
+POOL: Final = 4
+"""GPUs for pre-runs in the rows with a pool of them."""
 HOUR_S: Final = 3600.0
 NOTHING: Final = 1.0
 """Seconds or hours up to this are too few to divide by."""
@@ -53,10 +54,11 @@ Change = Callable[[Failing], Failing]
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """What a row does: so many ``retries``, then ``changes`` to how each job ends."""
+    """What a row does: so many ``retries``, then ``changes`` to how each job ends; GPUs for pre-runs."""
 
     retries: int = RETRIES
     changes: tuple[Change, ...] = ()
+    prerun_gpus: int = 1
 
 
 def _prerun(fate: Failing) -> Failing:
@@ -68,10 +70,11 @@ TREATMENTS: Final[Mapping[str, Treatment]] = MappingProxyType(
         "four retries": Treatment(),
         "no retries": Treatment(0),
         "pre-run on one GPU": Treatment(changes=(_prerun,)),
+        "pre-run, four such GPUs": Treatment(changes=(_prerun,), prerun_gpus=POOL),
         "bad inputs blacklisted": Treatment(changes=(with_known_inputs,)),
         "no retries of what repeats": Treatment(changes=(without_repeats,)),
         "ended at 40 % of the epochs": Treatment(changes=(ended_early,)),
-        "all of these": Treatment(changes=(_prerun, with_known_inputs, without_repeats, ended_early)),
+        "all of these": Treatment(changes=(_prerun, with_known_inputs, without_repeats, ended_early), prerun_gpus=POOL),
     }
 )
 
@@ -87,7 +90,7 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     first: dict[str, float] = {}
     for place, (label, treatment) in enumerate(TREATMENTS.items(), 1):
         progress.phase(f"{label}, {place} of {len(TREATMENTS)}")
-        found = numbers(jobs, fates_of(jobs, settings.seed, treatment), fabric)
+        found = numbers(jobs, fates_of(jobs, settings.seed, treatment), fabric, treatment.prerun_gpus)
         first = first or found
         saved = {
             f"saved_{what}": 1 - found[what] / first[what]
@@ -132,10 +135,12 @@ def fabric_of(hosts: int) -> Fabric:
     )
 
 
-def numbers(jobs: Sequence[TraceJob], fates: Mapping[str, Failing], fabric: Fabric) -> dict[str, float]:
+def numbers(
+    jobs: Sequence[TraceJob], fates: Mapping[str, Failing], fabric: Fabric, prerun_gpus: int
+) -> dict[str, float]:
     """Return what one row shows."""
     tried = [(job.submit_s, fates[job.name].before_s) for job in jobs]
-    ends = prerun_ends(tried, PRERUN_GPUS) if any(seconds for _, seconds in tried) else [at for at, _ in tried]
+    ends = prerun_ends(tried, prerun_gpus) if any(seconds for _, seconds in tried) else [at for at, _ in tried]
     asking = [(job, at) for job, at in zip(jobs, ends, strict=True) if fates[job.name].attempts]
     waiting = [Waiting(job.name, job.gpus, at, fates[job.name].ran_s, model=job.model) for job, at in asking]
     attempts = {job.name: fates[job.name].attempts for job, _ in asking}

@@ -110,7 +110,9 @@ def failing(name: str, gpus: int, duration_s: float, seed: int, retries: int = R
     chance = Random(f"{seed}|failing|{name}")
     drawn, early = chance.random(), chance.random()
     if drawn < SHARES["passed"]:
-        cause, interrupted = _with_interruptions(chance, gpus, duration_s, retries)
+        cause, interrupted = _interruptions(chance, gpus, duration_s)
+        if len(interrupted) > retries:  # machines have failed it once too often
+            return Failing("unsuccessful", cause, interrupted[: 1 + retries])
         share = EARLY[1] if early < EARLY[0] else 1.0
         return Failing("passed", cause, (*interrupted, duration_s), share)
     if drawn < SHARES["passed"] + SHARES["killed"]:
@@ -120,10 +122,10 @@ def failing(name: str, gpus: int, duration_s: float, seed: int, retries: int = R
     return Failing("unsuccessful", cause, (seconds,) * (1 + retries))
 
 
-def _with_interruptions(chance: Random, gpus: int, duration_s: float, retries: int) -> tuple[str, tuple[float, ...]]:
+def _interruptions(chance: Random, gpus: int, duration_s: float) -> tuple[str, tuple[float, ...]]:
     """The last cause, and the seconds of the attempts that machines end before the job would."""
     last, found = "", list[float]()
-    while len(found) < retries and chance.random() < INTERRUPTED:
+    while chance.random() < INTERRUPTED:
         cause = _cause(chance, gpus, repeats=False)
         seconds = CAUSES[cause].time_to_failure_s(chance.random())
         if seconds < duration_s:
@@ -148,7 +150,8 @@ def with_prerun(fate: Failing, prerun_s: float) -> Failing:
     What repeats, shows on one GPU and shows by then ends the job there: it never asks for its own GPUs.
     """
     cause = CAUSES.get(fate.cause)
-    if fate.status == "unsuccessful" and cause is not None and cause.on_one_gpu and fate.attempts[0] <= prerun_s:
+    shows = cause is not None and cause.repeats and cause.on_one_gpu and fate.attempts[0] <= prerun_s
+    if fate.status == "unsuccessful" and shows:
         return Failing(fate.status, fate.cause, (), fate.early_share, fate.attempts[0])
     return Failing(fate.status, fate.cause, fate.attempts, fate.early_share, prerun_s)
 
@@ -162,7 +165,7 @@ def with_known_inputs(fate: Failing) -> Failing:
 
 def without_repeats(fate: Failing) -> Failing:
     """Return the job where nothing that fails in the same way is tried again."""
-    if fate.status != "unsuccessful":
+    if fate.status != "unsuccessful" or not CAUSES[fate.cause].repeats:
         return fate
     return Failing(fate.status, fate.cause, fate.attempts[:1], fate.early_share, fate.before_s)
 
