@@ -106,6 +106,7 @@ EXPERIMENTS: Final = (
         source="Cao et al., SIGCOMM 2024, section 4.4, figure 16",
         columns=(
             PaperColumn("performance", "paper %", fine_percent, paper=True),
+            PaperColumn("performance", "a priori", fine_percent, a_priori=True),
             PaperColumn("performance", "here %", fine_percent),
             PaperColumn("spread", "+-", fine_percent),
             PaperColumn("of_range", "range %", fine_percent),
