@@ -162,12 +162,20 @@ class ExternalJobs:
                 await asyncio.sleep(self._pause_s(time.monotonic() - changed))
                 for program in self.programs:
                     if not program.halted and program.look(time.monotonic()):
-                        await self._reconnect(program.current())
+                        await self._tell_connections(program)
                         changed = time.monotonic()
                     for host, event in program.iterations_seen(time.monotonic()):
                         self._iteration(program, host, event)
         except (OSError, RunFailedError) as error:
             self._fail(f"connections of a job of kind external: {error}")
+
+    async def _tell_connections(self, program: Program) -> None:
+        """Let the controller decide on what a program has now; one that is ended meanwhile is not missed."""
+        try:
+            await self._reconnect(program.current())
+        except RunFailedError:
+            if not program.halted:
+                raise
 
     def _pause_s(self, settled_s: float) -> float:
         """Until the next look: short where a program may open connections, or its bytes tell its iterations."""
