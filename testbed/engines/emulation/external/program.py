@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from socket import socket
 from typing import Any, Final
@@ -36,6 +37,8 @@ POLL_S: Final = 0.02
 SETTLED_S: Final = 5.0
 """After so long without a new connection, looks become as rare as :data:`SETTLED_POLL_S`."""
 SETTLED_POLL_S: Final = 0.1
+MISSED: Final = 5
+"""After so many looks a socket is one of another job's: a process may just have started when it was looked for."""
 WIDE: Final = 8
 """Windows of a synthetic flow that a program's connections have where no other job has their level. Their
 acknowledgements wait behind data of the opposite direction: with one window, a low level leaves a quarter of the gaps
@@ -61,7 +64,7 @@ class Program:
         self.reports: dict[str, HostReports] = {}
         self.commands: dict[str, Command] = {}
         self.connections: dict[Ends, float] = {}
-        self._foreign: set[Ends] = set()
+        self._missed: Counter[Ends] = Counter()
         self._holders: dict[Ends, Holder] = {}
         self._listeners: dict[int, Holder] = {}
         self._set: dict[Ends, tuple[Holder, int, float | None, int]] = {}
@@ -93,14 +96,14 @@ class Program:
         """Read the sockets of all hosts; return whether the controller should know of something new."""
         read = {host: table.read() for host, table in self.tables.items()}
         sockets = {ends: found for ends, found in self._joined(read)}
-        new = {e for e in sockets if e not in self.connections and e not in self._foreign}
+        new = {e for e in sockets if e not in self.connections and self._missed[e] < MISSED}
         # What nobody has accepted yet has no holder.
         listed = {ends for ends in self.connections if ends in sockets and sockets[ends].inode}
         unheld = listed - self._holders.keys()
         if new or unheld:
             self._find_holders(read, sockets, new)
         opened = {ends for ends in new if ends in self._holders or opposite(ends) in self._holders}
-        self._foreign |= {ends for ends in new - opened if sockets[ends].inode}
+        self._missed.update(ends for ends in new - opened if sockets[ends].inode)
         for ends in opened:
             self.connections[ends] = self.connections[opposite(ends)] = now
         self._count(sockets)
