@@ -21,7 +21,7 @@ from workloads.worker.socket_options import head_start, pace, segment_of, set_to
 _TCP_NODELAY = 1
 _TCP_INFO = 11
 _TCP_WINDOW_CLAMP = 10
-_BUFFERED_WINDOWS = 4
+BUFFERED_WINDOWS = 4
 _MAX_SEND = 1 << 20
 _ZEROES = memoryview(bytes(_MAX_SEND))
 _SCRATCH = bytearray(1 << 20)
@@ -38,7 +38,7 @@ def prepare(connection: socket.socket, window: int) -> None:
     """
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_WINDOWS * window)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFERED_WINDOWS * window)
 
 
 class TcpSender:

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emulation_runs import Finished, run_text, run_to_end
+from emulation_runs import ROOT, Finished, command, run_text, run_to_end
 
 pytestmark = pytest.mark.emulation
 
@@ -36,10 +37,12 @@ scale: {{bandwidth: 4000, time: 1}}
 BESIDE = "  - {name: synthetic, model: bert, placement: [h1, h3], compute: 0.2s, communication: 2GB, overlap: 0}"
 FIXED = "{name: fixed, levels: {real: 2, synthetic: 5}}"
 EXAMPLES = "testbed.client.examples"
+START_S = 60.0
+END_S = 10.0
 
 
-def text(command: str, more: str = "", scheduler: str = "ecmp") -> str:
-    return SCENARIO.format(command=json.dumps(command), more=more, scheduler=scheduler)
+def text(line: str, more: str = "", scheduler: str = "ecmp") -> str:
+    return SCENARIO.format(command=json.dumps(line), more=more, scheduler=scheduler)
 
 
 def programs(done: Finished, scheduler: str) -> dict[str, Any]:
@@ -61,8 +64,8 @@ def has(module: str) -> bool:
 
 @pytest.fixture(scope="module")
 def beside(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    command = f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2"
-    return run_text(text(command, BESIDE, FIXED), tmp_path_factory.mktemp("beside"))
+    line = f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2"
+    return run_text(text(line, BESIDE, FIXED), tmp_path_factory.mktemp("beside"))
 
 
 def test_connections_are_found_and_every_direction_has_a_path_and_the_level_of_the_job(beside: Finished) -> None:
@@ -105,9 +108,30 @@ def test_nothing_is_left_of_a_program(beside: Finished) -> None:
     assert left_behind(f"{EXAMPLES}.exchange") == ""
 
 
+def test_a_killed_run_leaves_nothing_of_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "killed.yaml"
+    path.write_text(text(f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2"))
+    run = subprocess.Popen(
+        command("run", str(path), "--out", str(tmp_path)),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + START_S
+    while not left_behind(f"{EXAMPLES}.exchange") and run.poll() is None and time.monotonic() < until:
+        time.sleep(0.1)
+    assert left_behind(f"{EXAMPLES}.exchange")
+    run.kill()
+    run.wait()
+    until = time.monotonic() + END_S
+    while left_behind(f"{EXAMPLES}.exchange") and time.monotonic() < until:
+        time.sleep(0.1)
+    assert left_behind(f"{EXAMPLES}.exchange") == ""
+
+
 def test_iterations_of_a_program_that_says_nothing_are_found_in_its_traffic(tmp_path: Path) -> None:
-    command = f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2 --silent"
-    done = run_text(text(command, "    progress: traffic"), tmp_path)
+    line = f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2 --silent"
+    done = run_text(text(line, "    progress: traffic"), tmp_path)
     done.skip_if_disturbed()
     assert done.job("ecmp", "real")["iteration_s"]["mean"] == pytest.approx(0.2 + 2e9 * 8 / 100e9, rel=0.1)
 
@@ -145,8 +169,8 @@ def test_mpi4py_sums_over_the_emulated_fabric(tmp_path: Path) -> None:
 def test_torch_averages_gradients_over_the_emulated_fabric(tmp_path: Path) -> None:
     if not has("torch.distributed"):
         pytest.skip("no PyTorch for the system's Python: apt-get install python3-torch")
-    command = f"{PYTHON} -m {EXAMPLES}.step_torch 125000 0.2"
-    done = run_text(text(command), tmp_path)
+    line = f"{PYTHON} -m {EXAMPLES}.step_torch 125000 0.2"
+    done = run_text(text(line), tmp_path)
     sizes = programs(done, "ecmp")["bytes_per_iteration"]
     assert sorted(sizes.values())[-2:] == pytest.approx([2e9, 2e9], rel=0.15)
 

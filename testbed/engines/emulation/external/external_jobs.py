@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,22 +162,30 @@ class ExternalJobs:
                 await asyncio.sleep(self._pause_s(time.monotonic() - changed))
                 for program in self.programs:
                     if not program.halted and program.look(time.monotonic()):
-                        await self._reconnect(program.current())
+                        await self._tell_connections(program)
                         changed = time.monotonic()
                     for host, event in program.iterations_seen(time.monotonic()):
                         self._iteration(program, host, event)
         except (OSError, RunFailedError) as error:
             self._fail(f"connections of a job of kind external: {error}")
 
+    async def _tell_connections(self, program: Program) -> None:
+        """Let the controller decide on what a program has now; one that is ended meanwhile is not missed."""
+        try:
+            await self._reconnect(program.current())
+        except RunFailedError:
+            if not program.halted:
+                raise
+
     def _pause_s(self, settled_s: float) -> float:
         """Until the next look: short where a program may open connections, or its bytes tell its iterations."""
         timed = any(program.progress == "traffic" for program in self.programs)
         return POLL_S if timed or settled_s < SETTLED_S else SETTLED_POLL_S
 
-    def apply(self, decision: Decision) -> None:
-        """Mark and pace the connections of all programs as ``decision`` says."""
+    def apply(self, decision: Decision, jobs: Sequence[Job]) -> None:
+        """Mark and pace the connections of all programs as ``decision`` says; ``jobs`` are those that are there."""
         for program in self.programs:
-            program.apply(decision)
+            program.decided(decision, (flow for job in jobs if job.name != program.job.name for flow in job.flows))
 
     def ended(self) -> str | None:
         """What has failed, in words; None as long as nothing has."""

@@ -1,7 +1,7 @@
 """Options on the sockets of a real program: the marks, windows and rates that workers set on theirs.
 
 A program knows nothing of levels. Its sockets are borrowed (``pidfd_getfd``) for the moment that it takes to set an
-option; what the program itself has set is left alone, but for the mark.
+option.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Final
 
 from testbed.engines.emulation.external.processes import Holder
 from workloads.worker.socket_options import pace
-from workloads.worker.tcp_endpoints import prepare
+from workloads.worker.tcp_endpoints import BUFFERED_WINDOWS, prepare
 
 _PIDFD_GETFD: Final = 438
 _IPV6_TCLASS: Final = 67
+_SO_SNDBUFFORCE: Final = 32
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -38,8 +39,9 @@ def borrowed(holder: Holder) -> Iterator[socket.socket]:
 
 
 def set_window(connection: socket.socket, window: int) -> None:
-    """Let at most ``window`` bytes be in flight, and the kernel buffer a few times that: as for every other flow."""
+    """Let at most ``window`` bytes be in flight, and the kernel buffer a few times that, whatever the system allows."""
     prepare(connection, window)
+    connection.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, BUFFERED_WINDOWS * window)
 
 
 def set_mark(connection: socket.socket, tos: int) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from socket import socket
 from typing import Any, Final
 
 from controller.decision import Decision
@@ -28,13 +30,19 @@ from testbed.experiment.experiment import Experiment
 from topologies.shaping import tos_of_level
 from workloads.external import Progress
 from workloads.iteration.protocol import IterationEnded
-from workloads.job import Job
+from workloads.job import Flow, Job
 
 POLL_S: Final = 0.02
 """Between two looks at a program's sockets."""
 SETTLED_S: Final = 5.0
 """After so long without a new connection, looks become as rare as :data:`SETTLED_POLL_S`."""
 SETTLED_POLL_S: Final = 0.1
+MISSED: Final = 5
+"""After so many looks a socket is one of another job's: a process may just have started when it was looked for."""
+WIDE: Final = 8
+"""Windows of a synthetic flow that a program's connections have where no other job has their level. Their
+acknowledgements wait behind data of the opposite direction: with one window, a low level leaves a quarter of the gaps
+between bursts of a higher one unused; with eight, nothing (docs/lab-notebook.md)."""
 GONE_S: Final = 2.0
 """A connection that no host lists for so long has been closed, its last packets have arrived."""
 MEASURED_FROM: Final = 1
@@ -56,10 +64,11 @@ class Program:
         self.reports: dict[str, HostReports] = {}
         self.commands: dict[str, Command] = {}
         self.connections: dict[Ends, float] = {}
-        self._foreign: set[Ends] = set()
+        self._missed: Counter[Ends] = Counter()
         self._holders: dict[Ends, Holder] = {}
         self._listeners: dict[int, Holder] = {}
-        self._marked: dict[Ends, tuple[Holder, int, float | None]] = {}
+        self._set: dict[Ends, tuple[Holder, int, float | None, int]] = {}
+        self._shares_levels = True
         self._acknowledged: dict[Ends, int] = {}
         self._carried_before = 0
         self._again: dict[Ends, tuple[int, int]] = {}
@@ -87,14 +96,14 @@ class Program:
         """Read the sockets of all hosts; return whether the controller should know of something new."""
         read = {host: table.read() for host, table in self.tables.items()}
         sockets = {ends: found for ends, found in self._joined(read)}
-        new = {e for e in sockets if e not in self.connections and e not in self._foreign}
+        new = {e for e in sockets if e not in self.connections and self._missed[e] < MISSED}
         # What nobody has accepted yet has no holder.
         listed = {ends for ends in self.connections if ends in sockets and sockets[ends].inode}
         unheld = listed - self._holders.keys()
         if new or unheld:
             self._find_holders(read, sockets, new)
         opened = {ends for ends in new if ends in self._holders or opposite(ends) in self._holders}
-        self._foreign |= {ends for ends in new - opened if sockets[ends].inode}
+        self._missed.update(ends for ends in new - opened if sockets[ends].inode)
         for ends in opened:
             self.connections[ends] = self.connections[opposite(ends)] = now
         self._count(sockets)
@@ -116,20 +125,29 @@ class Program:
         for ends, found in sockets.items():
             if found.inode in held and (ends in new or ends in self.connections) and ends not in self._holders:
                 self._holders[ends] = held[found.inode]
-                self._change(held[found.inode], lambda each: set_window(each, self._window))
+                self._change(held[found.inode], lambda each: set_window(each, self._window_now))
         for found in (each for listed in read.values() for each in listed):
             if found.state == LISTEN and found.inode in held and found.inode not in self._listeners:
                 self._listeners[found.inode] = held[found.inode]
-                self._change(held[found.inode], lambda each: set_window(each, self._window))
                 self._mark_listener(held[found.inode])
 
+    @property
+    def _window_now(self) -> int:
+        """Bytes in flight on a connection: as for all others where it shares its queue with them."""
+        return self._window if self._shares_levels else WIDE * self._window
+
     def _mark_listener(self, holder: Holder) -> None:
-        """What it accepts carries the mark of the job until the connection has its own."""
+        """What it accepts has the window and the mark of the job until the connection has its own."""
         levels = self._experiment.levels
         tos = tos_of_level(self._decision.levels.get(self.job.name, levels - 1), levels)
-        self._change(holder, lambda each: set_mark(each, tos))
 
-    def _change(self, holder: Holder, change: Callable[[Any], Any]) -> None:
+        def change(connection: socket) -> None:
+            set_window(connection, self._window_now)
+            set_mark(connection, tos)
+
+        self._change(holder, change)
+
+    def _change(self, holder: Holder, change: Callable[[socket], None]) -> None:
         with contextlib.suppress(OSError), borrowed(holder) as connection:  # it may have been closed meanwhile
             change(connection)
 
@@ -150,7 +168,7 @@ class Program:
         for ends in gone:
             del self.connections[ends]
             self._holders.pop(ends, None)
-            self._marked.pop(ends, None)
+            self._set.pop(ends, None)
         return bool(gone)
 
     # What it sends
@@ -196,6 +214,13 @@ class Program:
 
     # What is decided
 
+    def decided(self, decision: Decision, others: Iterable[Flow]) -> None:
+        """Carry out ``decision`` on its connections, beside the flows of ``others``."""
+        lowest = self._experiment.levels - 1
+        own = {decision.level_of(flow, lowest) for flow in self.current().flows}
+        self._shares_levels = not own.isdisjoint(decision.level_of(flow, lowest) for flow in others)
+        self.apply(decision)
+
     def apply(self, decision: Decision) -> None:
         """Mark and pace its connections as ``decision`` says."""
         self._decision = decision
@@ -211,16 +236,17 @@ class Program:
                 continue
             rate = decision.rates.get(name)
             paced = None if rate is None else self._experiment.scale.rate(rate) / 8
-            wanted = holder, tos[name], paced
-            if self._marked.get(ends) == wanted:
+            wanted = holder, tos[name], paced, self._window_now
+            if self._set.get(ends) == wanted:
                 continue
 
-            def change(connection: Any, mark: int = tos[name], paced: float | None = paced) -> None:
+            def change(connection: socket, mark: int = tos[name], paced: float | None = paced) -> None:
                 set_mark(connection, mark)
                 set_rate(connection, paced)
+                set_window(connection, self._window_now)
 
             self._change(holder, change)
-            self._marked[ends] = wanted
+            self._set[ends] = wanted
 
     # How it ends
 
