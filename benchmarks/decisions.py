@@ -3,7 +3,7 @@
 Targets, on one core, are those of Crux: after one arrival or departure among 37 jobs on a Clos of 173
 ToRs and 16 aggregation switches (the trace's peak) 3 ms; 100 jobs from nothing in 1 s; 1,000 jobs
 on 10,000 GPUs in 20 s. Every other scheduler is measured beside it on the same jobs, with ``ecmp``
-as the yardstick.
+as the yardstick. Below them stand the rows of :mod:`benchmarks.decisions_at_scale`.
 
 Jobs: GPUs drawn from the distribution of the Crux trace (figure 4), models from the catalogue;
 all-to-all models only up to 64 GPUs, as their flows grow with the square of the hosts. Hosts are
@@ -14,7 +14,7 @@ other jobs: more contention than a placement that packs.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
@@ -22,16 +22,11 @@ from statistics import median
 from typing import Final
 
 from benchmarks.common import Line, Outcome, main, say
+from benchmarks.decision_cases import GPUS_OF_JOBS, MODELS, SEED, views
+from benchmarks.decisions_at_scale import scale_lines
 from controller.decision import (
-    ClusterView,
     Decision,
-    Event,
-    JobArrived,
-    JobDeparted,
     Scheduler,
-    Step,
-    StepEnded,
-    StepStarted,
 )
 from controller.schedulers.registry import create, names
 from topologies.clos import clos
@@ -47,24 +42,9 @@ NICS: Final = 4
 PORTS: Final = 2
 GPUS_PER_HOST: Final = 8
 PORT_RATE: Final = 100e9
-SEED: Final = 1
 
-GPUS_OF_JOBS: Final[Mapping[int, float]] = {
-    1: 0.12,
-    4: 0.08,
-    8: 0.17,
-    16: 0.32,
-    32: 0.04,
-    48: 0.13,
-    64: 0.03,
-    128: 0.05,
-    256: 0.03,
-    512: 0.03,
-}
-"""GPUs of a job -> share of jobs (Crux figure 4, steps of the curve at their upper end)."""
 BUSY: Final = 0.77
 """Share of the GPUs that jobs use at least: 1,536 of 2,000 at the trace's peak."""
-MODELS: Final = ("gpt", "bert", "resnet", "nmt", "crux-gpt", "crux-bert", "crux-resnet")
 ALLTOALL_MODELS: Final = ("ctr", "multi-interests")
 LARGEST_ALLTOALL: Final = 64
 
@@ -141,39 +121,6 @@ def _model(random: Random, gpus: int) -> str:
     return random.choice(MODELS + ALLTOALL_MODELS if gpus <= LARGEST_ALLTOALL else MODELS)
 
 
-def follows_steps(scheduler: Scheduler) -> bool:
-    """Whether the scheduler decides at every communication step."""
-    return StepStarted in scheduler.events
-
-
-def views(scheduler: Scheduler, fabric: Fabric, jobs: Sequence[Job]) -> Iterator[tuple[ClusterView, Event]]:
-    """All jobs at first, then one leaves and comes back, and so on with the next; or its step, for those of steps."""
-    running = {job.name: job for job in jobs}
-    steps = {job.name: step for job in jobs if (step := _step(job)) is not None}
-    everything = ClusterView(fabric, running, steps=steps if follows_steps(scheduler) else {})
-    if not follows_steps(scheduler):
-        yield everything, JobArrived(jobs[-1].name)
-        while True:
-            for name in running:
-                rest = {other: job for other, job in running.items() if other != name}
-                yield replace(everything, jobs=rest), JobDeparted(name)
-                yield replace(everything, jobs={**rest, name: running[name]}), JobArrived(name)
-    yield everything, StepStarted(next(reversed(steps)), 0)
-    while True:
-        for name, step in steps.items():
-            rest_steps = {other: held for other, held in steps.items() if other != name}
-            yield replace(everything, steps=rest_steps), StepEnded(name, step.phase)
-            yield replace(everything, steps={**rest_steps, name: step}), StepStarted(name, step.phase)
-
-
-def _step(job: Job) -> Step | None:
-    """The first communication of an iteration, nothing sent yet."""
-    for number, phase in enumerate(job.phases):
-        if phase.transfers:
-            return Step(job.name, number, 0.0, {transfer.flow: transfer.bytes for transfer in phase.transfers})
-    return None
-
-
 def times(scheduler: Scheduler, fabric: Fabric, jobs: Sequence[Job]) -> Times:
     """Let a new ``scheduler`` decide on all ``jobs``, then after one event after the other."""
     seen = views(scheduler, fabric, jobs)
@@ -218,7 +165,7 @@ def measure(quick: bool) -> list[Line]:
             if found.nothing_s > TOO_SLOW_S:
                 slow[name] = found.nothing_s
             lines.append(_line(name, size, jobs, found, reference))
-    return sorted(lines, key=lambda line: str(line.columns["scheduler"]))
+    return sorted(lines, key=lambda line: str(line.columns["scheduler"])) + scale_lines(quick)
 
 
 def _skipped(name: str, size: Size, reason: str) -> Line:

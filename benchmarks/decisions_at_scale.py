@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.common import Line, Outcome, main, say
-from benchmarks.decisions import GPUS_OF_JOBS, MODELS, SEED, views
+from benchmarks.decision_cases import GPUS_OF_JOBS, MODELS, SEED, views
 from controller.decision import ClusterView, Decision
 from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.compression import compress, contention_edges
