@@ -361,13 +361,14 @@ def run(
     everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
     since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
     turns = turns_at_start(left, times, pack)
-    waits = turns[1]
+    waits, packed = turns[1], len(turns[3]) > 0
     now, end, before = 0.0, min(first_s, limit_s), -1.0
     while True:
         while now < end - SLACK_S:
             some = those_due(due, now, ready)
             bring_to(now, ready[:some], left, times, speed, turns, since, sums)
-            some = grant(now, turns, since, ready, some)
+            if packed:
+                some = grant(now, turns, since, ready, some)
             changed = wish(ready[:some], left, waits, sending, last, speed)
             expect(ready[:some], now, left, waits, speed, due)
             if changed:
@@ -375,9 +376,12 @@ def run(
                 speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
                 who = room[: that_change(who, inside, speed, fresh, room)]
                 bring_to(now, who, left, times, speed, turns, since, sums)
-                speed[who] = fresh[who]
+                for job in who:
+                    speed[job] = fresh[job]
                 expect(who, now, left, waits, speed, due)
-            now = min(end, due.min())
+            now = end
+            for job in everybody:
+                now = min(now, due[job])
         bring_to(now, everybody, left, times, speed, turns, since, sums)
         if end == first_s or end >= limit_s:
             rates[:] = sums[0] / now
