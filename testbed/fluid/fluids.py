@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
 from testbed.fluid.shared_links import shared_rows
+from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
 from workloads.periodic_job import PeriodicJob
 
 FINEST: Final = 32
@@ -40,7 +40,7 @@ class Contention:
 
     @classmethod
     def of(cls, jobs: Sequence[PeriodicJob[int]], loads: Sequence[tuple[Integers, Floats]] = ()) -> Contention:
-        """Return ``jobs`` as arrays; with the ``loads`` of each as arrays of links and seconds, where they are known."""
+        """Return ``jobs`` as arrays; ``loads``, where known already: the links and seconds of each."""
         times = [[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs]
         levels = np.array([job.level for job in jobs], np.int64)
         weights = np.array([job.gpus for job in jobs], float)

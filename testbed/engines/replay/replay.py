@@ -1,15 +1,15 @@
 """The replay itself: from event to event, jobs arrive, are placed, settle to a rate and end.
 
-Between two events nothing is stepped: the rates that :mod:`testbed.fluid.steady_state` finds for jobs that
-share links hold. An event recomputes only what it affects: the decision, if a job that sends came or
-went, and the rates of groups in which a job's links or level changed. Memory grows with running jobs.
+Between two events nothing is stepped: long-run rates hold. An event recomputes only what it affects: the decision, if
+a job that sends came or went, and the rates of jobs whose links or level changed and of those that these slow
+(:mod:`testbed.engines.replay.long_run_rates`). Memory grows with running jobs.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final
