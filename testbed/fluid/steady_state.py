@@ -47,6 +47,7 @@ def settle(
     limit_s: float = inf,
     packs: Sequence[int] = (),
     numerics: NumericalSettings = STANDARD,
+    quotas: Sequence[float] = (),
 ) -> Settled:
     """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on.
 
@@ -54,6 +55,7 @@ def settle(
     No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
     ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares none.
     ``numerics`` say when long-run rates count as stable.
+    ``quotas``: a ``horizon_s`` ends earlier, when the first job has computed so many iterations.
     """
     if limit_s <= 0.0:
         raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
@@ -79,6 +81,7 @@ def settle(
         limit_s,
         doublings,
         numerics.tolerance,
+        np.array(quotas, float),
         rates,
     )
     reached = float(run(left, times, *arguments))

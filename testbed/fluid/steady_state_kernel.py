@@ -322,6 +322,16 @@ def wish(who: Integers, left: Floats, waits: Flags, sending: Flags, last: Flags,
 
 
 @compiled
+def first_done(quotas: Floats, left: Floats, times: Floats, waits: Flags, since: Floats, sums: Floats) -> float:
+    """Return when the first job will have computed its quota of iterations, [jobs], if nothing else happens before."""
+    first = np.inf
+    for job in range(len(quotas)):
+        if left[0, job] > 0.0 and not waits[job] and quotas[job] < np.inf:
+            first = min(first, since[job] + max(0.0, quotas[job] - sums[0, job]) * times[job, 0])
+    return first
+
+
+@compiled
 def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
     """Write into ``rates`` the averages over 0 .. ``now``, weights rising to the middle and falling after it."""
     for job in range(len(rates)):
@@ -344,12 +354,14 @@ def run(
     limit_s: float,
     doublings: int,
     tolerance: float,  # a stretch twice as long must move the busy GPUs by less than this share of all
+    quotas: Floats,
     rates: Floats,
 ) -> float:
     """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
 
     ``left`` [3, jobs]: what is left of each iteration, at the beginning and, afterwards, at the end. ``times``
     [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
+    ``quotas`` [jobs], none if empty: it ends when the first job has computed so many iterations.
     """
     jobs = len(levels)
     # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
@@ -382,6 +394,10 @@ def run(
             now = end
             for job in everybody:
                 now = min(now, due[job])
+            if len(quotas) > 0:
+                done = max(first_done(quotas, left, times, waits, since, sums), SLACK_S)
+                if done <= now:
+                    now = first_s = end = done
         bring_to(now, everybody, left, times, speed, turns, since, sums)
         if end == first_s or end >= limit_s:
             rates[:] = sums[0] / now

@@ -32,14 +32,14 @@ from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.changed_jobs import ChangedJobs
 from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
+from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.long_run_rates import LongRunRates
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
-from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of
+from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
-from testbed.fluid.steady_state import settle
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, ShareGpus, TakeOff, carry_out
 from workloads.plugin_errors import PluginError
@@ -114,8 +114,10 @@ class Replay:
         return self._result()
 
     def _go_on(self, progress: Callable[[float], None] | None) -> None:
-        while (then := self._next_event()) < min(self._until_s, inf):
+        while (then := min(self._next_event(), self._until_s)) < inf:
             self._pass(then)
+            if self.now_s >= self._until_s:
+                return
             gone = self._end_jobs()
             self._submit()
             come = self._resume_jobs()
@@ -125,8 +127,6 @@ class Replay:
             self._react(come, gone)
             if progress is not None:
                 progress(self.now_s)
-        if self._until_s < inf:
-            self._pass(self._until_s)
 
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
@@ -148,30 +148,26 @@ class Replay:
     # Time passes
 
     def _pass(self, then_s: float) -> None:
-        seconds = then_s - self.now_s
-        if seconds > 0.0:
-            rates = {} if self._jump or seconds < _INSTANT_S else self._exact_rates(seconds)
+        """Let time pass until ``then_s``; stepping, until a job has done its work, if that is earlier."""
+        if then_s > self.now_s:
+            rates: dict[str, float] = {}
+            if not self._jump and then_s - self.now_s >= _INSTANT_S:
+                rates, seconds = step_exactly(self._running, self._users, then_s - self.now_s)
+                then_s = min(then_s, self.now_s + seconds)
             if not self._jump:
                 for name, running in self._running.items():
                     rate = rates.get(name, running.rate)
                     running.advance(then_s, rate)
                     self._columns.put(name, running.columns(rate))
             values = self._columns.total()
-            self._totals.allocated += float(values[1]) * seconds
-            self._totals.busy += float(values[2]) * seconds
+            self._totals.allocated += float(values[1]) * (then_s - self.now_s)
+            self._totals.busy += float(values[2]) * (then_s - self.now_s)
             self._series.add(self.now_s, then_s, values.tolist())
         self.now_s = then_s
-
-    def _exact_rates(self, seconds: float) -> dict[str, float]:
-        """Iterations per second over just the ``seconds`` that pass, every iteration stepped through."""
-        found: dict[str, float] = {}
-        for joined in self._users.joined(self._running):
-            running = [each for name, each in self._running.items() if name in joined]
-            packs, states = [each.pack for each in running], [each.state for each in running]
-            settled = settle(contention_of(running), seconds, states, packs=packs)
-            for each, rate, state in zip(running, settled.rates, settled.states, strict=True):
-                found[each.name], each.state = rate, state
-        return found
+        if not self._jump:
+            for running in self._running.values():
+                if running.done:
+                    self._expect_end(running)
 
     # Jobs go and come
 
@@ -327,7 +323,7 @@ class Replay:
         self._version += 1
         running.version = self._version
         if running.rate > 0.0:
-            end_s = max(self.now_s, self.now_s + running.left / running.rate)
+            end_s = self.now_s if running.done else self.now_s + running.left / running.rate
             heapq.heappush(self._ends, (end_s, running.version, running.name))
 
     # The outcome

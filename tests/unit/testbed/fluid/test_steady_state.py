@@ -185,3 +185,11 @@ def test_a_phase_is_an_offset_of_so_many_iterations(jobs: list[Fluid], phases: l
 def test_a_less_urgent_job_changes_nobody_above_it(jobs: list[Fluid]) -> None:
     below = fluid(0.5, 0.2, {link: 0.7 for link in range(5)}, 9, 8.0)
     assert settle([*jobs, below], 3.0).rates[:-1] == pytest.approx(settle(jobs, 3.0).rates, abs=1e-6)
+
+
+@given(fluids(), st.floats(0.1, 3.0))
+@settings(max_examples=50, deadline=None)
+def test_a_stretch_ends_when_the_first_job_has_computed_its_quota(jobs: list[Fluid], quota: float) -> None:
+    found = settle(jobs, 50.0, quotas=[quota] * len(jobs))
+    assert max(rate * found.horizon_s for rate in found.rates) == pytest.approx(quota, abs=1e-6)
+    assert found.rates == pytest.approx(settle(jobs, found.horizon_s).rates, abs=1e-6)
