@@ -30,9 +30,9 @@ from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.common.paths_by_job import paths_of
 from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.changed_jobs import ChangedJobs
+from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
-from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.long_run_rates import LongRunRates
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
