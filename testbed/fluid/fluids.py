@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.shared_links import shared_rows
-from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
+from testbed.fluid.shared_links import Users, neighbours, shared_rows, users_of
 from workloads.periodic_job import PeriodicJob
 
 FINEST: Final = 32

@@ -1,4 +1,4 @@
-"""The links that several jobs use, without those that make no difference; compiled."""
+"""The links that several jobs use, without those that make no difference, and who meets whom there; compiled."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import Flags, Floats, Integers
+
+Users = tuple[Integers, Integers, Floats]
+"""What :func:`users_of` returns."""
 
 
 @compiled
@@ -72,3 +75,43 @@ def compare(users: Integers, parts: Floats, start: int, end: int, from_: int, to
         most = most and parts[one] <= parts[other]
         one += 1
         other += 1
+
+
+@compiled
+def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> Users:
+    """Return which jobs use which share of a link, in rows by link: starts [count + 1], jobs and shares."""
+    rows = np.zeros(count + 1, np.int64)
+    for link in links:
+        rows[link + 1] += 1
+    for link in range(count):
+        rows[link + 1] += rows[link]
+    at, jobs, parts = rows[:count].copy(), np.zeros(len(links), np.int64), np.zeros(len(links))
+    for job in range(len(starts) - 1):
+        for place in range(starts[job], starts[job + 1]):
+            link = links[place]
+            jobs[at[link]], parts[at[link]] = job, shares[place]
+            at[link] += 1
+    return rows, jobs, parts
+
+
+@compiled
+def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
+    """Return which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
+    jobs = len(starts) - 1
+    uses = np.zeros((count, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            uses[links[place], job] = True
+    near = np.zeros((jobs, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            near[job] |= uses[links[place]]
+        near[job, job] = False
+    rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
+    for job in range(jobs):
+        rows[job + 1] = rows[job]
+        for other in range(jobs):
+            if near[job, other]:
+                others[rows[job + 1]] = other
+                rows[job + 1] += 1
+    return rows, others
