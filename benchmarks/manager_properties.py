@@ -1,8 +1,8 @@
 """What holds under every cluster manager, in replays of random traces, by jump and by exact stepping.
 
 No GPU is given twice, each job does exactly its work, nobody waits forever unless refused with a reason, and no job is
-faster than alone on the GPUs that it had. By exact stepping the last two hold to an iteration: a job begins in a phase
-drawn by the seed, and ends at an event. A line per manager; its note names the first violation.
+faster than alone on the GPUs that it had. The last holds to an iteration: a job begins in a phase drawn by the seed.
+A line per manager; its note names the first violation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check(case: Case, seed: int, *, jump: bool) -> Checked:
     off = {each.name: _off(each, ended[each.name]) for each in requests if each.name in ended}
     ahead = {each.name: _ahead(each, books) for each in requests if each.name in ended}
     problems = list(books.problems)
-    problems += [f"{name} is {by:+.3g} iterations off" for name, by in off.items() if abs(by) > _allowed(jump)]
+    problems += [f"{name} is {by:+.3g} iterations off" for name, by in off.items() if abs(by) > ROUNDING]
     problems += [f"{name} is {by:.3g} iterations ahead of itself alone" for name, by in ahead.items() if by >= 1.0]
     if waiting and not (case.may_deadlock and held >= 2):
         problems.append(f"{waiting[0]} waits forever")
@@ -85,11 +85,6 @@ def check(case: Case, seed: int, *, jump: bool) -> Checked:
         max(map(abs, off.values()), default=0.0),
         max((*ahead.values(), 0.0)),
     )
-
-
-def _allowed(jump: bool) -> float:
-    """Iterations by which a job may be off: by exact stepping it ends at the event after its last iteration."""
-    return ROUNDING if jump else 1.0
 
 
 def _off(request: ReplayRequest, outcome: JobOutcome) -> float:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from math import inf
 from typing import Final
 
 import numpy as np
 
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.steady_state_kernel import Users, neighbours, users_of
+from testbed.fluid.shared_links import Users, neighbours, shared_rows, users_of
 from workloads.periodic_job import PeriodicJob
 
-FINEST: Final = 256
-"""Iterations of a stretch that are computed one by one; more only as :meth:`Contention.bundles` of them."""
+FINEST: Final = 32
+"""Iterations that are computed one by one while the slowest job makes one; more only as :meth:`Contention.bundles`."""
 MUCH: Final = 8.0
 """Iterations that are so many times as long are no longer like each other."""
 
@@ -39,12 +38,18 @@ class Contention:
     weights: Floats
 
     @classmethod
-    def of(cls, jobs: Sequence[PeriodicJob[int]]) -> Contention:
-        """Return ``jobs`` as arrays."""
+    def of(cls, jobs: Sequence[PeriodicJob[int]], loads: Sequence[tuple[Integers, Floats]] = ()) -> Contention:
+        """Return ``jobs`` as arrays; ``loads``, where known already: the links and seconds of each."""
         times = [[j.compute_s + j.pause_s, j.lead_s + j.pause_s, j.communication_s, j.offset_s] for j in jobs]
         levels = np.array([job.level for job in jobs], np.int64)
         weights = np.array([job.gpus for job in jobs], float)
-        return cls(tuple(jobs), *_shared_links(jobs), np.array(times), levels, weights)
+        return cls(
+            tuple(jobs),
+            *_shared_links(jobs, loads or [_loads_of(job) for job in jobs]),
+            np.array(times),
+            levels,
+            weights,
+        )
 
     @cached_property
     def periods_s(self) -> Floats:
@@ -72,7 +77,7 @@ class Contention:
         ratios = self.periods_s[:, None] / self.periods_s
         return share & (ratios < MUCH) & (ratios * MUCH > 1.0)
 
-    def bundles(self, one_by_one: Flags, stretch_s: float) -> Floats:
+    def bundles(self, one_by_one: Flags) -> Floats:
         """How many iterations of each job are taken as one, so many times as long; mostly 1.
 
         What lies between iterations of milliseconds and of seconds does not depend on how short the short ones are,
@@ -80,7 +85,7 @@ class Contention:
         alike, so that time shifts between them stay what they are. Those that take turns on GPUs, ``one_by_one``, are
         taken so.
         """
-        most = np.where(one_by_one, 0.0, stretch_s / FINEST / self.periods_s)
+        most = np.where(one_by_one, 0.0, self.periods_s.max() / FINEST / self.periods_s)
         while True:  # over all whom like iterations join, directly or through others
             least = np.where(self._alike, most, inf).min(axis=1)
             if np.array_equal(least, most):
@@ -88,48 +93,25 @@ class Contention:
             most = least
 
 
-def _shared_links(jobs: Sequence[PeriodicJob[int]]) -> tuple[Integers, Integers, Floats, int]:
+def _loads_of(job: PeriodicJob[int]) -> tuple[Integers, Floats]:
+    count = len(job.loads)
+    return np.fromiter(job.loads, np.int64, count), np.fromiter(job.loads.values(), float, count)
+
+
+def _shared_links(
+    jobs: Sequence[PeriodicJob[int]], loads: Sequence[tuple[Integers, Floats]]
+) -> tuple[Integers, Integers, Floats, int]:
     """Links that several jobs use, in rows by job: starts [jobs + 1], link numbers, shares at full speed; their count.
 
     Of links with the same users only those matter that are not less loaded by everyone than another.
     """
-    groups: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
-    for users, shares in _users_of_links(jobs):
-        groups.setdefault(tuple(users), set()).add(tuple(shares))
-    rows: list[list[tuple[int, float]]] = [[] for _ in jobs]
-    count = 0
-    for members, kinds in groups.items():
-        for largest in _largest(kinds):
-            for number, share in zip(members, largest, strict=True):
-                rows[number].append((count, share))
-            count += 1
-    starts = np.cumsum([0, *(len(row) for row in rows)])
-    flat = [pair for row in rows for pair in row]
-    return starts, np.array([link for link, _ in flat], np.int64), np.array([share for _, share in flat]), count
-
-
-def _users_of_links(jobs: Sequence[PeriodicJob[int]]) -> Iterable[tuple[list[int], list[float]]]:
-    """Of each link that several jobs load: who, and their shares of it at full speed; in order of first users."""
-    counts = [len(job.loads) for job in jobs]
-    links = np.fromiter(chain.from_iterable(job.loads for job in jobs), np.int64, sum(counts))
-    loads = np.fromiter(chain.from_iterable(job.loads.values() for job in jobs), float, sum(counts))
-    numbers = np.repeat(np.arange(len(jobs)), counts)
-    loaded = loads > 0
-    several = loaded & (np.bincount(links[loaded], minlength=links.max(initial=0) + 1) > 1)[links]
-    shares = loads[several] / np.array([job.communication_s for job in jobs])[numbers[several]]
-    found: dict[int, tuple[list[int], list[float]]] = {}
-    for link, number, share in zip(links[several].tolist(), numbers[several].tolist(), shares.tolist(), strict=True):
-        users = found.setdefault(link, ([], []))
-        users[0].append(number)
-        users[1].append(share)
-    return found.values()
-
-
-def _largest(kinds: set[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """Those that no other one is at least as large as, everywhere."""
-    ordered = sorted(kinds, reverse=True)
-    kept: list[tuple[float, ...]] = []
-    for shares in ordered:
-        if not any(all(mine <= its for mine, its in zip(shares, other, strict=True)) for other in kept):
-            kept.append(shares)
-    return kept
+    links = np.concatenate([links for links, _ in loads])
+    parts = np.concatenate(
+        [seconds / (job.communication_s or 1.0) for job, (_, seconds) in zip(jobs, loads, strict=True)]
+    )
+    numbers = np.repeat(np.arange(len(jobs)), [len(links) for links, _ in loads])
+    order = np.argsort(links, kind="stable")
+    kept, count = shared_rows(links[order], numbers[order], parts[order], len(jobs))
+    rows = kept[np.lexsort((kept[:, 1], kept[:, 0]))]
+    starts = np.searchsorted(rows[:, 0], np.arange(len(jobs) + 1))
+    return starts, rows[:, 1].astype(np.int64), rows[:, 2].copy(), count

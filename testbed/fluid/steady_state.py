@@ -47,6 +47,7 @@ def settle(
     limit_s: float = inf,
     packs: Sequence[int] = (),
     numerics: NumericalSettings = STANDARD,
+    quotas: Sequence[float] = (),
 ) -> Settled:
     """Return the long-run rates of ``jobs``; with ``horizon_s`` the plain averages over just that time from 0 on.
 
@@ -54,6 +55,7 @@ def settle(
     No more than ``limit_s`` seconds are computed: rates that have not settled by then are averages over those.
     ``packs``: jobs of the same number, 0 or above, share their GPUs; -1, or no packs, for one that shares none.
     ``numerics`` say when long-run rates count as stable.
+    ``quotas``: a ``horizon_s`` ends earlier, when the first job has computed so many iterations.
     """
     if limit_s <= 0.0:
         raise ValueError(f"rates need a time above 0 s to settle in, not {limit_s:g} s")
@@ -63,7 +65,7 @@ def settle(
     first, bundles, doublings = horizon_s, np.ones(count), 0
     if first is None:
         first, doublings = numerics.first_periods * float(on.periods_s.max()), numerics.most_doublings
-        bundles = on.bundles(pack >= 0, min(first, limit_s))
+        bundles = on.bundles(pack >= 0)
     times = on.times * bundles[:, None]
     rates = np.zeros(count)
     left = _state(times, bundles, states)
@@ -79,6 +81,7 @@ def settle(
         limit_s,
         doublings,
         numerics.tolerance,
+        np.array(quotas, float),
         rates,
     )
     reached = float(run(left, times, *arguments))
@@ -96,6 +99,14 @@ def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Fl
             whole = (bundles[number], bundles[number], times[number, 2])
             left[:, number] = np.minimum(np.array(state) * whole, times[number, :3])
     return left
+
+
+def state_in_phase(job: PeriodicJob[int], phase: float) -> State:
+    """Return what is left of an iteration of ``job``, alone, when a share ``phase`` (0 to 1) of it has passed."""
+    gone_s, lead_s = phase * job.period_s, job.lead_s + job.pause_s
+    compute_left_s = max(0.0, job.compute_s + job.pause_s - gone_s)
+    sent = max(0.0, gone_s - lead_s) / job.communication_s if job.communication_s > 0.0 else 0.0
+    return compute_left_s, max(0.0, lead_s - gone_s), max(0.0, 1.0 - sent)
 
 
 def _packs(packs: Sequence[int], jobs: int) -> Integers:

@@ -11,54 +11,13 @@ import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import Flags, Floats, Integers
+from testbed.fluid.shared_links import Users, neighbours, users_of
 from workloads.periodic_job import SLACK_S
 
 _FULL: Final = 1e-12
 
 Turns = tuple[Integers, Flags, Floats, Integers]
 """What :func:`turns_at_start` returns."""
-Users = tuple[Integers, Integers, Floats]
-"""What :func:`users_of` returns."""
-
-
-@compiled
-def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> Users:
-    """Return which jobs use which share of a link, in rows by link: starts [count + 1], jobs and shares."""
-    rows = np.zeros(count + 1, np.int64)
-    for link in links:
-        rows[link + 1] += 1
-    for link in range(count):
-        rows[link + 1] += rows[link]
-    at, jobs, parts = rows[:count].copy(), np.zeros(len(links), np.int64), np.zeros(len(links))
-    for job in range(len(starts) - 1):
-        for place in range(starts[job], starts[job + 1]):
-            link = links[place]
-            jobs[at[link]], parts[at[link]] = job, shares[place]
-            at[link] += 1
-    return rows, jobs, parts
-
-
-@compiled
-def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
-    """Return which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
-    jobs = len(starts) - 1
-    uses = np.zeros((count, jobs), np.bool_)
-    for job in range(jobs):
-        for place in range(starts[job], starts[job + 1]):
-            uses[links[place], job] = True
-    near = np.zeros((jobs, jobs), np.bool_)
-    for job in range(jobs):
-        for place in range(starts[job], starts[job + 1]):
-            near[job] |= uses[links[place]]
-        near[job, job] = False
-    rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
-    for job in range(jobs):
-        rows[job + 1] = rows[job]
-        for other in range(jobs):
-            if near[job, other]:
-                others[rows[job + 1]] = other
-                rows[job + 1] += 1
-    return rows, others
 
 
 @compiled
@@ -322,11 +281,39 @@ def wish(who: Integers, left: Floats, waits: Flags, sending: Flags, last: Flags,
 
 
 @compiled
-def weighted(sums: Floats, half: Floats, now: float, rates: Floats) -> None:
-    """Write into ``rates`` the averages over 0 .. ``now``, weights rising to the middle and falling after it."""
+def first_done(quotas: Floats, left: Floats, times: Floats, waits: Flags, since: Floats, sums: Floats) -> float:
+    """Return when the first job will have computed its quota of iterations, [jobs], if nothing else happens before."""
+    first = np.inf
+    for job in range(len(quotas)):
+        if left[0, job] > 0.0 and not waits[job] and quotas[job] < np.inf:
+            first = min(first, since[job] + max(0.0, quotas[job] - sums[0, job]) * times[job, 0])
+    return max(first, SLACK_S)
+
+
+@compiled
+def earliest(due: Floats, end: float) -> float:
+    """Return the first time in ``due``, at most ``end``."""
+    for time_s in due:
+        end = min(end, time_s)
+    return end
+
+
+@compiled
+def adopt(who: Integers, fresh: Floats, speed: Floats) -> None:
+    """Let the speeds of ``who`` be the ``fresh`` ones."""
+    for job in who:
+        speed[job] = fresh[job]
+
+
+@compiled
+def averages(sums: Floats, half: Floats, now: float, plain: bool, rates: Floats) -> None:
+    """Write into ``rates`` averages over 0 .. ``now``; unless ``plain``, weights rise to the middle and then fall."""
     for job in range(len(rates)):
-        falling = now * (sums[0, job] - half[0, job]) - (sums[1, job] - half[1, job])
-        rates[job] = 4.0 * (half[1, job] + falling) / now**2
+        if plain:
+            rates[job] = sums[0, job] / now
+        else:
+            falling = now * (sums[0, job] - half[0, job]) - (sums[1, job] - half[1, job])
+            rates[job] = 4.0 * (half[1, job] + falling) / now**2
 
 
 @compiled
@@ -344,12 +331,14 @@ def run(
     limit_s: float,
     doublings: int,
     tolerance: float,  # a stretch twice as long must move the busy GPUs by less than this share of all
+    quotas: Floats,
     rates: Floats,
 ) -> float:
     """Write iterations per second into ``rates`` [jobs]; return the seconds computed.
 
     ``left`` [3, jobs]: what is left of each iteration, at the beginning and, afterwards, at the end. ``times``
     [jobs, 4]: compute (with pause), lead (with pause), communication, offset. ``pack`` [jobs]: which jobs share GPUs.
+    ``quotas`` [jobs], none if empty: it ends when the first job has computed so many iterations.
     """
     jobs = len(levels)
     # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
@@ -357,9 +346,8 @@ def run(
     users = users_of(starts, links, shares, count)
     speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
-    sums, half = np.zeros((2, jobs)), np.zeros((2, jobs))
+    sums, half, since, due = np.zeros((2, jobs)), np.zeros((2, jobs)), np.zeros(jobs), np.zeros(jobs)
     everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
-    since, due = np.zeros(jobs), np.zeros(jobs)  # each job is only looked at when something happens to it
     turns = turns_at_start(left, times, pack)
     waits = turns[1]
     now, end, before = 0.0, min(first_s, limit_s), -1.0
@@ -375,14 +363,14 @@ def run(
                 speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
                 who = room[: that_change(who, inside, speed, fresh, room)]
                 bring_to(now, who, left, times, speed, turns, since, sums)
-                speed[who] = fresh[who]
+                adopt(who, fresh, speed)
                 expect(who, now, left, waits, speed, due)
-            now = min(end, due.min())
+            now = earliest(due, end)
+            done = first_done(quotas, left, times, waits, since, sums)
+            if done <= now:
+                now = first_s = end = done
         bring_to(now, everybody, left, times, speed, turns, since, sums)
-        if end == first_s or end >= limit_s:
-            rates[:] = sums[0] / now
-        else:
-            weighted(sums, half, now, rates)
+        averages(sums, half, now, end == first_s or end >= limit_s, rates)
         busy = np.cumsum(weights * rates * times[:, 0])[-1]
         stands_still = abs(busy - before) < tolerance * np.cumsum(weights)[-1]
         if doublings == 0 or stands_still or end >= limit_s:

@@ -1,16 +1,15 @@
 """The replay itself: from event to event, jobs arrive, are placed, settle to a rate and end.
 
-Between two events nothing is stepped: the rates that :mod:`testbed.fluid.steady_state` finds for jobs that
-share links hold. An event recomputes only what it affects: the decision, if a job that sends came or
-went, and the rates of groups in which a job's links or level changed. Memory grows with running jobs.
+Between two events nothing is stepped: long-run rates hold. An event recomputes only what it affects: the decision, if
+a job that sends came or went, and the rates of jobs whose links or level changed and of those that these slow
+(:mod:`testbed.engines.replay.long_run_rates`). Memory grows with running jobs.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final
@@ -31,15 +30,16 @@ from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.common.paths_by_job import paths_of
 from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.changed_jobs import ChangedJobs
+from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
+from testbed.engines.replay.long_run_rates import LongRunRates
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
-from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest, contention_of
+from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
 from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
-from testbed.fluid.steady_state import Settled, settle
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, ShareGpus, TakeOff, carry_out
 from workloads.plugin_errors import PluginError
@@ -76,7 +76,7 @@ class Replay:
         self._fabric, self._scheduler, self._placing, self._build = fabric, scheduler, placing, build
         self._coming: Iterator[ReplayRequest] = iter(requests)
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
-        self._reference_s, self._numerics = reference_s, numerics
+        self._reference_s = reference_s
         self._index = FabricIndex.of(fabric)
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
         self._packed: list[ReplayedJob] = []
@@ -88,9 +88,9 @@ class Replay:
         self._paused: dict[str, ReplayedJob] = {}
         self._off: dict[str, ReplayedJob] = {}
         self._ends: list[tuple[float, int, str]] = []
-        self._held_until_s: dict[str, float] = {}
         self._version = 0
         self._users = LinkSharing()
+        self._rates = LongRunRates(self._running, self._users, numerics)
         self._next = next(self._coming, None)
         # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
         self._decider = Decider(fabric, scheduler, levels, seed, as_decided, keeps_notes=False)
@@ -114,8 +114,10 @@ class Replay:
         return self._result()
 
     def _go_on(self, progress: Callable[[float], None] | None) -> None:
-        while (then := self._next_event()) < min(self._until_s, inf):
+        while (then := min(self._next_event(), self._until_s)) < inf:
             self._pass(then)
+            if self.now_s >= self._until_s:
+                return
             gone = self._end_jobs()
             self._submit()
             come = self._resume_jobs()
@@ -125,8 +127,6 @@ class Replay:
             self._react(come, gone)
             if progress is not None:
                 progress(self.now_s)
-        if self._until_s < inf:
-            self._pass(self._until_s)
 
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
@@ -148,35 +148,26 @@ class Replay:
     # Time passes
 
     def _pass(self, then_s: float) -> None:
-        seconds = then_s - self.now_s
-        if seconds > 0.0:
-            rates = {} if self._jump or seconds < _INSTANT_S else self._exact_rates(seconds)
+        """Let time pass until ``then_s``; stepping, until a job has done its work, if that is earlier."""
+        if then_s > self.now_s:
+            rates: dict[str, float] = {}
+            if not self._jump and then_s - self.now_s >= _INSTANT_S:
+                rates, seconds = step_exactly(self._running, self._users, then_s - self.now_s)
+                then_s = min(then_s, self.now_s + seconds)
             if not self._jump:
                 for name, running in self._running.items():
                     rate = rates.get(name, running.rate)
                     running.advance(then_s, rate)
                     self._columns.put(name, running.columns(rate))
             values = self._columns.total()
-            self._totals.allocated += float(values[1]) * seconds
-            self._totals.busy += float(values[2]) * seconds
+            self._totals.allocated += float(values[1]) * (then_s - self.now_s)
+            self._totals.busy += float(values[2]) * (then_s - self.now_s)
             self._series.add(self.now_s, then_s, values.tolist())
         self.now_s = then_s
-
-    def _exact_rates(self, seconds: float) -> dict[str, float]:
-        """Iterations per second over just the ``seconds`` that pass, every iteration stepped through."""
-        found: dict[str, float] = {}
-        for members in dict.fromkeys(running.group for running in self._running.values()):
-            settled = self._settled(members, seconds)
-            found.update(zip(members, settled.rates, strict=True))
-            for name, state in zip(members, settled.states, strict=True):
-                self._running[name].state = state
-        return found
-
-    def _settled(self, members: Sequence[str], seconds: float | None = None, limit_s: float = inf) -> Settled:
-        """What a group does from its present state: in the long run, or in just ``seconds``."""
-        running = [self._running[name] for name in members]
-        packs = [each.pack for each in running]
-        return settle(contention_of(running), seconds, [each.state for each in running], limit_s, packs, self._numerics)
+        if not self._jump:
+            for running in self._running.values():
+                if running.done:
+                    self._expect_end(running)
 
     # Jobs go and come
 
@@ -201,7 +192,6 @@ class Replay:
     def _forget(self, name: str) -> None:
         """Drop what holds for a job only as long as it runs where it is."""
         self._columns.remove(name)
-        self._held_until_s.pop(name, None)
 
     def _submit(self) -> None:
         while self._next is not None and self._next.submit_s <= self.now_s:
@@ -288,25 +278,17 @@ class Replay:
             self._decide(last[-1], arrived=last[-1] in come)
             told = self._told_anew.by(self._decider.decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
-        for running in gone:
-            self._users.remove(running.name)
+        beside = {name for running in gone for name in self._users.remove(running.name)}
         for name in touched:
-            self._users.put(name, self._uses(self._running[name]))
-        beside = {name for running in gone for name in self._users.using(self._uses(running))}
-        touched.update((name, None) for name in self._running if name in beside)
-        if last or beside:
-            touched.update((n, None) for n in self._old_partners(touched))
-        self._settle(touched)
+            beside |= self._users.put(name, self._uses(self._running[name]))
+            beside |= self._users.beside(name)
+        self._settle({**touched, **dict.fromkeys(name for name in beside if name in self._running)})
 
     def _uses(self, running: ReplayedJob) -> Collection[int]:
         """What the job may share with others: its links and, if it is packed, its GPUs."""
         if running.pack < 0:
             return running.traffic.loads
         return {*running.traffic.loads, self._index.absent + running.pack}
-
-    def _old_partners(self, touched: Mapping[str, None]) -> list[str]:
-        """Jobs that were in a group with one of ``touched``."""
-        return [name for each in touched for name in self._running[each].group if name in self._running]
 
     def _decide(self, running: ReplayedJob, arrived: bool) -> None:
         began = time.perf_counter()
@@ -328,45 +310,23 @@ class Replay:
         running.fluid = fluid
         return True
 
-    def _settle(self, touched: Iterable[str]) -> None:
-        """Find the rates of the groups of ``touched``, and of those whose rates held until now only."""
-        over = [name for name, until_s in self._held_until_s.items() if until_s <= self.now_s]
-        for joined in self._users.joined([*touched, *over]):
-            members = tuple(name for name in self._running if name in joined)
-            self._count_sharers(members)
-            if len(members) == 1:
-                self._take_rate(members, 0, 1.0 / self._running[members[0]].fluid.period_s, inf)
-                continue
-            self._totals.settled += 1
-            expected_s = self._expected_s()
-            settled = self._settled(members, limit_s=max(_INSTANT_S, expected_s - self.now_s))
-            for place, rate in enumerate(settled.rates):
-                self._take_rate(members, place, rate, inf if settled.lasting else expected_s)
-                if self._jump:
-                    self._running[members[place]].state = settled.states[place]
-
-    def _count_sharers(self, members: Sequence[str]) -> None:
-        running = [self._running[name] for name in members]
-        on_gpus = Counter(each.pack for each in running)
-        for each in running:
-            each.sharers = on_gpus[each.pack] if each.pack >= 0 else 1
-
-    def _take_rate(self, members: tuple[str, ...], place: int, rate: float, until_s: float) -> None:
-        running = self._running[members[place]]
-        running.advance(self.now_s, running.rate)
-        running.rate, running.group = rate, members
-        if until_s < inf:
-            self._held_until_s[running.name] = until_s
-        else:
-            self._held_until_s.pop(running.name, None)
-        self._columns.put(running.name, running.columns(rate))
-        self._expect_end(running)
+    def _settle(self, touched: Collection[str]) -> None:
+        """Find the rates of ``touched`` and of all whom these may slow."""
+        rates = self._rates.after(touched, self.now_s)
+        for name, rate in rates.items():
+            running = self._running[name]
+            running.advance(self.now_s, running.rate)
+            running.rate = rate
+            self._expect_end(running)
+        for name in {**dict.fromkeys(touched), **rates}:
+            running = self._running[name]
+            self._columns.put(name, running.columns(running.rate))
 
     def _expect_end(self, running: ReplayedJob) -> None:
         self._version += 1
         running.version = self._version
         if running.rate > 0.0:
-            end_s = max(self.now_s, self.now_s + running.left / running.rate)
+            end_s = self.now_s if running.done else self.now_s + running.left / running.rate
             heapq.heappush(self._ends, (end_s, running.version, running.name))
 
     # The outcome
@@ -378,6 +338,7 @@ class Replay:
         unfinished = [running.outcome(self.now_s) for running in (*on_gpus, *self._off.values())]
         known = (*self._outcomes, *unfinished)
         outcomes = tuple(replace(each, waits=dict(self._placing.waits(each.name))) for each in known)
+        self._totals.settled = self._rates.settled
         return Replayed(
             self._scheduler.name,
             len(self._fabric.gpus),

@@ -69,11 +69,13 @@ Builder = Callable[[ReplayRequest, tuple[str, ...]], Job]
 class ReplayedJob:
     """A job on its GPUs, with ``left`` iterations to run there, at ``rate`` per second.
 
-    Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves. ``group`` are the jobs that
-    contend over links or shared GPUs, itself included.
-    ``contention``: the group as arrays, as its first job was settled last.
+    Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves.
     ``full_speed_s``: seconds of an iteration alone there, were its GPUs of speed 1; 0: they are.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
+    ``shares``: whether it contends over links or GPUs. ``above``: by name, those that may slow it directly; ``sign``
+    changes with them and its own links, and ``known_rates`` are those that it had beside others.
+    ``state`` and ``contention`` are kept where every iteration is stepped through: where in its iteration it stands,
+    and the group as arrays, as its first job was stepped last.
     """
 
     request: ReplayRequest
@@ -84,13 +86,19 @@ class ReplayedJob:
     paused_until_s: float = 0.0
     rate: float = 0.0
     version: int = 0
-    group: tuple[str, ...] = ()
     pack: int = -1
     sharers: int = 1
     full_speed_s: float = 0.0
+    shares: bool = False
+    above: dict[str, ReplayedJob] = field(default_factory=dict, repr=False)
+    sign: int = 0
+    known_rates: dict[frozenset[int], float] = field(default_factory=dict, repr=False)
     state: State | None = None
     step: Step | None = field(default=None, repr=False)
     contention: Contention | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._whole = self.left
 
     @property
     def name(self) -> str:
@@ -114,6 +122,12 @@ class ReplayedJob:
         """Whether nothing is left but rounding."""
         return self.left <= _ROUNDING * self.request.duration_s / self.traffic.alone_s
 
+    @property
+    def phase(self) -> float:
+        """How far it is into an iteration, 0 to 1: by what it has done, or by the time shift that it keeps."""
+        began = self.fluid.offset_s / self.fluid.period_s
+        return began if self.traffic.keeps_shift else (began + self._whole - self.left) % 1.0
+
     def advance(self, then_s: float, rate: float) -> None:
         """Let time pass at ``rate`` iterations per second."""
         iterations = rate * self.account.advance(then_s)
@@ -130,7 +144,7 @@ class ReplayedJob:
     def columns(self, rate: float) -> Floats:
         """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
         gpus, traffic = self.fluid.gpus, self.traffic
-        shares = float(len(self.group) > 1)
+        shares = float(self.shares)
         held = gpus / self.sharers
         loads = [rate * seconds for seconds in traffic.by_class]
         intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0

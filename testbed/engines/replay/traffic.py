@@ -12,6 +12,7 @@ import numpy as np
 
 from controller.decision import Decision
 from controller.schedulers.crux.path_index import FabricIndex, Floats, Numbers
+from testbed.fluid.maxmin import Integers
 from topologies.fabric import Path
 from workloads.job import Job
 from workloads.periodic_job import SLACK_S, PeriodicJob
@@ -39,6 +40,12 @@ class Traffic:
         self._paths: tuple[Path, ...] = ()
         self._fluid: tuple[tuple[int, float, float], PeriodicJob[int]] | None = None
         self.loads: Mapping[int, float] = {}
+        self.arrays: tuple[Integers, Floats] = (np.empty(0, np.int64), np.empty(0))
+        """``loads`` as arrays: links and seconds."""
+        self.sign = hash(job.name)
+        """Changes whenever anything changes that others on its links feel, its level apart."""
+        self.keeps_shift = False
+        """Whether the decision in force asks for a time shift."""
         self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
 
@@ -59,13 +66,13 @@ class Traffic:
 
     def _take(self, wanted: tuple[Path, ...]) -> None:
         self._paths, self._fluid = wanted, None
-        self.loads = self._loads(wanted)
-        used: Numbers = np.array(list(self.loads), np.intp)
-        sums = np.bincount(self._classes[used], list(self.loads.values()), minlength=len(LINK_CLASSES) + 1)
+        links, seconds = self.arrays = self._loads(wanted)
+        self.loads = dict(zip(links.tolist(), seconds.tolist(), strict=True))
+        sums = np.bincount(self._classes[links], seconds, minlength=len(LINK_CLASSES) + 1)
         self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
 
-    def _loads(self, paths: Sequence[Path]) -> dict[int, float]:
-        """Link -> seconds it needs for an iteration's bytes, PCIe to and from NICs included."""
+    def _loads(self, paths: Sequence[Path]) -> tuple[Integers, Floats]:
+        """Links, and the seconds that each needs for an iteration's bytes, PCIe to and from NICs included."""
         numbers = self._index.number
         counts = [len(path) for path in paths]
         links: Numbers = np.array([numbers[link] for path in paths for link in path], np.intp)
@@ -75,7 +82,7 @@ class Traffic:
         total = np.bincount(place, np.concatenate((sizes, moved)))
         loaded = (total > 0) & (used < self._index.absent)
         seconds = 8 * total[loaded] / self._index.capacity[used[loaded]]
-        return dict(zip(used[loaded].tolist(), seconds.tolist(), strict=True))
+        return used[loaded].astype(np.int64), seconds
 
     def fluid(self, decision: Decision, levels: int) -> PeriodicJob[int]:
         """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
@@ -89,6 +96,9 @@ class Traffic:
         decided_by = (level, decision.periods.get(job.name, 0.0), decision.shifts.get(job.name, 0.0))
         if self._fluid is None or self._fluid[0] != decided_by:
             self._fluid = decided_by, self._fluid_at(*decided_by)
+            links, seconds = self.arrays
+            self.keeps_shift = decided_by[1] > 0.0
+            self.sign = hash((job.name, links.tobytes(), seconds.tobytes(), *decided_by[1:]))
         return self._fluid[1]
 
     def _fluid_at(self, level: int, period_s: float, shift_s: float) -> PeriodicJob[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.fluid.periodic import simulate
-from testbed.fluid.steady_state import Settled, settle
+from testbed.fluid.steady_state import Settled, settle, state_in_phase
 from workloads.periodic_job import PeriodicJob
 
 Fluid = PeriodicJob[int]
@@ -168,3 +170,26 @@ def test_shared_gpus_compute_for_one_job_at_a_time(jobs: list[Fluid], data: st.D
         busy = sum(rate * job.compute_s for rate, job, its in zip(rates, jobs, packs, strict=True) if its == pack)
         assert busy <= 1.0 + 1e-6
         assert all(rate > 0 for rate, its in zip(rates, packs, strict=True) if its == pack)
+
+
+@given(fluids(), st.lists(st.floats(0.0, 0.999), min_size=12, max_size=12))
+@settings(max_examples=50, deadline=None)
+def test_a_phase_is_an_offset_of_so_many_iterations(jobs: list[Fluid], phases: list[float]) -> None:
+    later = [replace(job, offset_s=phase * job.period_s) for job, phase in zip(jobs, phases, strict=False)]
+    states = [state_in_phase(job, phase) for job, phase in zip(jobs, phases, strict=False)]
+    assert settle(jobs, 3.0, states).rates == pytest.approx(settle(later, 3.0).rates, abs=1e-6)
+
+
+@given(fluids())
+@settings(max_examples=50, deadline=None)
+def test_a_less_urgent_job_changes_nobody_above_it(jobs: list[Fluid]) -> None:
+    below = fluid(0.5, 0.2, {link: 0.7 for link in range(5)}, 9, 8.0)
+    assert settle([*jobs, below], 3.0).rates[:-1] == pytest.approx(settle(jobs, 3.0).rates, abs=1e-6)
+
+
+@given(fluids(), st.floats(0.1, 3.0))
+@settings(max_examples=50, deadline=None)
+def test_a_stretch_ends_when_the_first_job_has_computed_its_quota(jobs: list[Fluid], quota: float) -> None:
+    found = settle(jobs, 50.0, quotas=[quota] * len(jobs))
+    assert max(rate * found.horizon_s for rate in found.rates) == pytest.approx(quota, abs=1e-6)
+    assert found.rates == pytest.approx(settle(jobs, found.horizon_s).rates, abs=1e-6)

@@ -1,0 +1,108 @@
+"""Long-run rates of running jobs, each found from just the jobs that can slow it down, and kept while those stay.
+
+Links serve levels strictly: a job is slowed by jobs of its own and of more urgent levels on its links, by those that
+slow them, and so on; never by others. An event therefore changes the rates of the jobs that it touches and of those
+below them. The rest of the group, however many links join it, goes on as it was; and a job beside which the same jobs
+run again has the rate that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from controller.schedulers.common.link_sharing import LinkSharing
+from testbed.engines.replay.running_job import ReplayedJob
+from testbed.fluid.fluids import Contention
+from testbed.fluid.numerical_settings import NumericalSettings
+from testbed.fluid.steady_state import settle, state_in_phase
+
+MOST_KNOWN: Final = 64
+"""Rates that are kept of a job; all are forgotten when there are more."""
+
+
+class LongRunRates:
+    """``running`` are the jobs by name, ``users`` which links and GPUs each of them uses."""
+
+    def __init__(self, running: Mapping[str, ReplayedJob], users: LinkSharing, numerics: NumericalSettings) -> None:
+        self._running, self._users, self._numerics = running, users, numerics
+        self.settled = 0
+        """How often rates were computed, not looked up."""
+
+    def after(self, touched: Collection[str], now_s: float) -> dict[str, float]:
+        """Return the rates of all whom an event affects, brought to ``now_s``.
+
+        ``touched`` are the jobs whose links, level or neighbours may have changed.
+        """
+        names = self._below([name for name in touched if self._look_around(self._running[name])])
+        slowed_by = {name: self._above(self._running[name]) for name in names}
+        rates: dict[str, float] = {}
+        unknown: list[str] = []
+        for name, above in slowed_by.items():
+            running = self._running[name]
+            if len(above) == 1:
+                rates[name] = 1.0 / running.fluid.period_s
+            elif (known := running.known_rates.get(_sign_of(above))) is not None:
+                rates[name] = known
+            else:
+                unknown.append(name)
+        for name in sorted(unknown, key=lambda name: -len(slowed_by[name])):
+            if name not in rates:
+                rates |= self._found(slowed_by[name], [each for each in unknown if each not in rates], now_s)
+        for name in unknown:
+            known_rates = self._running[name].known_rates
+            if len(known_rates) >= MOST_KNOWN:
+                known_rates.clear()
+            known_rates[_sign_of(slowed_by[name])] = rates[name]
+        return {name: rates[name] for name in names}
+
+    def _look_around(self, running: ReplayedJob) -> bool:
+        """Note who may slow ``running`` directly; return whether that has changed."""
+        level, pack = running.fluid.level, running.pack
+        beside = [self._running[name] for name in self._users.beside(running.name)]
+        above = [each for each in beside if each.fluid.level <= level or 0 <= pack == each.pack]
+        sign = hash((running.traffic.sign, pack, frozenset(each.traffic.sign for each in above)))
+        running.shares = bool(beside)
+        running.sharers = 1 + sum(each.pack == pack for each in beside) if pack >= 0 else 1
+        running.above = {each.name: each for each in above}
+        changed = sign != running.sign
+        running.sign = sign
+        return changed
+
+    def _below(self, names: Iterable[str]) -> list[str]:
+        """``names`` and all whom these may slow, directly or through others; in the order of the running jobs."""
+        reached, edge = set(names), list(names)
+        while edge:
+            name = edge.pop()
+            for other in self._users.beside(name):
+                if other not in reached and name in self._running[other].above:
+                    reached.add(other)
+                    edge.append(other)
+        return [name for name in self._running if name in reached] if reached else []
+
+    def _above(self, running: ReplayedJob) -> dict[str, ReplayedJob]:
+        """``running`` and all who may slow it, directly or through others."""
+        reached, edge = {running.name: running}, [running]
+        while edge:
+            above = edge.pop().above
+            for name in above.keys() - reached.keys():
+                reached[name] = above[name]
+                edge.append(above[name])
+        return reached
+
+    def _found(self, jobs: Mapping[str, ReplayedJob], wanted: Sequence[str], now_s: float) -> dict[str, float]:
+        """Settle ``jobs``, and return the rates of those that are ``wanted``."""
+        self.settled += 1
+        members = sorted(jobs.values(), key=lambda each: (each.fluid.level, each.name))
+        for each in members:
+            each.advance(now_s, each.rate)
+        on = Contention.of([each.fluid for each in members], [each.traffic.arrays for each in members])
+        states = [state_in_phase(each.fluid, each.phase) for each in members]
+        settled = settle(on, None, states, packs=[each.pack for each in members], numerics=self._numerics)
+        found = {each.name: rate for each, rate in zip(members, settled.rates, strict=True)}
+        return {name: found[name] for name in wanted if name in found}
+
+
+def _sign_of(jobs: Mapping[str, ReplayedJob]) -> frozenset[int]:
+    """What tells one set of jobs from another: who they are, on which links, and who is above whom."""
+    return frozenset(each.sign for each in jobs.values())

@@ -1,0 +1,78 @@
+"""Long-run rates: an event settles only those whom it can affect."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.decision import Decision
+from controller.schedulers.common.link_sharing import LinkSharing
+from controller.schedulers.crux.path_index import FabricIndex
+from testbed.engines.replay.inputs import builder
+from testbed.engines.replay.long_run_rates import LongRunRates
+from testbed.engines.replay.running_job import ReplayedJob, ReplayRequest
+from testbed.engines.replay.traffic import Traffic, link_classes
+from testbed.fluid.numerical_settings import STANDARD
+from testbed.fluid.steady_state import settle
+from topologies.clos import clos
+from workloads.managers.account import Account
+
+FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=1, tors=4, aggregations=1, port_rate=100e9, fabric_rate=100e9)
+INDEX = FabricIndex.of(FABRIC)
+
+
+class Cluster:
+    """Jobs on GPUs of the four hosts, at levels; all cross the one aggregation switch."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, ReplayedJob] = {}
+        self.users = LinkSharing()
+        self.rates = LongRunRates(self.running, self.users, STANDARD)
+
+    def start(self, name: str, gpus: list[int], level: int) -> dict[str, float]:
+        request = ReplayRequest(name, 0.0, 1000.0, len(gpus), "crux-bert")
+        job = builder(FABRIC)(request, tuple(FABRIC.gpus[gpu] for gpu in gpus))
+        traffic = Traffic(job, INDEX, link_classes(INDEX), seed=1)
+        traffic.follow(traffic.default)
+        fluid = traffic.fluid(Decision(levels={name: level}), 8)
+        self.running[name] = ReplayedJob(request, traffic, fluid, Account(name, len(gpus), 0.0), 1000.0)
+        touched = {name, *self.users.put(name, traffic.loads)}
+        return self.rates.after(touched, 0.0)
+
+    def end(self, name: str) -> dict[str, float]:
+        del self.running[name]
+        return self.rates.after(self.users.remove(name) - {name}, 0.0)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def test_a_job_alone_is_not_settled(cluster: Cluster) -> None:
+    assert cluster.start("one", [0, 4], 0) == {"one": pytest.approx(1 / cluster.running["one"].fluid.period_s)}
+    assert cluster.rates.settled == 0
+
+
+def test_only_the_less_urgent_job_is_affected(cluster: Cluster) -> None:
+    cluster.start("urgent", [0, 4], 0)
+    assert set(cluster.start("other", [1, 5], 1)) == {"other"}
+    assert set(cluster.start("last", [2, 6], 2)) == {"last"}
+    assert set(cluster.start("first", [3, 7], 0)) == {"urgent", "other", "last", "first"}, "its level is shared"
+
+
+def test_the_rates_are_those_of_the_whole_group(cluster: Cluster) -> None:
+    found: dict[str, float] = {}
+    for level, name in enumerate(("one", "two", "three")):
+        found |= cluster.start(name, [level, 4 + level], level)
+    whole = settle([each.fluid for each in cluster.running.values()]).rates
+    assert list(found.values()) == pytest.approx(whole, rel=0.01)
+    assert found["three"] < found["one"]
+
+
+def test_who_runs_beside_the_same_jobs_again_has_the_rate_that_it_had(cluster: Cluster) -> None:
+    cluster.start("urgent", [0, 4], 0)
+    before = cluster.start("other", [1, 5], 2)
+    cluster.start("between", [2, 6], 1)
+    settled = cluster.rates.settled
+    assert cluster.end("between") == before
+    assert cluster.rates.settled == settled
