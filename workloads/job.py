@@ -87,7 +87,7 @@ class Phase:
     background: bool = False
     """Whether its communication goes on beside later phases."""
     size: float = 0.0
-    """S of the collective in bytes, as in :mod:`workloads.communication.collectives`."""
+    """S of the collective in bytes: what a GPU hands in."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Places in ``Job.gpus`` of the GPUs of each group that carries out a collective; empty: all GPUs together."""
 

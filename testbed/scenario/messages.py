@@ -28,6 +28,8 @@ from topologies.input.spelling import expectation
 from topologies.limits import one_line
 from workloads.job import JOB_NAME_FORM
 
+_TAGS: Final = frozenset({"catalogue-model", "model-file"})
+"""Of the alternatives of a job's model: pydantic puts them into locations."""
 _SHOWN: Final = 120
 """Characters of a wrong value in its message."""
 _MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
@@ -100,6 +102,7 @@ def _problem(detail: ErrorDetails, data: object, prefix: Location) -> Problem:
 def _location(parts: Sequence[str | int], data: Any, missing: bool) -> Location:
     """Drop the parts that pydantic adds (names of union members): what is not in the data is no place in it."""
     out: list[str | int] = []
+    parts = [part for part in parts if part not in _TAGS]
     for number, part in enumerate(parts):
         if _holds(data, part):
             data = data[part]

@@ -185,11 +185,11 @@ def _free_label(label: str, info: ValidationInfo) -> str:
 
 
 def _is_file(model: object) -> str:
-    return "file" if isinstance(model, dict | ModelFileSpec) else "name"
+    return "model-file" if isinstance(model, dict | ModelFileSpec) else "catalogue-model"
 
 
 ModelChoice = Annotated[
-    Annotated[str, AfterValidator(_known_model), Tag("name")] | Annotated[ModelFileSpec, Tag("file")],
+    Annotated[str, AfterValidator(_known_model), Tag("catalogue-model")] | Annotated[ModelFileSpec, Tag("model-file")],
     Discriminator(_is_file),
 ]
 Channels = Annotated[int, Field(strict=True, ge=1, le=limits.CHANNELS)]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -26,7 +24,7 @@ from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
 from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.managed_run import StintRunner
-from testbed.engines.emulation.reconfiguration import Reconfiguration
+from testbed.engines.emulation.reconfiguration import Reconfiguration, log_times
 from testbed.engines.emulation.switch_check import SwitchCheck
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
@@ -78,12 +76,8 @@ class Cluster:
             experiment, self.network, scratch / "programs", tell, self._on_event, self._reconnect
         )
         self.jobs = LiveJobs(experiment)
-        self.switches = SwitchCheck(
-            experiment.fabric,
-            self.network.datapath,
-            self._controller,
-            lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows),
-        )
+        flows = lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows)  # noqa: E731
+        self.switches = SwitchCheck(experiment.fabric, self.network.datapath, self._controller, flows)
         self.decisions: list[DecisionRow] = []
         self._periods = 0
         self.confirmations: list[float] = []
@@ -136,7 +130,7 @@ class Cluster:
         if mismatches:
             raise RunFailedError(f"the network is not as set: {mismatches[0]}")
         self.timings["set up"] = time.monotonic() - began
-        _log("timings", {**self.network.timings, **self.timings})
+        log_times("timings", {**self.network.timings, **self.timings})
 
     async def _connect_switches(self) -> None:
         await self._controller.set_fabric(self._experiment.fabric)
@@ -160,7 +154,7 @@ class Cluster:
         await asyncio.gather(self.workers.stop(), self.programs.stop())
         await self._controller.stop()
         self.network.stop()
-        _log("take-down", {"seconds": time.monotonic() - began})
+        log_times("take-down", {"seconds": time.monotonic() - began})
 
     # Jobs come
 
@@ -402,9 +396,3 @@ class Cluster:
         taken = {flow: path for flow, path in (await self._controller.observed_paths()).paths.items() if path}
         self._decision = replace(self._decision, paths={**self._decision.paths, **taken}, hashed=())
         self.decisions.append(DecisionRow(self.now(), "paths read back from the switches", self._decision))
-
-
-def _log(what: str, values: dict[str, float]) -> None:
-    text = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-    with suppress(OSError):  # a full disk ends the run where its record is written, with a line that says so
-        print(f"{what}: {text}", file=sys.stderr)

@@ -8,8 +8,10 @@ a cable that has failed moves at once: what it has in flight is lost, and sent a
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 
 from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
@@ -180,3 +182,10 @@ class Reconfiguration:
         time_shift = time_shift_of(decision, job.name, self._experiment.scale, anchor)
         for host in hosts:
             self._workers.tell(host, ShiftJob(job.name, time_shift))
+
+
+def log_times(what: str, values: dict[str, float]) -> None:
+    """Write what took how many seconds to the log of the run."""
+    text = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+    with suppress(OSError):  # a full disk ends the run where its record is written, with a line that says so
+        print(f"{what}: {text}", file=sys.stderr)

@@ -131,7 +131,7 @@ EXPERIMENTS: Final = (
             PaperColumn("channels", "channels", count),
             PaperColumn("error_points", "error, points", hundredths),
         ),
-        function="testbed.reproduce.crux.input_fit:reproduce",
+        function="testbed.reproduce.crux.inputs.input_fit:reproduce",
     ),
     PaperExperiment(
         name="crux-fig19",

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import bars as bars_plot
-from testbed.reproduce.crux.figure_runs import a_priori
 from testbed.reproduce.crux.fluid_prediction import overall, predict
+from testbed.reproduce.crux.inputs.figure_runs import a_priori
 from testbed.reproduce.crux.paper_bars import Bar, chosen
 from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from testbed.errors import BadInputError
-from testbed.reproduce.crux.bars_without_crux import WITHOUT_CRUX
+from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from testbed.reproduce.crux.bars_without_crux import WITHOUT_CRUX
+from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.figure_7 import percentile
-from testbed.reproduce.crux.figure_runs import overrides
-from testbed.reproduce.crux.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
+from testbed.reproduce.crux.inputs.figure_runs import overrides
+from testbed.reproduce.crux.inputs.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
 from testbed.reproduce.crux.paper_bars import FIGURES
 from testbed.scenario import load
 from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
@@ -20,9 +20,11 @@ TRUE = FigureInputs(0.125, 0.25, 2 / 9, 4)
 
 
 def test_the_fit_imports_no_bar_with_crux() -> None:
-    code = "import sys, testbed.reproduce.crux.input_fit; print(*[name for name in sys.modules if 'bars' in name])"
+    code = (
+        "import sys, testbed.reproduce.crux.inputs.input_fit; print(*[name for name in sys.modules if 'bars' in name])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["testbed.reproduce.crux.bars_without_crux"]
+    assert done.stdout.split() == ["testbed.reproduce.crux.inputs.bars_without_crux"]
 
 
 def test_the_bars_without_crux_are_those_of_the_figures() -> None:

@@ -1,7 +1,7 @@
 """The bars of figures 19 to 22 of Crux that have no Crux in them: GPU utilisation under ECMP ("w/o Crux").
 
 Read off the vector drawing (+- 0.001). They stand by themselves, because inputs are fitted to them
-(:mod:`testbed.reproduce.crux.input_fit`), and what is fitted must not see the bars that are predicted.
+(:mod:`testbed.reproduce.crux.inputs.input_fit`), and what is fitted must not see the bars that are predicted.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from statistics import fmean
 from typing import Final
 
 from testbed.progress import Progress
-from testbed.reproduce.crux.bars_without_crux import WITHOUT_CRUX
-from testbed.reproduce.crux.figure_runs import SHORT, computed, mean_utilization, overrides
+from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
+from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
 from topologies.limits import RUN_FILE_BYTES, read_text
