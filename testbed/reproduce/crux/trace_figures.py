@@ -105,27 +105,30 @@ def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
             here |= _against(busy, scheduler, "crux")
             here["distance"] = distance_points(paper[scheduler], busy[scheduler].mean)
             a_priori = {"utilization": utilization(before[fabric, scheduler]).mean}
-            rows.append(_bar_of_23(fabric, scheduler, here, a_priori))
+            rows.append(_bar_of_23(fabric, scheduler, here, a_priori, on_this=settings.trace is None))
     rows = list(_with_note(rows, trace_note(trace_of(cells["clos", "crux"])), "crux"))
     said = calibrated_on(fitted_inputs(settings.channels))
     return [replace(row, calibrated_on=said) for row in (*rows, _distances(rows, FIGURE_23))]
 
 
-def _bar_of_23(fabric: str, scheduler: str, here: Mapping[str, float], a_priori: Mapping[str, float]) -> PaperRow:
+def _bar_of_23(
+    fabric: str, scheduler: str, here: Mapping[str, float], a_priori: Mapping[str, float], *, on_this: bool
+) -> PaperRow:
+    """``on_this``: the inputs were fitted on the trace of the bar."""
     same = (fabric, scheduler) == SAME_AS_NONE
     return PaperRow(
         f"{fabric} {scheduler}",
         {"utilization": FIGURE_23[fabric][scheduler]},
         here,
         "the same number as None in figure 25, to which the volumes are fitted: not in the mean" if same else "",
-        fitted=("utilization", "distance") if same else (),
+        fitted=("utilization", "distance") if same and on_this else (),
         a_priori=a_priori,
     )
 
 
 def _distances(bars: Sequence[PaperRow], paper: Mapping[str, Mapping[str, float]]) -> PaperRow:
     """The mean distance of the predicted bars, and whether each fabric's come in the paper's order."""
-    predicted = [row for row in bars if row.predicted]
+    predicted = [row for row in bars if row.label != " ".join(SAME_AS_NONE)]
     of_inputs = {
         key: mean_distance_points((row.paper["utilization"], getattr(row, key)["utilization"]) for row in predicted)
         for key in ("here", "a_priori")
@@ -244,7 +247,7 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         here, a_priori = (
             _bars_of_25(*(utilization(each[placer, scheduler]) for scheduler in schedulers)) for each in (found, before)
         )
-        fitted = ("alone",) if placer == "none" else ()
+        fitted = ("alone",) if placer == "none" and settings.trace is None else ()
         rows.append(PaperRow(placer, paper, here, fitted=fitted, calibrated_on=said, a_priori=a_priori))
     return [replace(rows[0], note=trace_note(trace_of(cells["none", "crux"]))), *rows[1:]]
 
@@ -260,7 +263,7 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
     Each job takes its recorded time, as in figure 5: figure 6 shows production, whose times the trace records.
     """
     chosen = cell(settings, "clos", "ecmp", PLACED)
-    inputs = fitted_inputs(settings.channels)
+    inputs, on_this = fitted_inputs(settings.channels), settings.trace is None
     asked = replace(inputs, volume=RECORDED).of(cell(settings, "clos", "ecmp"))
     variants = ensembles([asked], settings, progress)[asked]
     before = ensembles([chosen], replace(settings, seeds=1, numerics=(FIRST,)), progress)[chosen]
@@ -269,13 +272,19 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
     rows = [
         *_sizes(traces),
         *_concurrency(traces, asked.days * DAY_S),
-        _sharing("jobs that share a link", SHARING_JOBS, "sharing_jobs", placement_on(inputs), variants, before),
-        _sharing("GPUs of jobs that share a link", 0.361, "sharing_gpus", placement_on(inputs), variants, before),
+        _sharing(
+            "jobs that share a link", SHARING_JOBS, "sharing_jobs", placement_on(inputs), variants, before, on_this
+        ),
+        _sharing(
+            "GPUs of jobs that share a link", 0.361, "sharing_gpus", placement_on(inputs), variants, before, on_this
+        ),
     ]
     return [replace(rows[0], note=trace_note(next(iter(traces.values())))), *rows[1:]]
 
 
-def _sharing(what: str, paper: float, key: str, fitted_on: str, variants: Variants, before: Variants) -> PaperRow:
+def _sharing(
+    what: str, paper: float, key: str, fitted_on: str, variants: Variants, before: Variants, on_this: bool
+) -> PaperRow:
     """A row of figure 6. The share of jobs is what the placement is fitted to."""
     fitted = key == "sharing_jobs"
     return PaperRow(
@@ -283,7 +292,7 @@ def _sharing(what: str, paper: float, key: str, fitted_on: str, variants: Varian
         {"value": paper},
         over(variants, itemgetter(key)).numbers("value"),
         "" if fitted else "the paper's text says 0.51, its curve averages 0.361",
-        fitted=("value",) if fitted else (),
+        fitted=("value",) if fitted and on_this else (),
         calibrated_on=fitted_on,
         a_priori={"value": over(before, itemgetter(key)).mean},
     )

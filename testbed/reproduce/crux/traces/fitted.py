@@ -40,7 +40,8 @@ def placement_on(inputs: TraceInputs) -> str:
 
 def calibrated_on(inputs: TraceInputs) -> str:
     """Say in words what placement and volumes were fitted to."""
-    return f"{placement_on(inputs)}; volumes: times {inputs.volume:g}, fitted to the bar None (figure 25)"
+    volumes = f"volumes: times {inputs.volume:g}, fitted to the bar None (figure 25)"
+    return f"{placement_on(inputs)}; {volumes}; both on the synthetic trace"
 
 
 def _fitted(values: Mapping[int, float], channels: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,11 @@ def test_only_none_alone_is_fitted_in_figure_25(tmp_path: Path, monkeypatch: pyt
     with Progress(quiet=True) as progress:
         rows = trace_figures.figure_25(settings, progress)
     assert [row.fitted for row in rows] == [("alone",), (), ()]
+    path = tmp_path / "own.csv"
+    path.write_text("job_id,submission_time,duration,num_gpu\n1,0,600,16\n", "utf-8")
+    with Progress(quiet=True) as progress:
+        own = trace_figures.figure_25(replace(settings, trace=path), progress)
+    assert [row.fitted for row in own] == [(), (), ()]  # the inputs are those of the synthetic trace
     assert all(row.predicted and row.a_priori["gain_points"] == pytest.approx(20) for row in rows)
 
 
