@@ -18,7 +18,7 @@ from controller.schedulers.crux.pair_simulation import State, sending_times
 from workloads.periodic_job import PeriodicJob, on_one_link
 
 CLAMP = 10.0
-"""c: k_j stays between 1 / c and c; 1 leaves the order to intensity alone. Chosen by ``benchmarks/clamp.py``."""
+"""c: k_j stays between 1 / c and c; 1 leaves the order to intensity alone. See ``benchmarks/clamp.py``."""
 PHASES = 4
 WARMUP_PERIODS = 3
 MEASURED_PERIODS = 9

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.figure_7 import percentile
+from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import overrides
 from testbed.reproduce.crux.inputs.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
 from testbed.reproduce.crux.paper_bars import FIGURES
