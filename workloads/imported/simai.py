@@ -87,6 +87,7 @@ class _Reader:
         left_out = [f"update times of {len(rows)} rows, {update_s:g} s together: part of no compute column"]
         if self._parallelism.pipeline > 1:
             left_out.append("the pipeline's bubble: every stage computes what the rows say, at the same time")
+            left_out.append("overlap of what stages pass on with compute: they pass it on after the phases it follows")
         if self._header.get("checkpoints"):
             left_out.append(f"recomputation from {self._header['checkpoints']} checkpoints")
         return ImportedWorkload(FORM, self._file, self._parallelism, tuple(stretches), tuple(left_out), self._notes())
@@ -189,11 +190,15 @@ class _Reader:
         )
 
     def _pipeline(self, *, returning: bool) -> list[Stretch]:
-        """What stages pass on: activations of every micro-batch, or their gradients."""
+        """What stages pass on: activations of every micro-batch, once per virtual stage, or their gradients.
+
+        As often as SimAI counts it (``Layer.cc``, ``Expose_PP_time``): vpp x ga each way.
+        """
         size, stages = self._header.get("pp_comm", 0), self._parallelism.pipeline
         if stages == 1 or size == 0:
             return []
-        passed = float(size) * max(1, self._header.get("ga", 1))
+        times = max(1, self._header.get("vpp", 1)) * max(1, self._header.get("ga", 1))
+        passed = float(size) * times
         return [Stretch(0.0, Collective("point-to-point", "pipeline", passed, returning=returning))]
 
 

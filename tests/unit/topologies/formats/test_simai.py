@@ -114,7 +114,7 @@ def test_what_is_wrong_names_its_line(tmp_path: Path, line: int, content: str, m
     assert str(refused.value) == f"{file}{message}"
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(500))
 def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     text = list(topology(4, 4, 2, rails=True))

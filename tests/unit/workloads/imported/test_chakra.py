@@ -119,7 +119,7 @@ def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
         chakra.read(tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(500))
 def test_a_damaged_trace_is_read_or_refused_in_one_line(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     file = write(tmp_path / "damaged.et", STEP)

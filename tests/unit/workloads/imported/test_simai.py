@@ -187,7 +187,7 @@ def test_the_job_must_have_as_many_gpus_as_the_header_says(tmp_path: Path) -> No
 
 
 def test_a_key_without_a_colon_is_read_and_stages_pass_on_activations(tmp_path: Path) -> None:
-    header = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 pp: 2 ga: 3 all_gpus: 8 pp_comm 1000"
+    header = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 pp: 2 vpp: 4 ga: 3 all_gpus: 8 pp_comm 1000"
     found = simai.read(write(tmp_path, ROWS[2].replace("_DP_EP", ""), header=header))
     passed = [
         stretch.collective
@@ -195,12 +195,12 @@ def test_a_key_without_a_colon_is_read_and_stages_pass_on_activations(tmp_path: 
         if stretch.collective and stretch.collective.group == "pipeline"
     ]
     assert passed == [
-        Collective("point-to-point", "pipeline", 3000.0),
-        Collective("point-to-point", "pipeline", 3000.0, returning=True),
+        Collective("point-to-point", "pipeline", 12000.0),
+        Collective("point-to-point", "pipeline", 12000.0, returning=True),
     ]
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(500))
 def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     text = list(write(tmp_path, *ROWS).read_text("utf-8"))
