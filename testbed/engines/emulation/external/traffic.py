@@ -21,6 +21,8 @@ NEARLY: Final = 0.9
 PAUSE_S: Final = 0.06
 """Without a byte for so long a burst is over."""
 BIN_S: Final = 0.02
+QUIET: Final = 3
+"""Bins on either side of a cut between periods that should be without traffic."""
 FEWEST_PERIODS: Final = 3
 """As many must have been seen."""
 ALIKE: Final = 0.2
@@ -114,10 +116,27 @@ def _bytes_per_period(bins: Sequence[float]) -> float | None:
         return None
     multiple = 1
     while (count := int(len(bins) / (multiple * shortest))) >= FEWEST_PERIODS:
-        edges = [round(len(bins) - number * multiple * shortest) for number in range(count, -1, -1)]
+        edges = _quiet_edges(bins, multiple * shortest)
+        count = len(edges) - 1
+        if count < FEWEST_PERIODS - 1:
+            break
         sums = [sum(bins[begin:end]) for begin, end in pairwise(edges)]
         mean = sum(sums) / count
         if mean > 0 and max(sums) - min(sums) <= ALIKE * mean:
             return mean
         multiple += 1
     return None
+
+
+def _quiet_edges(bins: Sequence[float], period: float) -> list[int]:
+    """Cut ``bins`` into periods where least is sent: inside a burst a small error of the period counts.
+
+    Only the later half: at first connections open and the program warms up.
+    """
+    around = [sum(bins[max(0, place - QUIET) : place + QUIET]) for place in range(len(bins) + 1)]
+    count = int(len(bins) / period)
+    choices = []
+    for offset in range(int(period)):
+        edges = [round(len(bins) - offset - number * period) for number in range(count, -1, -1)]
+        choices.append([edge for edge in edges if edge >= 0][-1 - max(FEWEST_PERIODS, count // 2) :])
+    return min(choices, key=lambda edges: sum(around[edge] for edge in edges) / len(edges))
