@@ -197,8 +197,12 @@ main() {
     say "done"
 }
 
-case "${1:-}" in
-    browser) install_browser ;;
-    programs) install_programs ;;
-    *) main ;;
-esac
+chosen() {
+    case "${1:-}" in
+        browser) install_browser ;;
+        programs) install_programs ;;
+        *) main ;;
+    esac
+}
+
+chosen "$@"
