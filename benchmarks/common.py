@@ -31,6 +31,17 @@ Made = TypeVar("Made")
 Scenario = dict[str, Any]
 Outcome = Literal["pass", "missed", "inconclusive", ""]
 
+TWO_TORS: Final[Mapping[str, Any]] = {
+    "kind": "clos",
+    "hosts": 4,
+    "gpus_per_host": 1,
+    "nics_per_host": 1,
+    "tors": 2,
+    "aggregations": 1,
+    "port_rate": "100Gbps",
+    "fabric_rate": "100Gbps",
+}
+"""A fabric of one path: what crosses the ToRs shares a link."""
 ATTEMPTS: Final = 3
 """How often a run is made until its verdict is ok."""
 LOCK_WAIT_S: Final = 600.0

@@ -8,12 +8,12 @@ tables of section 4.2 of the Crux paper. Starting phases are set by ``shifts``.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Final
 
-from benchmarks.common import Run, Scenario
+from benchmarks.common import TWO_TORS, Run, Scenario
 from controller.schedulers.crux.pair_simulation import State, sending_times
 from testbed.metrics.job_metrics import decision_for
 from testbed.results.record import IterationRow
@@ -25,17 +25,6 @@ TOLERANCE: Final = 0.02
 SPARE_ITERATIONS: Final = 2
 EDGE_S: Final = 0.001
 """Less than a packet takes at the rates of an emulation."""
-
-FABRIC: Final[Mapping[str, Any]] = {
-    "kind": "clos",
-    "hosts": 4,
-    "gpus_per_host": 1,
-    "nics_per_host": 1,
-    "tors": 2,
-    "aggregations": 1,
-    "port_rate": "100Gbps",
-    "fabric_rate": "100Gbps",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +93,7 @@ class Contest:
         lead = ceil(self.begin_s / min(player.pattern.period_s for player in self.players))
         return {
             "name": self.name,
-            "fabric": dict(FABRIC),
+            "fabric": dict(TWO_TORS),
             "jobs": jobs,
             "scale": "auto",
             "measure": {"iterations": ceil(min(made)) + lead + SPARE_ITERATIONS, "warmup": 0, "time_limit": "120s"},

@@ -9,12 +9,12 @@ It needs Open MPI and mpi4py for the system's Python (Debian: ``openmpi-bin``, `
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, Final
 
-from benchmarks.common import Line, Run, Scenario, doubts_of, judged, main, percent, run
+from benchmarks.common import TWO_TORS, Line, Run, Scenario, doubts_of, judged, main, percent, run
 from testbed.errors import CannotRunError
 
 TITLE: Final = "mpi4py's allreduce against a synthetic job with the same compute and bytes"
@@ -23,16 +23,6 @@ PYTHON: Final = "/usr/bin/python3"
 """Where Debian installs mpi4py; every user may run it."""
 COMPUTE_S: Final = 0.4
 BYTES: Final = 5e9
-FABRIC: Final[Mapping[str, Any]] = {
-    "kind": "clos",
-    "hosts": 4,
-    "gpus_per_host": 1,
-    "nics_per_host": 1,
-    "tors": 2,
-    "aggregations": 1,
-    "port_rate": "100Gbps",
-    "fabric_rate": "100Gbps",
-}
 SCALE: Final = {"bandwidth": 4000, "time": 1}
 EAGER: Final = "--mca btl_tcp_eager_limit 8388608 --mca btl_tcp_max_send_size 8388608 --"
 """Chunks leave at once, as those of RDMA and of workers do. Otherwise Open MPI asks first whether it may send one, and
@@ -72,7 +62,7 @@ def scenario(case: Case, kind: str, iterations: int) -> Scenario:
         job = {"name": "other", "model": "bert", "placement": ["h1", "h3"], "collective": "ring", "overlap": 0.0}
         jobs.append({**job, "compute": "0.15s", "communication": "3GB"})
     measure = {"iterations": iterations, "warmup": 5, "time_limit": "180s"}
-    return {"name": f"external-{kind}", "fabric": dict(FABRIC), "jobs": jobs, "measure": measure, "scale": SCALE}
+    return {"name": f"external-{kind}", "fabric": dict(TWO_TORS), "jobs": jobs, "measure": measure, "scale": SCALE}
 
 
 def measure(quick: bool) -> list[Line]:

@@ -55,9 +55,9 @@ class Trial:
     findings: tuple[str, ...]
 
 
-def small(limit: str = "60s") -> Mapping[str, Any]:
+def small(limit: str = "60s", iterations: int = 22) -> Mapping[str, Any]:
     """The scenario that is disturbed: the two jobs of ``hello``, for longer; with what is lost until ``limit``."""
-    measure = {"iterations": 22, "warmup": 1, "time_limit": limit}
+    measure = {"iterations": iterations, "warmup": 1, "time_limit": limit}
     return {**bundled("hello"), "name": "sabotage", "measure": measure}
 
 

@@ -50,7 +50,7 @@ def port_number(fabric: Fabric, link: Link | str) -> int:
     found = fabric.links[link] if isinstance(link, str) else link
     if found.source not in fabric.switches:
         raise ValueError(f"link '{found.name}' does not leave a switch")
-    return fabric.links_from[found.source].index(found) + 1
+    return fabric.place_of_link[found.name] + 1
 
 
 def is_nic_link(fabric: Fabric, link: Link) -> bool:
@@ -61,9 +61,9 @@ def is_nic_link(fabric: Fabric, link: Link) -> bool:
 def port_numbers(fabric: Fabric) -> Mapping[str, int]:
     """Return link name -> OpenFlow port at its source, for every link that leaves a switch, in a fixed order."""
     return {
-        link.name: number
+        link.name: fabric.place_of_link[link.name] + 1
         for switch in fabric.switches
-        for number, link in enumerate(fabric.links_from.get(switch, ()), start=1)
+        for link in fabric.links_from.get(switch, ())
     }
 
 

@@ -246,6 +246,11 @@ class Fabric:
         return {node: tuple(links) for node, links in out.items()}
 
     @cached_property
+    def place_of_link(self) -> Mapping[str, int]:
+        """Name of a network link -> its place, from 0, among those of ``links_from`` its source."""
+        return {link.name: place for links in self.links_from.values() for place, link in enumerate(links)}
+
+    @cached_property
     def network_links(self) -> tuple[Link, ...]:
         """The links that carry packets: host to ToR, ToR to aggregation, aggregation to core, both directions."""
         return tuple(link for link in self.links.values() if link.kind in NETWORK_KINDS)

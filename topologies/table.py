@@ -20,13 +20,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
+from topologies.input_file_error import InputFileError
 from topologies.limits import (
     TRACE_BYTES,
     TRACE_COMMENTS,
     TRACE_LINE,
     TRACE_NUMBER,
     LimitError,
-    one_line,
     open_regular,
 )
 
@@ -43,19 +43,8 @@ _TIME_FORMATS: Final = ("%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M",
 _TIMES: Final = "a time such as 2023-07-15 00:50:00"
 
 
-class TraceError(ValueError):
-    """A file of a trace cannot be used: ``file:line: what is wrong, expected what``; ``line`` counts from 1."""
-
-    def __init__(self, file: str, line: int | None, what: str, expected: str) -> None:
-        super().__init__(file, line, what, expected)
-        self.file = file
-        self.line = line
-        self.what = what
-        self.expected = expected
-
-    def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return one_line(f"{where}: {self.what}, expected {self.expected}")
+class TraceError(InputFileError):
+    """A file of a trace cannot be used: ``file:line: what is wrong, expected what``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from topologies.limits import one_line
+from topologies.input_file_error import InputFileError
 
 
-class FabricFileError(ValueError):
-    """A file describes no fabric: ``file:line: what is wrong, expected what``; ``line`` counts from 1."""
-
-    def __init__(self, file: str, line: int | None, what: str, expected: str) -> None:
-        super().__init__(file, line, what, expected)
-        self.file = file
-        self.line = line
-        self.what = what
-        self.expected = expected
-
-    def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return one_line(f"{where}: {self.what}, expected {self.expected}")
+class FabricFileError(InputFileError):
+    """A file describes no fabric: ``file:line: what is wrong, expected what``."""

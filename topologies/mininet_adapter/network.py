@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from mininet.net import Mininet
@@ -149,10 +150,14 @@ class EmulatedNetwork:
 
     def links_of_namespace(self, host: str) -> list[Link]:
         """Directed links with a queue that send from ``host``, or from any switch where ``host`` is empty."""
-        links = self.fabric.shaped_links
-        if not host:
-            return [link for link in links if link.source in self.fabric.switches]
-        return [link for link in links if link.source not in self.fabric.switches and self._host_of(link) == host]
+        return self._links_of.get(host, [])
+
+    @cached_property
+    def _links_of(self) -> Mapping[str, list[Link]]:
+        found: dict[str, list[Link]] = {}
+        for link in self.fabric.shaped_links:
+            found.setdefault("" if link.source in self.fabric.switches else self._host_of(link), []).append(link)
+        return found
 
     def _host_of(self, link: Link) -> str:
         if link.source in self.fabric.ports:
@@ -163,11 +168,16 @@ class EmulatedNetwork:
     def detours_of(self, host: str) -> list[Detour]:
         """The detours of ports of ``host`` over the queues of its PCIe links, where those have any."""
         found = []
-        for nic in self.fabric.shaped_nics:
-            if self.fabric.nics[nic].host != host:
-                continue
+        for nic in self._shaped_nics_of.get(host, ()):
             out, into = (interface_name(self.fabric, link) for link in self.fabric.nic_links[nic])
             found += [Detour(port, out, into) for port in self.fabric.nics[nic].ports]
+        return found
+
+    @cached_property
+    def _shaped_nics_of(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for nic in self.fabric.shaped_nics:
+            found.setdefault(self.fabric.nics[nic].host, []).append(nic)
         return found
 
     def _make_nodes(self) -> None:
@@ -207,7 +217,8 @@ class EmulatedNetwork:
     def _mininet_port(self, link: Link) -> int:
         if link.source in self.fabric.switches:
             return port_number(self.fabric, link)
-        return sorted(p.name for p in self.fabric.ports.values() if p.host == self._host_of(link)).index(link.source)
+        host = self.fabric.hosts[self._host_of(link)]
+        return sorted(port for nic in host.nics for port in self.fabric.nics[nic].ports).index(link.source)
 
     def _device_command(self, link: Link) -> str:
         ends = [self._device_end(self.fabric.links[name]) for name in (link.name, link.reverse)]

@@ -96,3 +96,5 @@ def test_outside_of_a_run_the_client_does_nothing(monkeypatch: pytest.MonkeyPatc
     client.iteration_done()
     answers = iter([False, True])
     client.wait(lambda: next(answers))
+    assert client._reporter.connection is None
+    assert list(answers) == []
