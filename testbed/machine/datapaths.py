@@ -20,16 +20,20 @@ _NO_HASH: Final = "it does not hash flows, which the scheduler asks of the switc
 
 @dataclass(frozen=True, slots=True)
 class DatapathChoice:
-    """A datapath and the reason for it; ``missing``: why this machine does not have it, empty if it does."""
+    """A datapath and the reason for it; ``missing``: why this machine does not have it, empty if it does.
+
+    ``instead``: the best one that the machine has.
+    """
 
     datapath: Datapath
     reason: str
     missing: str = ""
+    instead: Datapath = ALWAYS
 
     @property
     def refusal(self) -> str:
         """One line for a user who asked for what is missing: why it is, and what would do."""
-        return f"datapath {self.datapath} cannot be had here: {self.missing}; --datapath {ALWAYS} would do"
+        return f"datapath {self.datapath} cannot be had here: {self.missing}; --datapath {self.instead} would do"
 
 
 def choose(wanted: Datapath | None, missing: Mapping[Datapath, str], switches_hash: bool) -> DatapathChoice:
@@ -43,7 +47,8 @@ def choose(wanted: Datapath | None, missing: Mapping[Datapath, str], switches_ha
         if switches_hash and wanted not in HASHING_DATAPATHS:
             able = ", ".join(HASHING_DATAPATHS)
             raise ValueError(f"its switches hash flows, which the datapath {wanted} cannot, expected one of {able}")
-        return DatapathChoice(wanted, "asked for by name", missing[wanted])
+        instead = choose(None, missing, switches_hash).datapath
+        return DatapathChoice(wanted, "asked for by name", missing[wanted], instead)
     against = {
         name: missing[name] or ("" if name in HASHING_DATAPATHS or not switches_hash else _NO_HASH)
         for name in DATAPATHS

@@ -77,9 +77,19 @@ def test_nftables_asked_for_where_switches_hash_is_refused_in_one_line(missing: 
         choose("nftables", missing, switches_hash=True)
 
 
-def test_a_refusal_says_what_is_missing_and_what_would_do() -> None:
-    refusal = choose("kernel", lacking("kernel"), switches_hash=False).refusal
-    assert refusal == "datapath kernel cannot be had here: no such thing; --datapath userspace would do"
+@pytest.mark.parametrize(
+    ("missing", "switches_hash", "best"),
+    [
+        (["kernel"], False, "nftables"),
+        (["kernel"], True, "userspace"),
+        (["kernel", "nftables"], False, "userspace"),
+    ],
+)
+def test_a_refusal_says_what_is_missing_and_which_would_do_best(
+    missing: list[Datapath], switches_hash: bool, best: Datapath
+) -> None:
+    refusal = choose("kernel", lacking(*missing), switches_hash).refusal
+    assert refusal == f"datapath kernel cannot be had here: no such thing; --datapath {best} would do"
 
 
 @given(HERE, st.lists(st.sampled_from(DATAPATHS), unique=True))
