@@ -34,7 +34,7 @@ class WorkerProcess:
         self._notices, self._first = notices, names[0]
 
     def run(self) -> None:
-        """Serve until :class:`Quit` or the end of standard input."""
+        """Serve until :class:`Quit`, the end of standard input, or until nobody reads standard output."""
         self._loop.watch(sys.stdin.fileno(), select.EPOLLIN, self._commands)
         for host in self._hosts:
             self._tell(host, Ready())
@@ -43,7 +43,10 @@ class WorkerProcess:
         self._notices.close()
 
     def _tell(self, host: str, event: Event) -> None:
-        os.write(sys.stdout.fileno(), encode_event(host, event))
+        try:
+            os.write(sys.stdout.fileno(), encode_event(host, event))
+        except BrokenPipeError:  # the engine has ended, and other workers report closed connections
+            self._loop.running = False
 
     def _commands(self, _events: int) -> None:
         lines = self._reader.read()

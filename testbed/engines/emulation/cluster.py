@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -119,8 +119,7 @@ class Cluster:
         self.timings["connected"] = time.monotonic() - began
         self._tell("set up", note="jobs and rules")
         initial = [job for job in self._experiment.jobs if job.start_s <= 0.0]
-        for job in initial:
-            await self._announce(job, prepare=False)
+        await self._announce(initial, prepare=False)
         self.timings["programmed"] = time.monotonic() - began
         for real in (False, True):  # programs open connections, and then all others have to be there
             await asyncio.gather(*(self._open(job) for job in initial if (job.external is not None) is real))
@@ -175,7 +174,7 @@ class Cluster:
         await asyncio.sleep(max(0.0, self.seconds_until(job.start_s)))
         async with self._changing:
             before = self._decision
-            answer = await self._announce(job, prepare=True)
+            (answer,) = await self._announce([job], prepare=True)
             await self._carry_out(before, answer)
             # What is decided next must reach this job too, so it comes up before that.
             await self._open(job)
@@ -236,16 +235,18 @@ class Cluster:
         if shares:
             await self._controller.tell_throughput(shares)
 
-    async def _announce(self, job: Job, *, prepare: bool) -> DecisionAnswer:
-        """Notify the controller that ``job`` arrives; its rules are installed when this returns."""
-        job = with_connections(job, (), {}, None) if job.external else job
+    async def _announce(self, jobs: Iterable[Job], *, prepare: bool) -> Sequence[DecisionAnswer]:
+        """Notify the controller that ``jobs`` arrive, one by one; the rules of the last decision are in force then."""
         await self._tell_throughput()
-        began = time.monotonic()
-        answer = await self._controller.arrive(job, prepare=prepare)
+        arrived = []
+        for job in jobs:
+            known = with_connections(job, (), {}, None) if job.external else job
+            arrived.append((known, time.monotonic(), await self._controller.arrive(known, prepare=prepare)))
         await self.switches.into_force()
-        self.jobs.arrive(job)
-        self._note_decision(f"arrival of {job.name}", answer, began)
-        return answer
+        for job, began, answer in arrived:
+            self.jobs.arrive(job)
+            self._note_decision(f"arrival of {job.name}", answer, began)
+        return [answer for _, _, answer in arrived]
 
     def _note_decision(self, cause: str, answer: DecisionAnswer, began: float) -> None:
         self._decision = answer.decision
