@@ -27,7 +27,9 @@ fail() {
 # Under sudo what is made in a user's own checkout belongs to that user, who goes on without.
 give_to_user() {
     [ "$(id -u)" = 0 ] && [ -n "${SUDO_UID:-}" ] && [ "$(stat -c %u .)" = "$SUDO_UID" ] || return 0
-    chown -hR "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" .venv "$log" ./*.egg-info 2>/dev/null || return 0
+    chown -hR "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" .venv "$log" ./*.egg-info 2>/dev/null
+    find . -path ./.venv -prune -o -name __pycache__ -user 0 -exec chown -hR "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" {} + 2>/dev/null
+    return 0
 }
 
 # The cause of a failure in a few words: no network, or the last line of the log that names an error.
@@ -148,6 +150,11 @@ install_python_packages() {
     pip_install --build-constraint constraints/build.txt --constraint constraints/ci.txt --editable ".[$extras]"
 }
 
+# A run starts half a dozen processes; each would compile all of this where Python may not keep what it compiles.
+compile_sources() {
+    $python -m compileall -q topologies workloads controller testbed >>"$log" 2>&1
+}
+
 wanted() {
     pwd
     $interpreter -V 2>&1
@@ -191,6 +198,7 @@ main() {
         rm -f $stamp
         make_environment
         install_python_packages
+        compile_sources
         wanted >$stamp
         give_to_user
     fi

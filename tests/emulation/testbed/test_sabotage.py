@@ -14,7 +14,7 @@ pytestmark = pytest.mark.emulation
 BEST = default_datapath()
 ALSO_IN_USERSPACE = ("quota", "detour", "short-detour")
 """Kinds that disturb forwarding itself."""
-SHORT = small("16s", iterations=18)
+SHORT = small("12s", iterations=16)
 """Sabotage begins 3 s after the set-up and lasts 4 s; some kinds stop a job for good, which then ends at the limit."""
 CASES = [(name, BEST) for name, kind in KINDS.items() if BEST in kind.datapaths]
 CASES += [(name, "userspace") for name in ALSO_IN_USERSPACE if BEST != "userspace"]
