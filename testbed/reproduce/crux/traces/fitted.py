@@ -14,7 +14,7 @@ from testbed.reproduce.crux.traces.inputs import TraceInputs
 
 CHANNELS: Final = 1
 """Connections per pair of ports, if the user does not choose: what the jobs of the testbed open."""
-PROBABILITY: Final[Mapping[int, float]] = {1: 0.69}
+PROBABILITY: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64}
 """Channels -> probability that a job gives up its locality."""
 VOLUME: Final[Mapping[int, float]] = {1: 0.93}
 """Channels -> factor on what every job sends."""
