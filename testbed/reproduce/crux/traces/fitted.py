@@ -14,7 +14,7 @@ from testbed.reproduce.crux.traces.inputs import TraceInputs
 from workloads.models.figure_calibration import FITTED
 
 CHANNELS: Final = FITTED.channels
-"""Connections per pair of ports, if the user does not choose: those of figures 19 to 22, fitted to bars without Crux."""
+"""Connections per pair of ports, if the user does not choose: as fitted for figures 19 to 22, to bars without Crux."""
 PROBABILITY: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64}
 """Channels -> probability that a job gives up its locality."""
 VOLUME: Final[Mapping[int, float]] = {1: 0.93, 4: 1.89}
