@@ -12,6 +12,7 @@ from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
+from workloads.job_shapes import JobShapes
 from workloads.models.catalogue import CATALOGUE
 from workloads.traces.job_failures import STATUS_OF_FATE
 from workloads.traces.models import assign_models
@@ -80,16 +81,17 @@ def builder(fabric: Fabric, volume: float = 1.0, channels: int = 1) -> Builder:
     It sends ``volume`` times the bytes of its model, through so many ``channels`` per pair of ports.
     """
 
-    def build(request: ReplayRequest, gpus: tuple[str, ...]) -> Job:
-        return _job(request.name, request.model, gpus, fabric, volume, channels)
-
-    return build
+    shapes = JobShapes(fabric, lambda name, model, gpus: _spec(name, model, gpus, volume, channels))
+    return lambda request, gpus: shapes.job(request.name, request.model, gpus)
 
 
-def _job(name: str, model: str, gpus: tuple[str, ...], fabric: Fabric, volume: float, channels: int = 1) -> Job:
+def _job(name: str, model: str, gpus: tuple[str, ...], fabric: Fabric, volume: float) -> Job:
+    return build_jobs([_spec(name, model, gpus, volume)], fabric)[0]
+
+
+def _spec(name: str, model: str, gpus: tuple[str, ...], volume: float, channels: int = 1) -> JobSpec:
     sent = None if volume == 1.0 else volume * CATALOGUE[model].communication_bytes
-    spec = JobSpec(name, model, placement=gpus, communication_bytes=sent, channels=channels)
-    return build_jobs([spec], fabric)[0]
+    return JobSpec(name, model, placement=gpus, communication_bytes=sent, channels=channels)
 
 
 def reference_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], float]:
