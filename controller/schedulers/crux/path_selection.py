@@ -23,7 +23,7 @@ class PathAssignment:
     def __init__(self, job: JobIndex, choice: Numbers) -> None:
         self.choice = choice
         links = job.links_of(choice)
-        self.paths: dict[str, Path] = job.paths(choice)
+        self.paths: Mapping[str, Path] = job.paths(choice)
         self.profile: Profile = job.profile(links)
         used = np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie))
         self.used = frozenset(used[used < job.index.absent].tolist())
@@ -81,6 +81,9 @@ def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers
     choice = np.zeros(len(job.bytes), np.intp)
     rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
     capacity = job.index.capacity
+    if (loops := job.index.loops) is not None:
+        loops.least_loaded(job.table, job.unlike, load, rates, capacity, choice)
+        return choice
     for batch in job.batches:
         loads = load.take(batch.candidates)
         if len(batch.unlike):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from random import Random
@@ -11,7 +11,9 @@ from typing import Final
 import numpy as np
 
 from controller.decision import Decision
+from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.path_index import FabricIndex, Floats, Numbers
+from testbed.engines.replay.compiled_loops import seconds_by_link
 from testbed.fluid.maxmin import Integers
 from topologies.fabric import Path
 from workloads.job import Job
@@ -37,7 +39,7 @@ class Traffic:
         self._phase = Random(f"{seed}|{job.name}").random()
         self._flow_names = tuple(flow.id for flow in job.flows)
         self._followed: Mapping[str, Path] | None = None
-        self._paths: tuple[Path, ...] = ()
+        self._links: Numbers = np.empty((0, 0), np.intp)
         self._fluid: tuple[tuple[int, float, float], PeriodicJob[int]] | None = None
         self.loads: Mapping[int, float] = {}
         self.arrays: tuple[Integers, Floats] = (np.empty(0, np.int64), np.empty(0))
@@ -60,29 +62,26 @@ class Traffic:
             return
         self._followed = decided
         paths = decided if self._flow_names[0] in decided else self.default
-        wanted = tuple(map(paths.__getitem__, self._flow_names))
-        if wanted != self._paths:
-            self._take(wanted)
+        links = paths.links if isinstance(paths, ChosenPaths) and paths.job is self._flows else self._by_name(paths)
+        if not np.array_equal(links, self._links):
+            self._take(links)
 
-    def _take(self, wanted: tuple[Path, ...]) -> None:
-        self._paths, self._fluid = wanted, None
-        links, seconds = self.arrays = self._loads(wanted)
-        self.loads = dict(zip(links.tolist(), seconds.tolist(), strict=True))
-        sums = np.bincount(self._classes[links], seconds, minlength=len(LINK_CLASSES) + 1)
+    def _by_name(self, paths: Mapping[str, Path]) -> Numbers:
+        """[hop, flow] -> link, where paths are given by name."""
+        numbers, wanted = self._index.number, [paths[flow] for flow in self._flow_names]
+        longest = max(map(len, wanted))
+        rows = [[numbers[link] for link in path] + [self._index.absent] * (longest - len(path)) for path in wanted]
+        return np.ascontiguousarray(np.array(rows, np.intp).T)
+
+    def _take(self, links: Numbers) -> None:
+        self._links, self._fluid = links, None
+        index, flows = self._index, self._flows
+        used, seconds = self.arrays = seconds_by_link(
+            links, flows.bytes, *flows.pcie_bytes, index.capacity, index.absent, index.room
+        )
+        self.loads = dict(zip(used.tolist(), seconds.tolist(), strict=True))
+        sums = np.bincount(self._classes[used], seconds, minlength=len(LINK_CLASSES) + 1)
         self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
-
-    def _loads(self, paths: Sequence[Path]) -> tuple[Integers, Floats]:
-        """Links, and the seconds that each needs for an iteration's bytes, PCIe to and from NICs included."""
-        numbers = self._index.number
-        counts = [len(path) for path in paths]
-        links: Numbers = np.array([numbers[link] for path in paths for link in path], np.intp)
-        sizes: Floats = np.repeat(self._flows.bytes, counts)
-        pcie, moved = self._flows.pcie_bytes()
-        used, place = np.unique(np.concatenate((links, pcie)), return_inverse=True)
-        total = np.bincount(place, np.concatenate((sizes, moved)))
-        loaded = (total > 0) & (used < self._index.absent)
-        seconds = 8 * total[loaded] / self._index.capacity[used[loaded]]
-        return used[loaded].astype(np.int64), seconds
 
     def fluid(self, decision: Decision, levels: int) -> PeriodicJob[int]:
         """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
