@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from random import Random
 from typing import Final
@@ -44,6 +43,7 @@ class Traffic:
         self.loads: Mapping[int, float] = {}
         self.arrays: tuple[Integers, Floats] = (np.empty(0, np.int64), np.empty(0))
         """``loads`` as arrays: links and seconds."""
+        self._communication_s = 0.0
         self.sign = hash(job.name)
         """Changes whenever anything changes that others on its links feel, its level apart."""
         self.keeps_shift = False
@@ -79,6 +79,7 @@ class Traffic:
         used, seconds = self.arrays = seconds_by_link(
             links, flows.bytes, *flows.pcie_bytes, index.capacity, index.absent, index.room
         )
+        self._communication_s = float(seconds.max(initial=0.0))
         self.loads = dict(zip(used.tolist(), seconds.tolist(), strict=True))
         sums = np.bincount(self._classes[used], seconds, minlength=len(LINK_CLASSES) + 1)
         self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
@@ -101,17 +102,20 @@ class Traffic:
         return self._fluid[1]
 
     def _fluid_at(self, level: int, period_s: float, shift_s: float) -> PeriodicJob[int]:
-        job = self.job
-        plain = PeriodicJob(job.compute_s, self._lead_s, self.loads, float(len(job.gpus)), level=level)
-        if (missing_s := self.alone_s - plain.period_s) > SLACK_S:  # links inside hosts bound it, which are not loaded
-            plain = replace(plain, pause_s=missing_s)
+        job, lead_s = self.job, self._lead_s
+        moving_s = max(job.compute_s, lead_s + self._communication_s)
+        missing_s = self.alone_s - moving_s
+        pause_s = missing_s if missing_s > SLACK_S else 0.0  # links inside hosts bound it, which are not loaded
+        own_s = pause_s + moving_s
         if period_s <= 0.0:
-            return replace(plain, offset_s=self._phase * plain.period_s)
-        pause_s = max(0.0, period_s - plain.period_s)
-        period_s = plain.period_s + pause_s
-        offset_s = (pause_s - shift_s) % period_s
-        # The remainder of a number just below 0 is rounded to the whole period.
-        return replace(plain, pause_s=plain.pause_s + pause_s, offset_s=offset_s if offset_s < period_s else 0.0)
+            offset_s = self._phase * own_s
+        else:
+            added_s = max(0.0, period_s - own_s)
+            period_s, pause_s = own_s + added_s, pause_s + added_s
+            offset_s = (added_s - shift_s) % period_s
+            # The remainder of a number just below 0 is rounded to the whole period.
+            offset_s = offset_s if offset_s < period_s else 0.0
+        return PeriodicJob(job.compute_s, lead_s, self.loads, float(len(job.gpus)), offset_s, level, pause_s)
 
 
 def link_classes(index: FabricIndex) -> Numbers:

@@ -24,17 +24,41 @@ from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
 from workloads.models.catalogue import CATALOGUE
 
-RATES = {"port_rate": 100e9, "fabric_rate": 100e9}
+
+def with_slow_switch(fabric: Fabric) -> Fabric:
+    slow = {
+        name: replace(link, capacity=link.capacity / (2 if "agg1" in name else 1))
+        for name, link in fabric.links.items()
+    }
+    return replace(fabric, links=slow)
+
+
 TREE = clos3(
-    pods=2, hosts=8, gpus_per_host=4, nics_per_host=2, tors_per_pod=2, aggregations_per_pod=2, cores=3, **RATES
+    pods=2,
+    hosts=8,
+    gpus_per_host=4,
+    nics_per_host=2,
+    tors_per_pod=2,
+    aggregations_per_pod=2,
+    cores=3,
+    port_rate=100e9,
+    fabric_rate=100e9,
 )
 FABRICS = (
-    clos(hosts=8, gpus_per_host=4, nics_per_host=2, ports_per_nic=2, tors=4, aggregations=3, **RATES),
+    clos(
+        hosts=8,
+        gpus_per_host=4,
+        nics_per_host=2,
+        ports_per_nic=2,
+        tors=4,
+        aggregations=3,
+        port_rate=100e9,
+        fabric_rate=100e9,
+    ),
     TREE,
     double_sided(hosts=6),
-    replace(TREE, links={name: replace(link, capacity=link.capacity / (1 + ("agg1" in name)))
-                         for name, link in TREE.links.items()}),
-)  # fmt: skip
+    with_slow_switch(TREE),
+)
 PLAIN = PathLoops(least_loaded, most_loaded_s)
 KINDS = [None, PLAIN, *([] if LOOPS is None else [LOOPS])]
 
