@@ -28,11 +28,16 @@ __all__ = ["FabricIndex", "Floats", "JobIndex", "Numbers"]
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """The paths between two switches: ``paths`` by name, ``links`` by number (a row per path), ``tree`` for ECMP."""
+    """The paths between two switches of ``fabric``: ``paths`` by name, ``links`` by number (a row per path)."""
 
+    fabric: Fabric
     paths: tuple[Path, ...]
     links: Numbers
-    tree: HashTree
+
+    @cached_property
+    def tree(self) -> HashTree:
+        """The choices that ECMP makes."""
+        return hash_tree(self.fabric, self.paths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +123,7 @@ class FabricIndex:
         if key not in self._bundles:
             paths = self._switch_paths.between(self._switch_names[source], self._switch_names[target])
             numbers = np.array([[self.number[link] for link in path] for path in paths], np.intp)
-            self._bundles[key] = Bundle(paths, numbers, hash_tree(self.fabric, paths))
+            self._bundles[key] = Bundle(self.fabric, paths, numbers)
         return self._bundles[key]
 
 
