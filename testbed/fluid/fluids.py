@@ -86,6 +86,8 @@ class Contention:
         taken so.
         """
         most = np.where(one_by_one, 0.0, self.periods_s.max() / FINEST / self.periods_s)
+        if most.max() < 2.0:
+            return np.ones(len(most))
         while True:  # over all whom like iterations join, directly or through others
             least = np.where(self._alike, most, inf).min(axis=1)
             if np.array_equal(least, most):

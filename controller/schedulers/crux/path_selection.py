@@ -58,7 +58,7 @@ class RoutableJob:
         found = load[touched]
         if self._placement is not None and self._found is not None:
             period_before, found_before = self._found
-            if period_before == period_s and np.array_equal(found_before, found):
+            if period_before == period_s and bool((found_before == found).all()):
                 load[touched] = self._left
                 return self._placement
         placement = self.at(least_loaded_choice(self.index, load, period_s))
