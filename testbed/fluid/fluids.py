@@ -14,7 +14,7 @@ from testbed.fluid.maxmin import Flags, Floats, Integers
 from testbed.fluid.shared_links import Users, neighbours, shared_rows, users_of
 from workloads.periodic_job import PeriodicJob
 
-FINEST: Final = 32
+FINEST: Final = 20
 """Iterations that are computed one by one while the slowest job makes one; more only as :meth:`Contention.bundles`."""
 MUCH: Final = 8.0
 """Iterations that are so many times as long are no longer like each other."""
