@@ -238,7 +238,7 @@ class JobIndex:
             np.intp,
         )
 
-    def paths(self, choice: Numbers) -> Mapping[str, Path]:
+    def paths(self, choice: Numbers) -> ChosenPaths:
         """Flow id -> path, for ``choice``: flow -> candidate."""
         return ChosenPaths(self, choice)
 
