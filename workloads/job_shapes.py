@@ -1,4 +1,4 @@
-"""Jobs of one shape built once: the same model on as many GPUs at the same places of as many hosts, wherever those are.
+"""Jobs of one shape built once: the same model on as many GPUs at the same NICs of as many hosts, wherever those are.
 
 What a job sends depends on its hosts only by their names. So the first job of a shape is built as
 :mod:`workloads.build` builds it, and the next ones get its messages with the names of their own hosts.
@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from topologies.fabric import Fabric, Host
+from topologies.fabric import Fabric
 from workloads.build import JobSpec, build_jobs, check_job
 from workloads.connections import PortBook
 from workloads.job import Flow, Job, Transfer
+from workloads.models.catalogue import CATALOGUE
 
 MOST_SHAPES: Final = 4096
 """Shapes that are kept; all are forgotten when there are more."""
@@ -22,8 +23,10 @@ Asked = Callable[[str, str, tuple[str, ...]], JobSpec]
 
 _SEED = 1
 """Of :func:`~workloads.build.build_jobs`, where none is given."""
-_Shape = tuple[int, ...]
-"""Per GPU, in order: which of the job's hosts it is on, the kind of that host, its place there."""
+_Shape = tuple[int, tuple[tuple[int, object], ...]]
+"""GPUs in all; per host, in order: how many (0 where that matters to nobody), and what tells their NICs from others."""
+_BY_NIC: Final = frozenset({"hierarchical", "reduce-scatter", "all-gather", "ring", "broadcast"})
+"""Collectives that have as many bytes for every NIC, however many GPUs it is nearest to."""
 _Connection = tuple[str, int, int, int, int, float]
 """Of a flow: its role; which host of the job sends from which of its ports; the same of the receiver; bytes."""
 _Message = tuple[int, float, int, float]
@@ -33,44 +36,67 @@ _Message = tuple[int, float, int, float]
 class JobShapes:
     """Builds jobs one by one, each alone on ``fabric``: the same as ``build_jobs`` of what is ``asked``.
 
-    Jobs that move anything inside hosts are built anew each time.
+    Jobs that more than the number of GPUs at each NIC matters to are built anew each time.
     """
 
     def __init__(self, fabric: Fabric, asked: Asked) -> None:
         self._fabric, self._asked = fabric, asked
-        self._ports = {name: _ports_of(fabric, host) for name, host in fabric.hosts.items()}
-        kinds: dict[object, int] = {}
-        self._places: dict[str, tuple[str, int, int]] = {}
-        for name, host in fabric.hosts.items():
-            kind = kinds.setdefault(_kind(fabric, host), len(kinds))
-            self._places.update((gpu, (name, kind, place)) for place, gpu in enumerate(host.gpus))
-        self._known: dict[tuple[str, _Shape], _Built | None] = {}
+        self._known: dict[tuple[str, _Shape], _Built] = {}
+        self._used: dict[tuple[str, frozenset[str]], tuple[object, tuple[str, ...]]] = {}
 
     def job(self, name: str, model: str, gpus: tuple[str, ...]) -> Job:
         """Return the job ``name`` of ``model`` on ``gpus``; raises as :func:`~workloads.build.build_jobs` does."""
         spec = self._asked(name, model, gpus)
         check_job(spec)
-        shape, hosts = self._shape(gpus)
-        ports = [self._ports[host] for host in hosts]
+        known_gpus = self._fabric.host_of_gpu.keys() >= set(gpus) and len(set(gpus)) == len(gpus) > 0
+        collectives = _collectives(spec)
+        if not known_gpus or not collectives or "scattered-ring" in collectives:
+            return build_jobs([spec], self._fabric, seed=_SEED)[0]
+        shape, ports = self._shape(gpus, counts=not collectives <= _BY_NIC)
         known = self._known.get((model, shape))
         if known is not None:
             return known.job(name, gpus, ports)
         job = build_jobs([spec], self._fabric, seed=_SEED)[0]
-        if (model, shape) not in self._known:
+        if not job.inside:
             if len(self._known) >= MOST_SHAPES:
                 self._known.clear()
-            self._known[model, shape] = None if job.inside else _Built.of(job, ports)
+            self._known[model, shape] = _Built.of(job, ports)
         return job
 
-    def _shape(self, gpus: Sequence[str]) -> tuple[_Shape, list[str]]:
-        """The shape of ``gpus``, and their hosts in order; GPUs that the fabric lacks have a shape of their own."""
-        hosts: dict[str, int] = {}
-        shape: list[int] = []
+    def _shape(self, gpus: Sequence[str], counts: bool) -> tuple[_Shape, list[tuple[str, ...]]]:
+        """The shape of ``gpus``, and the ports that may be used of each host."""
+        host_of_gpu, nic_of_gpu = self._fabric.host_of_gpu, self._fabric.nic_of_gpu
+        nics: dict[str, list[str]] = {}
         for gpu in gpus:
-            host, kind, place = self._places.get(gpu, ("", -1, -1))
-            shape += (hosts.setdefault(host, len(hosts)), kind, place)
-        hosts.pop("", None)
-        return tuple(shape), list(hosts)
+            nics.setdefault(host_of_gpu[gpu], []).append(nic_of_gpu[gpu])
+        parts, ports = [], []
+        for host, nearest in nics.items():
+            key = host, frozenset(nearest)
+            if key not in self._used:
+                self._used[key] = self._used_of(*key)
+            part, own = self._used[key]
+            parts.append((len(nearest) if counts else 0, part))
+            ports.append(own)
+        return (len(gpus), tuple(parts)), ports
+
+    def _used_of(self, host: str, nearest: frozenset[str]) -> tuple[object, tuple[str, ...]]:
+        """What tells the NICs ``nearest`` to a job's GPUs on ``host`` from those on others, and their ports."""
+        fabric = self._fabric
+        nics = [fabric.nics[name] for name in fabric.hosts[host].nics]
+        if fabric.has_rail_switches:  # then it matters which of the host's NICs they are
+            part: object = tuple((nic.index, len(nic.ports), nic.name in nearest) for nic in nics)
+        else:
+            nics = [nic for nic in nics if nic.name in nearest]
+            part = tuple(len(nic.ports) for nic in nics)
+        return part, tuple(port for nic in nics for port in nic.ports)
+
+
+def _collectives(spec: JobSpec) -> set[str]:
+    """The collectives of a job; none if it depends on its GPUs by more than a shape and these say."""
+    if any((spec.stragglers, spec.experts, spec.workload, spec.external)):
+        return set()
+    of_model = {phase.collective for phase in CATALOGUE[spec.model].phases}
+    return of_model if spec.collective is None else {spec.collective, *of_model}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +160,3 @@ def _transfers(ids: Sequence[str], sent: Sequence[_Message]) -> tuple[Transfer, 
 def _role(flow: Flow) -> str:
     """The part of a flow's id between its job and its ports."""
     return flow.id[len(flow.job) + 1 : -len(f":{flow.source}>{flow.target}")]
-
-
-def _ports_of(fabric: Fabric, host: Host) -> tuple[str, ...]:
-    return tuple(port for nic in host.nics for port in fabric.nics[nic].ports)
-
-
-def _kind(fabric: Fabric, host: Host) -> object:
-    """What a host has, without names: per NIC its number, its ports, and the places of the GPUs nearest to it."""
-    place = {gpu: number for number, gpu in enumerate(host.gpus)}
-    nics = [fabric.nics[name] for name in host.nics]
-    return len(host.gpus), tuple(
-        (nic.index, len(nic.ports), tuple(place.get(gpu, -1) for gpu in nic.gpus)) for nic in nics
-    )

@@ -35,7 +35,8 @@ def place(requests: Sequence[GpuRequest], fabric: Fabric, policy: str) -> dict[s
         raise ValueError(f"unknown placement policy '{policy}', expected one of: {', '.join(POLICIES)}")
     owner: dict[str, str] = {}
     placed: dict[str, tuple[str, ...]] = {}
-    left = dict.fromkeys(fabric.gpus)
+    # Not looked through where nobody asks for any: a large fabric has many.
+    left = dict.fromkeys(fabric.gpus if any(request.placement is None for request in requests) else ())
     for request in sorted(requests, key=lambda item: item.placement is None):
         if request.placement is not None:
             chosen = _explicit(request, request.placement, fabric, owner)
@@ -46,7 +47,7 @@ def place(requests: Sequence[GpuRequest], fabric: Fabric, policy: str) -> dict[s
             chosen = POLICIES[policy](fabric, free, request.gpus)
         owner.update(dict.fromkeys(chosen, request.job))
         for gpu in chosen:
-            del left[gpu]
+            left.pop(gpu, None)
         placed[request.job] = chosen
     return {request.job: placed[request.job] for request in requests}
 

@@ -25,7 +25,9 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
         njit = import_module("numba").njit
     except ModuleNotFoundError:
         return function
+    # The loops here call small functions millions of times; and none of them divides by zero.
+    options = {"forceinline": True, "error_model": "numpy"}
     try:
-        return cast(Callable[Parameters, Result], njit(cache=True)(function))
+        return cast(Callable[Parameters, Result], njit(cache=True, **options)(function))
     except RuntimeError:  # numba finds no directory for its cache, and raises before it compiles
-        return cast(Callable[Parameters, Result], njit(function))
+        return cast(Callable[Parameters, Result], njit(**options)(function))

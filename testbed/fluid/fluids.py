@@ -14,7 +14,7 @@ from testbed.fluid.maxmin import Flags, Floats, Integers
 from testbed.fluid.shared_links import Users, neighbours, shared_rows, users_of
 from workloads.periodic_job import PeriodicJob
 
-FINEST: Final = 32
+FINEST: Final = 20
 """Iterations that are computed one by one while the slowest job makes one; more only as :meth:`Contention.bundles`."""
 MUCH: Final = 8.0
 """Iterations that are so many times as long are no longer like each other."""
@@ -86,6 +86,8 @@ class Contention:
         taken so.
         """
         most = np.where(one_by_one, 0.0, self.periods_s.max() / FINEST / self.periods_s)
+        if most.max() < 2.0:
+            return np.ones(len(most))
         while True:  # over all whom like iterations join, directly or through others
             least = np.where(self._alike, most, inf).min(axis=1)
             if np.array_equal(least, most):

@@ -10,19 +10,18 @@ from typing import Final
 import numpy as np
 
 from testbed.fluid.compiled import compiled
+from testbed.fluid.gpu_turns import Turns, grant, turns_at_start
 from testbed.fluid.maxmin import Flags, Floats, Integers
 from testbed.fluid.shared_links import Users, neighbours, users_of
 from workloads.periodic_job import SLACK_S
 
 _FULL: Final = 1e-12
 
-Turns = tuple[Integers, Flags, Floats, Integers]
-"""What :func:`turns_at_start` returns."""
-
 
 @compiled
 def touched(
     changed: Integers,
+    some: int,
     sending: Flags,
     last: Flags,
     near: tuple[Integers, Integers],
@@ -38,7 +37,8 @@ def touched(
     """
     rows, others = near
     count = 0
-    for job in changed:
+    for place in range(some):
+        job = changed[place]
         if sending[job] != last[job]:
             last[job] = sending[job]
             inside[job] = True
@@ -48,7 +48,8 @@ def touched(
     while done < count:
         from_job = out[done]
         done += 1
-        for job in others[rows[from_job] : rows[from_job + 1]]:
+        for place in range(rows[from_job], rows[from_job + 1]):
+            job = others[place]
             if sending[job] and not inside[job] and levels[job] >= levels[from_job]:
                 inside[job] = True
                 out[count] = job
@@ -71,6 +72,7 @@ def touched(
 @compiled
 def speeds(
     who: Integers,
+    some: int,
     inside: Flags,
     speed: Floats,
     starts: Integers,
@@ -90,17 +92,18 @@ def speeds(
     ``wanted`` holds zeros, before and after.
     """
     rows, others, parts = users
-    for job in who:
-        for link in links[starts[job] : starts[job + 1]]:
-            left_over = 1.0
+    for one in range(some):
+        job = who[one]
+        for at in range(starts[job], starts[job + 1]):
+            link, left_over = links[at], 1.0
             for place in range(rows[link], rows[link + 1]):
                 if not inside[others[place]]:
                     left_over -= parts[place] * speed[others[place]]
             free[link] = left_over
     first = 0
-    while first < len(who):
+    while first < some:
         level, left = levels[who[first]], 0
-        while first < len(who) and levels[who[first]] == level:
+        while first < some and levels[who[first]] == level:
             growing[left] = who[first]
             left += 1
             first += 1
@@ -110,12 +113,12 @@ def speeds(
             continue
         reached = 0.0
         while left > 0:
-            reached += rise_together(growing[:left], starts, links, shares, free, wanted, 1.0 - reached)
+            reached += rise_together(growing, left, starts, links, shares, free, wanted, 1.0 - reached)
             still = 0
-            for job in growing[:left]:
-                stops = reached >= 1.0 - _FULL
-                for link in links[starts[job] : starts[job + 1]]:
-                    stops = stops or free[link] <= _FULL
+            for one in range(left):
+                job, stops = growing[one], reached >= 1.0 - _FULL
+                for at in range(starts[job], starts[job + 1]):
+                    stops = stops or free[links[at]] <= _FULL
                 if stops:
                     out[job] = reached
                 else:
@@ -139,33 +142,43 @@ def fill(job: int, starts: Integers, links: Integers, shares: Floats, free: Floa
 
 @compiled
 def rise_together(
-    growing: Integers, starts: Integers, links: Integers, shares: Floats, free: Floats, wanted: Floats, most: float
+    growing: Integers,
+    some: int,
+    starts: Integers,
+    links: Integers,
+    shares: Floats,
+    free: Floats,
+    wanted: Floats,
+    most: float,
 ) -> float:
-    """Return by how much, ``most`` at most, the speeds of all jobs ``growing`` can rise until a link is full.
+    """Return by how much, ``most`` at most, the speeds of the first jobs ``growing`` can rise until a link is full.
 
     ``free`` falls accordingly.
     """
     rise = most
-    for job in growing:
-        for place in range(starts[job], starts[job + 1]):
+    for one in range(some):
+        for place in range(starts[growing[one]], starts[growing[one] + 1]):
             wanted[links[place]] += shares[place]
-    for job in growing:
-        for link in links[starts[job] : starts[job + 1]]:
+    for one in range(some):
+        for place in range(starts[growing[one]], starts[growing[one] + 1]):
+            link = links[place]
             if wanted[link] > 0.0:
                 rise = min(rise, free[link] / wanted[link])
     rise = max(rise, 0.0)
-    for job in growing:
-        for link in links[starts[job] : starts[job + 1]]:
+    for one in range(some):
+        for place in range(starts[growing[one]], starts[growing[one] + 1]):
+            link = links[place]
             free[link] -= rise * wanted[link]
             wanted[link] = 0.0
     return rise
 
 
 @compiled
-def that_change(who: Integers, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
+def that_change(who: Integers, some: int, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
     """Write into ``out`` those of ``who`` that get another speed; return how many. ``inside`` is False afterwards."""
     count = 0
-    for job in who:
+    for place in range(some):
+        job = who[place]
         inside[job] = False
         if fresh[job] != speed[job]:
             out[count] = job
@@ -185,9 +198,10 @@ def those_due(due: Floats, now: float, out: Integers) -> int:
 
 
 @compiled
-def expect(who: Integers, now: float, left: Floats, waits: Flags, speed: Floats, due: Floats) -> None:
+def expect(who: Integers, some: int, now: float, left: Floats, waits: Flags, speed: Floats, due: Floats) -> None:
     """Write into ``due`` [jobs] when the next part (compute, lead, communication) of each of ``who`` ends, if any."""
-    for job in who:
+    for place in range(some):
+        job = who[place]
         step = np.inf
         if left[0, job] > 0.0 and not waits[job]:
             step = left[0, job]
@@ -200,7 +214,15 @@ def expect(who: Integers, now: float, left: Floats, waits: Flags, speed: Floats,
 
 @compiled
 def bring_to(
-    now: float, who: Integers, left: Floats, times: Floats, speed: Floats, turns: Turns, since: Floats, sums: Floats
+    now: float,
+    who: Integers,
+    some: int,
+    left: Floats,
+    times: Floats,
+    speed: Floats,
+    turns: Turns,
+    since: Floats,
+    sums: Floats,
 ) -> None:
     """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended restarts.
 
@@ -208,7 +230,8 @@ def bring_to(
     releases shared GPUs, and asks for them again for the next iteration.
     """
     pack, waits, asked, holder = turns
-    for job in who:
+    for place in range(some):
+        job = who[place]
         step = now - since[job]
         if left[0, job] > 0.0 and not waits[job]:
             part = step / times[job, 0]
@@ -234,45 +257,11 @@ def bring_to(
 
 
 @compiled
-def grant(now: float, turns: Turns, since: Floats, ready: Integers, count: int) -> int:
-    """Give idle GPUs to the job that asked first, and add those jobs to the ``count`` that are ready."""
-    pack, waits, asked, holder = turns
-    for place in range(len(holder)):
-        if holder[place] < 0:
-            first = -1
-            for job in range(len(pack)):
-                if pack[job] == place and waits[job] and (first < 0 or asked[job] < asked[first]):
-                    first = job
-            if first >= 0:
-                holder[place] = first
-                waits[first] = False
-                since[first] = now
-                if not (ready[:count] == first).any():
-                    ready[count] = first
-                    count += 1
-    return count
-
-
-@compiled
-def turns_at_start(left: Floats, times: Floats, pack: Integers) -> Turns:
-    """Return by job its pack, whether it waits for its GPUs and since when; by pack which job has them: none yet.
-
-    The job furthest into its iteration asked first.
-    """
-    jobs = len(pack)
-    waits, asked = np.zeros(jobs, np.bool_), np.zeros(jobs)
-    for job in range(jobs):
-        if pack[job] >= 0 and left[0, job] > 0.0:
-            waits[job] = True
-            asked[job] = left[0, job] / times[job, 0] - 1.0
-    return pack, waits, asked, np.full(pack.max() + 1, -1)
-
-
-@compiled
-def wish(who: Integers, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats) -> bool:
+def wish(who: Integers, some: int, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats) -> bool:
     """Write into ``sending`` whether each of ``who`` wants its links, and stop those that do not; return any change."""
     changed = False
-    for job in who:
+    for place in range(some):
+        job = who[place]
         sending[job] = left[1, job] <= 0.0 < left[2, job] and not waits[job]
         if not sending[job]:
             speed[job] = 0.0
@@ -299,9 +288,10 @@ def earliest(due: Floats, end: float) -> float:
 
 
 @compiled
-def adopt(who: Integers, fresh: Floats, speed: Floats) -> None:
+def adopt(who: Integers, some: int, fresh: Floats, speed: Floats) -> None:
     """Let the speeds of ``who`` be the ``fresh`` ones."""
-    for job in who:
+    for place in range(some):
+        job = who[place]
         speed[job] = fresh[job]
 
 
@@ -354,22 +344,22 @@ def run(
     while True:
         while now < end - SLACK_S:
             some = those_due(due, now, ready)
-            bring_to(now, ready[:some], left, times, speed, turns, since, sums)
+            bring_to(now, ready, some, left, times, speed, turns, since, sums)
             some = grant(now, turns, since, ready, some)
-            changed = wish(ready[:some], left, waits, sending, last, speed)
-            expect(ready[:some], now, left, waits, speed, due)
+            changed = wish(ready, some, left, waits, sending, last, speed)
+            expect(ready, some, now, left, waits, speed, due)
             if changed:
-                who = anew[: touched(ready[:some], sending, last, near, levels, rank, inside, anew)]
-                speeds(who, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
-                who = room[: that_change(who, inside, speed, fresh, room)]
-                bring_to(now, who, left, times, speed, turns, since, sums)
-                adopt(who, fresh, speed)
-                expect(who, now, left, waits, speed, due)
+                some = touched(ready, some, sending, last, near, levels, rank, inside, anew)
+                speeds(anew, some, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
+                some = that_change(anew, some, inside, speed, fresh, room)
+                bring_to(now, room, some, left, times, speed, turns, since, sums)
+                adopt(room, some, fresh, speed)
+                expect(room, some, now, left, waits, speed, due)
             now = earliest(due, end)
             done = first_done(quotas, left, times, waits, since, sums)
             if done <= now:
                 now = first_s = end = done
-        bring_to(now, everybody, left, times, speed, turns, since, sums)
+        bring_to(now, everybody, jobs, left, times, speed, turns, since, sums)
         averages(sums, half, now, end == first_s or end >= limit_s, rates)
         busy = np.cumsum(weights * rates * times[:, 0])[-1]
         stands_still = abs(busy - before) < tolerance * np.cumsum(weights)[-1]

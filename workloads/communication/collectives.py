@@ -266,6 +266,9 @@ def expand(
 
 def _over_channels(message: Message, channels: int) -> Iterator[Message]:
     """``message`` in equal parts; a part waits for the same channel of the message before."""
+    if channels == 1:
+        yield message
+        return
     for number in range(channels):
         yield Message(
             replace(message.channel, number=number),

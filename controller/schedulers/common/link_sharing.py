@@ -35,9 +35,15 @@ class LinkSharing:
         if known_already and after == before:
             return frozenset()
         self._leave(job, before - after)
+        shared = [self._users[link] for link in before & after]
         for link in after - before:
-            self._users.setdefault(link, set()).add(job)
-        beside = set[str]().union(*map(self._users.__getitem__, after)) - {job}
+            users = self._users.get(link)
+            if users is None:  # as for most links: those of the job's own NICs
+                self._users[link] = {job}
+            else:
+                users.add(job)
+                shared.append(users)
+        beside = set[str]().union(*shared) - {job}
         known = self._beside.get(job, set())
         for other in known - beside:
             self._beside[other].discard(job)
@@ -57,8 +63,10 @@ class LinkSharing:
 
     def _leave(self, job: str, links: Iterable[int]) -> None:
         for link in links:
-            self._users[link].discard(job)
-            if not self._users[link]:
+            users = self._users[link]
+            if len(users) > 1:
+                users.discard(job)
+            else:
                 del self._users[link]
 
     def beside(self, job: str) -> Set[str]:

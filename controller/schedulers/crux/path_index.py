@@ -9,29 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from weakref import WeakValueDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from controller.ecmp_hash import five_tuple_of
+from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.intensity import Profile, compute_before_communication, profile_from_times
+from controller.schedulers.crux.path_loops import Flags, Floats, Numbers, PathLoops
 from controller.schedulers.crux.source_ports import HashTree, hash_tree, hashed_index
 from topologies.fabric import Fabric, Path, SwitchPaths
 from workloads.analysis import bottleneck_time
 from workloads.job import Job, Transfer
 
-Numbers = npt.NDArray[np.intp]
-Floats = npt.NDArray[np.float64]
+__all__ = ["FabricIndex", "Floats", "JobIndex", "Numbers"]
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """The paths between two switches: ``paths`` by name, ``links`` by number (a row per path), ``tree`` for ECMP."""
+    """The paths between two switches of ``fabric``: ``paths`` by name, ``links`` by number (a row per path)."""
 
+    fabric: Fabric
     paths: tuple[Path, ...]
     links: Numbers
-    tree: HashTree
+
+    @cached_property
+    def tree(self) -> HashTree:
+        """The choices that ECMP makes."""
+        return hash_tree(self.fabric, self.paths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +72,7 @@ class FabricIndex:
     """Links of a fabric by number: network links first, then those between PCIe switch and NIC or root complex.
 
     ``absent`` is a link that pads short paths: never loaded. ``closed`` pads short lists of candidates:
-    infinitely loaded.
+    infinitely loaded. ``loops``: those of :mod:`.path_loops`, if an engine has compiled them; ``room`` is theirs.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -87,6 +93,8 @@ class FabricIndex:
         self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
         self._bundles: dict[tuple[int, int], Bundle] = {}
         self._jobs: WeakValueDictionary[int, JobIndex] = WeakValueDictionary()
+        self.loops: PathLoops | None = None
+        self.room: Floats = np.zeros(len(self.capacity))
 
     @classmethod
     def of(cls, fabric: Fabric) -> FabricIndex:
@@ -115,7 +123,7 @@ class FabricIndex:
         if key not in self._bundles:
             paths = self._switch_paths.between(self._switch_names[source], self._switch_names[target])
             numbers = np.array([[self.number[link] for link in path] for path in paths], np.intp)
-            self._bundles[key] = Bundle(paths, numbers, hash_tree(self.fabric, paths))
+            self._bundles[key] = Bundle(self.fabric, paths, numbers)
         return self._bundles[key]
 
 
@@ -141,10 +149,13 @@ class Sizes:
     flows: Numbers
     bytes: Floats
 
-    def bottleneck_s(self, links: Numbers, capacity: Floats) -> float:
+    def bottleneck_s(self, links: Numbers, index: FabricIndex) -> float:
         """Seconds the most loaded link needs; ``links``: [hop, flow] -> link."""
         if not len(self.flows):
             return 0.0
+        capacity = index.capacity
+        if index.loops is not None:
+            return index.loops.most_loaded_s(links, self.flows, self.bytes, capacity, index.room)
         used = links[:, self.flows]
         total = np.bincount(used.T.ravel(), np.repeat(self.bytes, len(links)))
         return float((8 * total[used] / capacity[used]).max())
@@ -170,24 +181,33 @@ class JobIndex:
         self._inside_s = [bottleneck_time(dict(phase.inside), index.fabric) for phase in job.phases]
         self._inside_total_s = bottleneck_time(job.inside, index.fabric)
         self._between, self._bundle_of = self._bundles()
-        self.bundles = [self._between[place] for place in self._bundle_of.tolist()]
         position = {flow.id: place for place, flow in enumerate(flows)}
         self.total = Sizes(np.arange(len(flows)), self.bytes)
         self.phases = [self._sizes(phase.transfers, position) for phase in job.phases]
         self.lead_s = compute_before_communication(job)
-        batches = list(self._independent())
-        self._order: Numbers = np.concatenate(batches) if batches else np.zeros(0, np.intp)
-        self._table = self._candidates(self._order)
-        ends = np.cumsum([len(rows) for rows in batches]).tolist()
-        unlike = self._unlike()
-        self.batches = [
-            FlowBatch(rows, self._table[:, end - len(rows) : end], np.flatnonzero(unlike[self._bundle_of[rows]]))
-            for rows, end in zip(batches, ends, strict=True)
-        ]
+        self.table: Numbers = self._candidates()
+        """[hop, flow, candidate] -> link."""
         self.touched = self._touched()
         self.meeting_places = self._meeting_places()
         self.alone = self.profile(self.host_links)
 
+    @cached_property
+    def bundles(self) -> list[Bundle]:
+        """Flow -> the paths between the switches at its ends."""
+        return [self._between[place] for place in self._bundle_of.tolist()]
+
+    @cached_property
+    def unlike(self) -> Flags:
+        """Flow -> whether its candidates differ in capacity at some hop between the switches."""
+        return self._unlike()[self._bundle_of]
+
+    @cached_property
+    def batches(self) -> list[FlowBatch]:
+        """All flows, batch by batch."""
+        unlike = self.unlike
+        return [FlowBatch(rows, self.table[:, rows], np.flatnonzero(unlike[rows])) for rows in self._independent()]
+
+    @cached_property
     def pcie_bytes(self) -> tuple[Numbers, Floats]:
         """Links between PCIe switches and NICs, one entry for each flow and side, and the bytes over them."""
         ports = self.index.ports
@@ -196,18 +216,16 @@ class JobIndex:
 
     def profile(self, links: Numbers) -> Profile:
         """The declared profile over ``links`` ([hop, flow] -> link), the same as :mod:`.intensity` gives."""
-        capacity = self.index.capacity
-        total_s = self.total.bottleneck_s(links, capacity)
-        phases_s = [total_s if sizes is self.total else sizes.bottleneck_s(links, capacity) for sizes in self.phases]
+        index = self.index
+        total_s = self.total.bottleneck_s(links, index)
+        phases_s = [total_s if sizes is self.total else sizes.bottleneck_s(links, index) for sizes in self.phases]
         longest_s = [max(times) for times in zip(phases_s, self._inside_s, strict=True)]
         total_s = max(total_s, self._inside_total_s)
         return profile_from_times(self.job, total_s, longest_s, self.sent_bytes, self.lead_s)
 
     def links_of(self, choice: Numbers) -> Numbers:
         """[hop, flow] -> link, for ``choice``: flow -> candidate."""
-        links = np.empty((len(self._table), len(choice)), np.intp)
-        links[:, self._order] = self._table[:, np.arange(len(choice)), choice[self._order]]
-        return links
+        return np.ascontiguousarray(self.table[:, np.arange(len(choice)), choice])
 
     def hashed_choice(self, seed: int) -> Numbers:
         """Flow -> candidate, as ECMP with ``seed`` chooses."""
@@ -220,7 +238,11 @@ class JobIndex:
             np.intp,
         )
 
-    def paths(self, choice: Numbers) -> dict[str, Path]:
+    def paths(self, choice: Numbers) -> ChosenPaths:
+        """Flow id -> path, for ``choice``: flow -> candidate."""
+        return ChosenPaths(self, choice)
+
+    def named_paths(self, choice: Numbers) -> dict[str, Path]:
         """Flow id -> path by name, for ``choice``: flow -> candidate."""
         names = self.index.ports
         ups, downs = names.up_names, names.down_names
@@ -240,13 +262,13 @@ class JobIndex:
         same = np.array_equal(flows, self.total.flows) and np.array_equal(sizes, self.total.bytes)
         return self.total if same else Sizes(flows, sizes)
 
-    def _candidates(self, flows: Numbers) -> Numbers:
-        """[hop, place in ``flows``, candidate] -> link."""
+    def _candidates(self) -> Numbers:
+        """[hop, flow, candidate] -> link."""
         count = max((len(bundle.paths) for bundle in self._between), default=1)
         hops = 2 + max((bundle.links.shape[1] for bundle in self._between), default=0)
-        table = np.full((hops, len(flows), count), self.index.absent, np.intp)
-        table[0] = self.host_links[0][flows, None]
-        bundle_of, last = self._bundle_of[flows], self.host_links[1][flows]
+        table = np.full((hops, len(self.bytes), count), self.index.absent, np.intp)
+        table[0] = self.host_links[0][:, None]
+        bundle_of, last = self._bundle_of, self.host_links[1]
         shapes = [bundle.links.shape for bundle in self._between]
         for shape in dict.fromkeys(shapes):
             alike = np.array([other == shape for other in shapes])
@@ -258,7 +280,7 @@ class JobIndex:
             table[0, rows, paths:] = self.index.closed
         return table
 
-    def _unlike(self) -> npt.NDArray[np.bool_]:
+    def _unlike(self) -> Flags:
         """Place among the bundles -> whether its paths differ in capacity at some hop between the switches."""
         capacity = self.index.capacity
         rates = [capacity[bundle.links] for bundle in self._between]
@@ -312,6 +334,6 @@ class JobIndex:
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)
-        member[self._table] = True
+        member[self.table] = True
         member[self.index.absent :] = False
         return np.flatnonzero(member)

@@ -8,6 +8,7 @@ load choose again, and the result is the same as if all jobs chose again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -16,14 +17,17 @@ from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex,
 from topologies.fabric import Fabric, Path
 from workloads.job import Job
 
+MOST_KNOWN: Final = 16
+"""Placements that are kept of a job; all are forgotten when there are more."""
+
 
 class PathAssignment:
     """A job on the paths of ``choice`` (flow -> candidate): by name, by number, and what follows from them."""
 
     def __init__(self, job: JobIndex, choice: Numbers) -> None:
         self.choice = choice
-        links = job.links_of(choice)
-        self.paths: dict[str, Path] = job.paths(choice)
+        self.paths = job.paths(choice)
+        links = self.paths.links
         self.profile: Profile = job.profile(links)
         used = np.concatenate((links[:, job.bytes > 0].ravel(), job.pcie))
         self.used = frozenset(used[used < job.index.absent].tolist())
@@ -36,6 +40,7 @@ class RoutableJob:
     def __init__(self, job: JobIndex) -> None:
         self.index = job
         self._placement: PathAssignment | None = None
+        self._known: dict[bytes, PathAssignment] = {}
         self._found: tuple[float, Floats] | None = None
         self._left: Floats = np.empty(0)
         self._hashed: dict[int, Numbers] = {}
@@ -47,10 +52,15 @@ class RoutableJob:
         return self.at(self._hashed[seed])
 
     def at(self, choice: Numbers) -> PathAssignment:
-        """Return the job on ``choice``."""
-        if self._placement is None or not np.array_equal(self._placement.choice, choice):
-            self._placement = PathAssignment(self.index, choice)
-        return self._placement
+        """Return the job on ``choice``: often one that it had not long ago."""
+        key = choice.tobytes()
+        placement = self._known.get(key)
+        if placement is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            placement = self._known[key] = PathAssignment(self.index, choice)
+        self._placement = placement
+        return placement
 
     def choose(self, load: Floats, period_s: float) -> PathAssignment:
         """Place the job's flows on their least loaded paths and add them to ``load`` (share of capacity per link)."""
@@ -58,7 +68,7 @@ class RoutableJob:
         found = load[touched]
         if self._placement is not None and self._found is not None:
             period_before, found_before = self._found
-            if period_before == period_s and np.array_equal(found_before, found):
+            if period_before == period_s and bool((found_before == found).all()):
                 load[touched] = self._left
                 return self._placement
         placement = self.at(least_loaded_choice(self.index, load, period_s))
@@ -81,6 +91,9 @@ def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers
     choice = np.zeros(len(job.bytes), np.intp)
     rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
     capacity = job.index.capacity
+    if (loops := job.index.loops) is not None:
+        loops.least_loaded(job.table, job.unlike, load, rates, capacity, choice)
+        return choice
     for batch in job.batches:
         loads = load.take(batch.candidates)
         if len(batch.unlike):

@@ -17,6 +17,9 @@ from controller.schedulers.crux.pair_closed_form import higher_sending_time, low
 from controller.schedulers.crux.pair_simulation import State, sending_times
 from workloads.periodic_job import PeriodicJob, on_one_link
 
+_Times = tuple[float, float, float]
+"""Of an iteration, in seconds: compute, communication, lead."""
+
 CLAMP = 10.0
 """c: k_j stays between 1 / c and c; 1 leaves the order to intensity alone. See ``benchmarks/clamp.py``."""
 PHASES = 4
@@ -45,9 +48,13 @@ def correction_factor(job: PeriodicJob[str], reference: PeriodicJob[str], clamp:
 
     At least 1 / ``clamp`` and at most ``clamp``, which is 1 or more.
     """
+    return _clamped_factor(_times(job), _times(reference), clamp)
+
+
+def _clamped_factor(job: _Times, reference: _Times, clamp: float) -> float:
     if job == reference:
         return 1.0
-    return min(clamp, max(1 / clamp, _factor(*_times(job), *_times(reference))))
+    return min(clamp, max(1 / clamp, _factor(*job, *reference)))
 
 
 def transient_gain(job: Profile, reference: Profile) -> float:
@@ -63,8 +70,13 @@ def transient_gain(job: Profile, reference: Profile) -> float:
     return (job.intensity * job_gain_s - reference.intensity * reference_gain_s) / PHASES
 
 
-def _times(job: PeriodicJob[str]) -> tuple[float, float, float]:
+def _times(job: PeriodicJob[str]) -> _Times:
     return job.compute_s, job.communication_s, job.lead_s
+
+
+def _times_of(profile: Profile) -> _Times:
+    """The times of :func:`pattern_of` without it."""
+    return profile.compute_s, profile.communication_s, min(profile.lead_s, profile.compute_s)
 
 
 @lru_cache(maxsize=16384)
@@ -149,11 +161,11 @@ class KnownFactors:
             return {}
         reference = reference_of(tuple(profiles.values()))
         before = self._known if reference is self._reference else {}
-        self._reference, pattern = reference, pattern_of(reference)
+        self._reference, times = reference, _times_of(reference)
         self._known = {
             name: known
             if (known := before.get(name)) is not None and known[0] is profile
-            else (profile, correction_factor(pattern_of(profile), pattern, self._clamp))
+            else (profile, _clamped_factor(_times_of(profile), times, self._clamp))
             for name, profile in profiles.items()
         }
         return {name: factor for name, (_, factor) in self._known.items()}
@@ -187,7 +199,7 @@ def priority_order(priorities: Mapping[str, float], profiles: Mapping[str, Profi
     reference: Profile | None = None
     for begin, end in _ties([priorities[job] for job in order]):
         tied = order[begin:end]
-        if len({_times(pattern_of(profiles[job])) for job in tied}) > 1:
+        if len({_times_of(profiles[job]) for job in tied}) > 1:
             reference = reference or reference_of(tuple(profiles.values()))
             gains = {job: transient_gain(profiles[job], reference) for job in tied}
             order[begin:end] = sorted(tied, key=lambda job: (-gains[job], job))

@@ -30,6 +30,7 @@ from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.common.paths_by_job import paths_of
 from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.changed_jobs import ChangedJobs
+from testbed.engines.replay.compiled_loops import LOOPS
 from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
@@ -78,6 +79,7 @@ class Replay:
         self._levels, self._seed, self._until_s, self._jump = levels, seed, until_s, jump
         self._reference_s = reference_s
         self._index = FabricIndex.of(fabric)
+        self._index.loops = LOOPS
         self._gpu_number = {gpu: number for number, gpu in enumerate(fabric.gpus)}
         self._packed: list[ReplayedJob] = []
         self._classes = link_classes(self._index)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import Final
@@ -11,13 +11,38 @@ from typing import Final
 import numpy as np
 
 from controller.decision import Decision
+from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.path_index import FabricIndex, Floats, Numbers
+from testbed.engines.replay.compiled_loops import seconds_by_link
 from testbed.fluid.maxmin import Integers
 from topologies.fabric import Path
 from workloads.job import Job
 from workloads.periodic_job import SLACK_S, PeriodicJob
 
 LINK_CLASSES: Final = ("pcie-nic", "nic-tor", "tor-agg")
+
+
+MOST_KNOWN: Final = 16
+"""Choices of paths whose loads are kept of a job, and fluids of each; all are forgotten when there are more."""
+
+
+@dataclass(eq=False, slots=True)
+class Loads:
+    """What a job loads on some paths, and its fluids there, with their signs, by level, period and shift.
+
+    ``paths`` are held, so that no other ones get their identity; ``links``: [hop, flow] -> link.
+    """
+
+    paths: Mapping[str, Path]
+    links: Numbers
+    arrays: tuple[Integers, Floats]
+    by_link: Mapping[int, float]
+    by_class: tuple[float, ...]
+    communication_s: float
+    fluids: dict[tuple[int, float, float], tuple[PeriodicJob[int], int]] = field(default_factory=dict)
+
+
+_NOTHING: Final = Loads({}, np.empty((0, 0), np.intp), (np.empty(0, np.int64), np.empty(0)), {}, (0.0,) * 3, 0.0)
 
 
 class Traffic:
@@ -34,20 +59,31 @@ class Traffic:
         self.alone_s = self._flows.alone.iteration_s
         """Seconds of an iteration where only the job's own host links bound its communication."""
         self._lead_s = self._flows.alone.lead_s
+        self._compute_s = job.compute_s
         self._phase = Random(f"{seed}|{job.name}").random()
         self._flow_names = tuple(flow.id for flow in job.flows)
         self._followed: Mapping[str, Path] | None = None
-        self._paths: tuple[Path, ...] = ()
-        self._fluid: tuple[tuple[int, float, float], PeriodicJob[int]] | None = None
-        self.loads: Mapping[int, float] = {}
-        self.arrays: tuple[Integers, Floats] = (np.empty(0, np.int64), np.empty(0))
-        """``loads`` as arrays: links and seconds."""
+        self._known: dict[int, Loads] = {}
+        self._taken = replace(_NOTHING, fluids={})
         self.sign = hash(job.name)
         """Changes whenever anything changes that others on its links feel, its level apart."""
         self.keeps_shift = False
         """Whether the decision in force asks for a time shift."""
-        self.by_class: tuple[float, ...] = (0.0,) * len(LINK_CLASSES)
+
+    @property
+    def loads(self) -> Mapping[int, float]:
+        """Link -> seconds that it needs for an iteration's bytes, PCIe to and from NICs included."""
+        return self._taken.by_link
+
+    @property
+    def arrays(self) -> tuple[Integers, Floats]:
+        """``loads`` as arrays: links and seconds."""
+        return self._taken.arrays
+
+    @property
+    def by_class(self) -> tuple[float, ...]:
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
+        return self._taken.by_class
 
     @cached_property
     def default(self) -> Mapping[str, Path]:
@@ -60,29 +96,42 @@ class Traffic:
             return
         self._followed = decided
         paths = decided if self._flow_names[0] in decided else self.default
-        wanted = tuple(map(paths.__getitem__, self._flow_names))
-        if wanted != self._paths:
-            self._take(wanted)
+        known = self._known.get(id(paths))
+        if known is None:
+            known = self._loads(paths)
+        self._taken = known
 
-    def _take(self, wanted: tuple[Path, ...]) -> None:
-        self._paths, self._fluid = wanted, None
-        links, seconds = self.arrays = self._loads(wanted)
-        self.loads = dict(zip(links.tolist(), seconds.tolist(), strict=True))
-        sums = np.bincount(self._classes[links], seconds, minlength=len(LINK_CLASSES) + 1)
-        self.by_class = tuple(sums[: len(LINK_CLASSES)].tolist())
+    def _loads(self, paths: Mapping[str, Path]) -> Loads:
+        """What the job loads on ``paths``, which is what it loads already if they have the same links."""
+        index, flows = self._index, self._flows
+        if isinstance(paths, ChosenPaths) and paths.job is flows:
+            links = paths.links
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+        else:
+            links = self._by_name(paths)
+            if np.array_equal(links, self._taken.links):
+                return self._taken
+        used, seconds = seconds_by_link(links, flows.bytes, *flows.pcie_bytes, index.capacity, index.absent, index.room)
+        sums = np.bincount(self._classes[used], seconds, minlength=len(LINK_CLASSES) + 1)
+        found = Loads(
+            paths,
+            links,
+            (used, seconds),
+            dict(zip(used.tolist(), seconds.tolist(), strict=True)),
+            tuple(sums[: len(LINK_CLASSES)].tolist()),
+            float(seconds.max(initial=0.0)),
+        )
+        if isinstance(paths, ChosenPaths):
+            self._known[id(paths)] = found
+        return found
 
-    def _loads(self, paths: Sequence[Path]) -> tuple[Integers, Floats]:
-        """Links, and the seconds that each needs for an iteration's bytes, PCIe to and from NICs included."""
-        numbers = self._index.number
-        counts = [len(path) for path in paths]
-        links: Numbers = np.array([numbers[link] for path in paths for link in path], np.intp)
-        sizes: Floats = np.repeat(self._flows.bytes, counts)
-        pcie, moved = self._flows.pcie_bytes()
-        used, place = np.unique(np.concatenate((links, pcie)), return_inverse=True)
-        total = np.bincount(place, np.concatenate((sizes, moved)))
-        loaded = (total > 0) & (used < self._index.absent)
-        seconds = 8 * total[loaded] / self._index.capacity[used[loaded]]
-        return used[loaded].astype(np.int64), seconds
+    def _by_name(self, paths: Mapping[str, Path]) -> Numbers:
+        """[hop, flow] -> link, where paths are given by name."""
+        numbers, wanted = self._index.number, [paths[flow] for flow in self._flow_names]
+        longest = max(map(len, wanted))
+        rows = [[numbers[link] for link in path] + [self._index.absent] * (longest - len(path)) for path in wanted]
+        return np.ascontiguousarray(np.array(rows, np.intp).T)
 
     def fluid(self, decision: Decision, levels: int) -> PeriodicJob[int]:
         """The job as a fluid at its level; with the pauses that keep its time shift, if it has one.
@@ -94,25 +143,32 @@ class Traffic:
         if not decision.levels.keys().isdisjoint(self._flow_names):
             level = min(decision.level_of(flow, levels - 1) for flow in job.flows)
         decided_by = (level, decision.periods.get(job.name, 0.0), decision.shifts.get(job.name, 0.0))
-        if self._fluid is None or self._fluid[0] != decided_by:
-            self._fluid = decided_by, self._fluid_at(*decided_by)
+        known = self._taken.fluids.get(decided_by)
+        if known is None:
             links, seconds = self.arrays
-            self.keeps_shift = decided_by[1] > 0.0
-            self.sign = hash((job.name, links.tobytes(), seconds.tobytes(), *decided_by[1:]))
-        return self._fluid[1]
+            sign = hash((job.name, links.tobytes(), seconds.tobytes(), *decided_by[1:]))
+            if len(self._taken.fluids) >= MOST_KNOWN:
+                self._taken.fluids.clear()
+            known = self._taken.fluids[decided_by] = self._fluid_at(*decided_by), sign
+        fluid, self.sign = known
+        self.keeps_shift = decided_by[1] > 0.0
+        return fluid
 
     def _fluid_at(self, level: int, period_s: float, shift_s: float) -> PeriodicJob[int]:
-        job = self.job
-        plain = PeriodicJob(job.compute_s, self._lead_s, self.loads, float(len(job.gpus)), level=level)
-        if (missing_s := self.alone_s - plain.period_s) > SLACK_S:  # links inside hosts bound it, which are not loaded
-            plain = replace(plain, pause_s=missing_s)
+        compute_s, lead_s = self._compute_s, self._lead_s
+        moving_s = max(compute_s, lead_s + self._taken.communication_s)
+        missing_s = self.alone_s - moving_s
+        pause_s = missing_s if missing_s > SLACK_S else 0.0  # links inside hosts bound it, which are not loaded
+        own_s = pause_s + moving_s
         if period_s <= 0.0:
-            return replace(plain, offset_s=self._phase * plain.period_s)
-        pause_s = max(0.0, period_s - plain.period_s)
-        period_s = plain.period_s + pause_s
-        offset_s = (pause_s - shift_s) % period_s
-        # The remainder of a number just below 0 is rounded to the whole period.
-        return replace(plain, pause_s=plain.pause_s + pause_s, offset_s=offset_s if offset_s < period_s else 0.0)
+            offset_s = self._phase * own_s
+        else:
+            added_s = max(0.0, period_s - own_s)
+            period_s, pause_s = own_s + added_s, pause_s + added_s
+            offset_s = (added_s - shift_s) % period_s
+            # The remainder of a number just below 0 is rounded to the whole period.
+            offset_s = offset_s if offset_s < period_s else 0.0
+        return PeriodicJob(compute_s, lead_s, self.loads, float(len(self.job.gpus)), offset_s, level, pause_s)
 
 
 def link_classes(index: FabricIndex) -> Numbers:

@@ -95,9 +95,9 @@ def test_every_job_is_the_one_that_is_built_directly(
 def test_a_shape_is_built_once(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
 
-    def counted(specs: list[JobSpec], fabric: Fabric, **rest: int) -> tuple[Job, ...]:
+    def counted(specs: list[JobSpec], fabric: Fabric, seed: int) -> tuple[Job, ...]:
         built.extend(spec.name for spec in specs)
-        return build_jobs(specs, fabric, **rest)
+        return build_jobs(specs, fabric, seed=seed)
 
     monkeypatch.setattr(workloads.job_shapes, "build_jobs", counted)
     fabric = FABRICS["clos"]
