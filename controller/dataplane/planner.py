@@ -70,6 +70,8 @@ class ControllerState:
         self._wanted: dict[str, _InForce] = {}
         self._in_force: dict[str, _InForce] = {}
         self._installed: dict[str, Mapping[object, FlowRule]] = {}
+        self._carried_out: dict[str, FlowPlan] = {}
+        """The plan of flows of which nothing else is installed."""
         self._groups: dict[GroupRule, None] = {}
 
     @property
@@ -239,7 +241,8 @@ class ControllerState:
         before = self._decider.view
         try:
             decision, view = decide(), self._decider.view
-            return decision, plans_of(self._builder, view.fabric, view.flows, decision, view.level_count)
+            plans = plans_of(self._builder, view.fabric, view.flows, decision, view.level_count, self._target)
+            return decision, plans
         except PluginError as error:
             self._decider.go_back(before)
             raise SchedulerFailedError(str(error)) from error
@@ -256,6 +259,7 @@ class ControllerState:
 
     def _forget(self, flow: str) -> Iterable[FlowRule]:
         self._in_force.pop(flow)
+        self._carried_out.pop(flow, None)
         return self._installed.pop(flow).values()
 
     def _moves(self) -> Iterable[FlowChange]:
@@ -269,12 +273,16 @@ class ControllerState:
 
     def _settle(self, flow: str) -> None:
         self._installed[flow] = {rule.key: rule for rule in self._target[flow].rules}
+        self._carried_out[flow] = self._target[flow]
         self._in_force[flow] = self._wanted[flow]
 
     def _steps(self, groups: tuple[GroupRule, ...], gone: Sequence[FlowRule], move: bool) -> tuple[RuleBatch, ...]:
         """Install flows that do not move (new or unchanged ones) at once; move the others step by step."""
         still, moving = Update(delete=tuple(gone)), Update()
-        for flow in self._target:
+        for flow, plan in self._target.items():
+            if self._carried_out.get(flow) is plan:
+                self._in_force[flow] = self._wanted[flow]
+                continue
             update = self._update_of(flow)
             reopened = bool(update.delete) and flow in self._in_force  # it gets another source port, so other rules
             if not update.moves and not reopened:
@@ -285,6 +293,7 @@ class ControllerState:
                 self._settle(flow)
             else:
                 moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
+                self._carried_out.pop(flow, None)
                 added: dict[object, FlowRule] = {rule.key: rule for rule in update.add_downstream}
                 self._installed[flow] = {**self._installed[flow], **added}
         return _batches(

@@ -8,9 +8,10 @@ the hosts. The last one sets the MAC address of the target port. Everything else
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from types import MappingProxyType
 
 from controller.decision import Decision
 from topologies.addressing import address_of, mac_of, port_numbers
@@ -93,12 +94,17 @@ def cookie_of(flow: str) -> int:
     return int.from_bytes(blake2b(flow.encode(), digest_size=8).digest(), "big") >> 1
 
 
+_MadeOf = tuple[Flow, tuple[Path, ...], int | None]
+"""Of a plan: the flow, its path or those that it is hashed over, and the DSCP of its data."""
+
+
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """The rules of one flow, data and acknowledgements, and the groups that they use."""
+    """The rules of one flow, data and acknowledgements, and the groups that they use; ``made_of`` determines both."""
 
     rules: tuple[FlowRule, ...]
     groups: tuple[GroupRule, ...] = ()
+    made_of: _MadeOf | None = field(default=None, compare=False, repr=False)
 
 
 class RuleBuilder:
@@ -131,7 +137,7 @@ class RuleBuilder:
                 rules.append(rule)
                 if group is not None:
                     groups.append(group)
-        return FlowPlan(tuple(rules), tuple(dict.fromkeys(groups)))
+        return FlowPlan(tuple(rules), tuple(dict.fromkeys(groups)), (flow, tuple(paths), dscp))
 
     def _hops(
         self, match: Match, paths: Sequence[Path], eth_dst: str, dscp: int | None, cookie: int
@@ -169,11 +175,17 @@ class RuleBuilder:
 
 
 def plans_of(
-    builder: RuleBuilder, fabric: Fabric, flows: Sequence[Flow], decision: Decision, levels: int
+    builder: RuleBuilder,
+    fabric: Fabric,
+    flows: Sequence[Flow],
+    decision: Decision,
+    levels: int,
+    before: Mapping[str, FlowPlan] = MappingProxyType({}),
 ) -> dict[str, FlowPlan]:
     """Return flow id -> its rules under ``decision``; every flow has a path or is hashed by the switches.
 
-    Where the decision gives a flow a source port, its rules match that. Raises ``ValueError`` for a
+    Where the decision gives a flow a source port, its rules match that. A plan of ``before`` that would be made again
+    is taken as it is. Raises ``ValueError`` for a
     flow without either, a path that does not join its ports, or a level outside 0 .. ``levels`` - 1.
     """
     hashed = set(decision.hashed)
@@ -188,7 +200,9 @@ def plans_of(
             raise ValueError(f"flow '{flow.id}' has no path among its candidates")
         dscp = None if decision.trusts_sender(flow) else dscp_of_level(decision.level_of(flow, levels - 1), levels)
         sent = replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
-        plans[flow.id] = builder.plan(sent, paths, dscp)
+        known = before.get(flow.id)
+        same = known is not None and known.made_of == (sent, paths, dscp)
+        plans[flow.id] = known if known is not None and same else builder.plan(sent, paths, dscp)
     return plans
 
 

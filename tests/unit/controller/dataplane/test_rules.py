@@ -86,6 +86,21 @@ def test_select_groups_deliver_every_flow_and_tell_the_way_they_took(any_fabric:
     assert observed_paths(any_fabric, hashed, network.read()) == {flow: walk.links for flow, walk in walks.items()}
 
 
+def test_only_rules_of_flows_whose_path_or_level_changes_are_made_again(any_fabric: Fabric, make_mix: MixMaker) -> None:
+    jobs = make_mix(any_fabric)
+    view, decision = decided(any_fabric, jobs, {job.name: 3 for job in jobs})
+    builder, flows = RuleBuilder(any_fabric), view.flows
+    before = plans_of(builder, any_fabric, flows, decision, 8)
+    moved = next(flow for flow in flows if len(any_fabric.candidate_paths(flow.source, flow.target)) > 1)
+    paths = any_fabric.candidate_paths(moved.source, moved.target)
+    other = next(path for path in paths if path != decision.paths[moved.id])
+    after = Decision(paths={**decision.paths, moved.id: other}, levels={**decision.levels, jobs[-1].name: 2})
+    plans = plans_of(builder, any_fabric, flows, after, 8, before)
+    changed = {moved.id, *(flow.id for flow in jobs[-1].flows)}
+    assert {flow for flow, plan in plans.items() if plan is not before[flow]} == changed
+    assert plans == plans_of(builder, any_fabric, flows, after, 8)
+
+
 def test_a_decision_with_an_impossible_path_is_refused(small_fabric: Fabric, make_mix: MixMaker) -> None:
     view, decision = decided(small_fabric, make_mix(small_fabric), {})
     flow = view.flows[0]
