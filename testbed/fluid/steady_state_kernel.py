@@ -5,185 +5,14 @@ Arrays are by job; what happens to one touches only those that it shares links o
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.gpu_turns import Turns, grant, turns_at_start
+from testbed.fluid.level_speeds import speeds, that_change, those_below, who_feel, with_their_level
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.shared_links import Users, neighbours, users_of
+from testbed.fluid.shared_links import neighbours, users_of
 from workloads.periodic_job import SLACK_S
-
-_FULL: Final = 1e-12
-
-
-@compiled
-def touched(
-    changed: Integers,
-    some: int,
-    sending: Flags,
-    last: Flags,
-    near: tuple[Integers, Integers],
-    levels: Integers,
-    rank: Integers,
-    inside: Flags,
-    out: Integers,
-) -> int:
-    """Write into ``out`` who sends and may feel that one of ``changed`` began or ended; return how many.
-
-    Those are reached over links of jobs that send, from each only those of its own and of lower levels. They are in the
-    order of ``rank``, and ``inside`` says who they are; all of it is False before. ``last`` is brought up to date.
-    """
-    rows, others = near
-    count = 0
-    for place in range(some):
-        job = changed[place]
-        if sending[job] != last[job]:
-            last[job] = sending[job]
-            inside[job] = True
-            out[count] = job
-            count += 1
-    done = 0
-    while done < count:
-        from_job = out[done]
-        done += 1
-        for place in range(rows[from_job], rows[from_job + 1]):
-            job = others[place]
-            if sending[job] and not inside[job] and levels[job] >= levels[from_job]:
-                inside[job] = True
-                out[count] = job
-                count += 1
-    kept = 0
-    for place in range(count):
-        job = out[place]
-        if not sending[job]:
-            inside[job] = False
-        else:
-            at = kept
-            while at > 0 and rank[out[at - 1]] > rank[job]:
-                out[at] = out[at - 1]
-                at -= 1
-            out[at] = job
-            kept += 1
-    return kept
-
-
-@compiled
-def speeds(
-    who: Integers,
-    some: int,
-    inside: Flags,
-    speed: Floats,
-    starts: Integers,
-    links: Integers,
-    shares: Floats,
-    users: Users,
-    free: Floats,
-    wanted: Floats,
-    levels: Integers,
-    growing: Integers,
-    out: Floats,
-) -> None:
-    """Write the speeds, 0 to 1, of the jobs ``who``, in order of their level, into their places of ``out``.
-
-    Strict between levels, max-min fair inside one; others keep their ``speed``, which takes its part of links first.
-    ``inside`` says who ``who`` are. ``free`` and ``wanted`` [links] and ``growing`` [jobs] are room to compute in;
-    ``wanted`` holds zeros, before and after.
-    """
-    rows, others, parts = users
-    for one in range(some):
-        job = who[one]
-        for at in range(starts[job], starts[job + 1]):
-            link, left_over = links[at], 1.0
-            for place in range(rows[link], rows[link + 1]):
-                if not inside[others[place]]:
-                    left_over -= parts[place] * speed[others[place]]
-            free[link] = left_over
-    first = 0
-    while first < some:
-        level, left = levels[who[first]], 0
-        while first < some and levels[who[first]] == level:
-            growing[left] = who[first]
-            left += 1
-            first += 1
-        if left == 1:
-            job = growing[0]
-            out[job] = fill(job, starts, links, shares, free)
-            continue
-        reached = 0.0
-        while left > 0:
-            reached += rise_together(growing, left, starts, links, shares, free, wanted, 1.0 - reached)
-            still = 0
-            for one in range(left):
-                job, stops = growing[one], reached >= 1.0 - _FULL
-                for at in range(starts[job], starts[job + 1]):
-                    stops = stops or free[links[at]] <= _FULL
-                if stops:
-                    out[job] = reached
-                else:
-                    growing[still] = job
-                    still += 1
-            left = still
-
-
-@compiled
-def fill(job: int, starts: Integers, links: Integers, shares: Floats, free: Floats) -> float:
-    """Return the speed, 1 at most, at which a job alone at its level fills a link; ``free`` falls accordingly."""
-    speed = 1.0
-    for place in range(starts[job], starts[job + 1]):
-        if shares[place] > 0.0:
-            speed = min(speed, free[links[place]] / shares[place])
-    speed = max(speed, 0.0)
-    for place in range(starts[job], starts[job + 1]):
-        free[links[place]] -= speed * shares[place]
-    return speed
-
-
-@compiled
-def rise_together(
-    growing: Integers,
-    some: int,
-    starts: Integers,
-    links: Integers,
-    shares: Floats,
-    free: Floats,
-    wanted: Floats,
-    most: float,
-) -> float:
-    """Return by how much, ``most`` at most, the speeds of the first jobs ``growing`` can rise until a link is full.
-
-    ``free`` falls accordingly.
-    """
-    rise = most
-    for one in range(some):
-        for place in range(starts[growing[one]], starts[growing[one] + 1]):
-            wanted[links[place]] += shares[place]
-    for one in range(some):
-        for place in range(starts[growing[one]], starts[growing[one] + 1]):
-            link = links[place]
-            if wanted[link] > 0.0:
-                rise = min(rise, free[link] / wanted[link])
-    rise = max(rise, 0.0)
-    for one in range(some):
-        for place in range(starts[growing[one]], starts[growing[one] + 1]):
-            link = links[place]
-            free[link] -= rise * wanted[link]
-            wanted[link] = 0.0
-    return rise
-
-
-@compiled
-def that_change(who: Integers, some: int, inside: Flags, speed: Floats, fresh: Floats, out: Integers) -> int:
-    """Write into ``out`` those of ``who`` that get another speed; return how many. ``inside`` is False afterwards."""
-    count = 0
-    for place in range(some):
-        job = who[place]
-        inside[job] = False
-        if fresh[job] != speed[job]:
-            out[count] = job
-            count += 1
-    return count
 
 
 @compiled
@@ -332,7 +161,7 @@ def run(
     """
     jobs = len(levels)
     # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
-    near, rank = neighbours(starts, links, count), np.argsort(np.argsort(levels, kind="mergesort"))
+    near = neighbours(starts, links, count)
     users = users_of(starts, links, shares, count)
     speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
@@ -349,12 +178,15 @@ def run(
             changed = wish(ready, some, left, waits, sending, last, speed)
             expect(ready, some, now, left, waits, speed, due)
             if changed:
-                some = touched(ready, some, sending, last, near, levels, rank, inside, anew)
-                speeds(anew, some, inside, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
-                some = that_change(anew, some, inside, speed, fresh, room)
-                bring_to(now, room, some, left, times, speed, turns, since, sums)
-                adopt(room, some, fresh, speed)
-                expect(room, some, now, left, waits, speed, due)
+                count, first = who_feel(ready, some, sending, last, near, levels, inside, anew), 0
+                while first < count:
+                    behind, count = with_their_level(anew, first, count, sending, near, levels, inside)
+                    speeds(anew, first, behind, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
+                    some = that_change(anew, first, behind, inside, speed, fresh, room)
+                    bring_to(now, room, some, left, times, speed, turns, since, sums)
+                    adopt(room, some, fresh, speed)
+                    expect(room, some, now, left, waits, speed, due)
+                    count, first = those_below(room, some, anew, count, sending, near, levels, inside), behind
             now = earliest(due, end)
             done = first_done(quotas, left, times, waits, since, sums)
             if done <= now:

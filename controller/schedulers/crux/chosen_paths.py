@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from controller.schedulers.crux.path_loops import Numbers
 from topologies.fabric import Path
+from workloads.job import Job
 
-if TYPE_CHECKING:
-    from controller.schedulers.crux.path_index import JobIndex, Numbers
+
+class Indexed(Protocol):
+    """A job whose flows have numbered candidates: :class:`.path_index.JobIndex`."""
+
+    job: Job
+
+    def links_of(self, choice: Numbers, /) -> Numbers:
+        """[hop, flow] -> link, for ``choice``: flow -> candidate."""
+
+    def named_paths(self, choice: Numbers, /) -> dict[str, Path]:
+        """Flow id -> path by name, for ``choice``."""
 
 
 class ChosenPaths(Mapping[str, Path]):
     """Flow id -> links of ``job``, for ``choice``: flow -> candidate."""
 
-    def __init__(self, job: JobIndex, choice: Numbers) -> None:
+    def __init__(self, job: Indexed, choice: Numbers) -> None:
         self.job, self.choice = job, choice
 
     @cached_property

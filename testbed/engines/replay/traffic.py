@@ -95,7 +95,7 @@ class Traffic:
         if decided is self._followed:
             return
         self._followed = decided
-        paths = decided if self._flow_names[0] in decided else self.default
+        paths = self.default if decided.keys().isdisjoint(self._flow_names) else decided
         known = self._known.get(id(paths))
         if known is None:
             known = self._loads(paths)
@@ -128,7 +128,8 @@ class Traffic:
 
     def _by_name(self, paths: Mapping[str, Path]) -> Numbers:
         """[hop, flow] -> link, where paths are given by name."""
-        numbers, wanted = self._index.number, [paths[flow] for flow in self._flow_names]
+        numbers = self._index.number
+        wanted = [paths[flow] if flow in paths else self.default[flow] for flow in self._flow_names]
         longest = max(map(len, wanted))
         rows = [[numbers[link] for link in path] + [self._index.absent] * (longest - len(path)) for path in wanted]
         return np.ascontiguousarray(np.array(rows, np.intp).T)
