@@ -86,6 +86,24 @@ def bring_to(
 
 
 @compiled
+def bring_due(
+    due: Floats,
+    now: float,
+    out: Integers,
+    left: Floats,
+    times: Floats,
+    speed: Floats,
+    turns: Turns,
+    since: Floats,
+    sums: Floats,
+) -> int:
+    """Bring those to which something happens to ``now``; write them, and who gets shared GPUs, into ``out``; count."""
+    some = those_due(due, now, out)
+    bring_to(now, out, some, left, times, speed, turns, since, sums)
+    return grant(now, turns, since, out, some)
+
+
+@compiled
 def wish(who: Integers, some: int, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats) -> bool:
     """Write into ``sending`` whether each of ``who`` wants its links, and stop those that do not; return any change."""
     changed = False
@@ -168,13 +186,10 @@ def run(
     sums, half, since, due = np.zeros((2, jobs)), np.zeros((2, jobs)), np.zeros(jobs), np.zeros(jobs)
     everybody, ready, anew, room = np.arange(jobs), np.arange(jobs), np.arange(jobs), np.arange(jobs)
     turns = turns_at_start(left, times, pack)
-    waits = turns[1]
-    now, end, before = 0.0, min(first_s, limit_s), -1.0
+    waits, now, end, before = turns[1], 0.0, min(first_s, limit_s), -1.0
     while True:
         while now < end - SLACK_S:
-            some = those_due(due, now, ready)
-            bring_to(now, ready, some, left, times, speed, turns, since, sums)
-            some = grant(now, turns, since, ready, some)
+            some = bring_due(due, now, ready, left, times, speed, turns, since, sums)
             changed = wish(ready, some, left, waits, sending, last, speed)
             expect(ready, some, now, left, waits, speed, due)
             if changed:
