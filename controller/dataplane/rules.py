@@ -184,9 +184,9 @@ def plans_of(
 ) -> dict[str, FlowPlan]:
     """Return flow id -> its rules under ``decision``; every flow has a path or is hashed by the switches.
 
-    Where the decision gives a flow a source port, its rules match that. A plan of ``before`` that would be made again
-    is taken as it is. Raises ``ValueError`` for a
-    flow without either, a path that does not join its ports, or a level outside 0 .. ``levels`` - 1.
+    Where the decision gives a flow a source port, its rules match that. ``before``: earlier plans, kept where path and
+    level are the same. Raises ``ValueError`` for a flow without either, a path that does not join its ports, or a level
+    outside 0 .. ``levels`` - 1.
     """
     hashed = set(decision.hashed)
     plans: dict[str, FlowPlan] = {}
@@ -201,8 +201,9 @@ def plans_of(
         dscp = None if decision.trusts_sender(flow) else dscp_of_level(decision.level_of(flow, levels - 1), levels)
         sent = replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
         known = before.get(flow.id)
-        same = known is not None and known.made_of == (sent, paths, dscp)
-        plans[flow.id] = known if known is not None and same else builder.plan(sent, paths, dscp)
+        if known is None or known.made_of != (sent, paths, dscp):
+            known = builder.plan(sent, paths, dscp)
+        plans[flow.id] = known
     return plans
 
 

@@ -42,7 +42,9 @@ class Loads:
     fluids: dict[tuple[int, float, float], tuple[PeriodicJob[int], int]] = field(default_factory=dict)
 
 
-_NOTHING: Final = Loads({}, np.empty((0, 0), np.intp), (np.empty(0, np.int64), np.empty(0)), {}, (0.0,) * 3, 0.0)
+_NOTHING: Final = Loads(
+    {}, np.empty((0, 0), np.intp), (np.empty(0, np.int64), np.empty(0)), {}, (0.0,) * len(LINK_CLASSES), 0.0
+)
 
 
 class Traffic:

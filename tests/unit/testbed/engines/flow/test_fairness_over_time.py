@@ -7,20 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks.common import TWO_TORS
 from testbed.api import prepare
 from testbed.engines.flow.engine import FlowEngine
 from testbed.results.record import RunRecord
-
-FABRIC = {
-    "kind": "clos",
-    "hosts": 4,
-    "gpus_per_host": 1,
-    "nics_per_host": 1,
-    "tors": 2,
-    "aggregations": 1,
-    "port_rate": "100Gbps",
-    "fabric_rate": "100Gbps",
-}
 
 
 def run(folder: Path, fairness: float) -> RunRecord:
@@ -31,7 +21,7 @@ def run(folder: Path, fairness: float) -> RunRecord:
         {"name": "starved", "placement": ["h1", "h3"], "compute": "0.2s", **common},
     ]
     document = {
-        "fabric": FABRIC,
+        "fabric": TWO_TORS,
         "jobs": jobs,
         "schedulers": [{"name": "crux", "fairness": fairness}],
         "levels": 2,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.common import Run
+from benchmarks.common import TWO_TORS, Run
 from benchmarks.contention import CONTESTS, Contest, Times
 from benchmarks.validation import worst_error
 from controller.decision import Decision
@@ -23,16 +23,6 @@ from workloads.analysis import isolated
 
 RATE = 12.5e9
 """Bytes per second of a port."""
-TWO_TORS = {
-    "kind": "clos",
-    "hosts": 4,
-    "gpus_per_host": 1,
-    "nics_per_host": 1,
-    "tors": 2,
-    "aggregations": 1,
-    "port_rate": "100Gbps",
-    "fabric_rate": "100Gbps",
-}
 
 
 def job(name: str, hosts: list[str], **values: Any) -> dict[str, Any]:
