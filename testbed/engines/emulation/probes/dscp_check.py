@@ -37,7 +37,8 @@ def read_packets(
     """Return those of ``packets`` that belong to ``flows``; ``ports`` are source ports in place of a flow's own.
 
     Packets that open a connection are left out: they carry nothing of the flow, and the answer leaves a socket that
-    listens for several flows. Of more than :data:`MOST_READ` packets every second, third ... is read.
+    listens for several flows. So are resets: the kernel sends them, without a mark, where a job that was stopped has
+    closed its sockets. Of more than :data:`MOST_READ` packets every second, third ... is read.
     """
     from scapy.layers.inet import IP, TCP  # half a second to import: only where packets are read
 
@@ -45,7 +46,7 @@ def read_packets(
     seen: list[SeenPacket] = []
     for packet in packets[:: 1 + len(packets) // MOST_READ]:
         layer = IP(packet.head)
-        if TCP not in layer or layer[TCP].flags.S:
+        if TCP not in layer or layer[TCP].flags.S or layer[TCP].flags.R:
             continue
         forward = (layer.src, layer[TCP].sport, layer.dst, layer[TCP].dport)
         backward = (layer.dst, layer[TCP].dport, layer.src, layer[TCP].sport)

@@ -60,6 +60,11 @@ def test_packets_that_open_a_connection_are_left_out() -> None:
     assert read_packets(opening, FABRIC, [FLOW], {}) == []
 
 
+def test_a_reset_of_the_kernel_after_a_job_has_closed_its_sockets_is_left_out() -> None:
+    resets = [taken("h1n0p0", "h0n0p0", 5000, 20000, tos=0, flags=flags) for flags in ("R", "RA")]
+    assert read_packets(resets, FABRIC, [FLOW], {}) == []
+
+
 def test_a_source_port_of_the_decision_stands_for_the_flows_own() -> None:
     packets = [taken("h0n0p0", "h1n0p0", 20001, 5000)]
     assert len(read_packets(packets, FABRIC, [FLOW], {"a": 20001})) == 1
