@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCK_WAIT_S = 300
 NOT_BELIEVABLE = 4
 ATTEMPTS = 3
+OURS = ("mark", "path")
+"""Findings that no load of the machine causes."""
 
 
 def default_datapath() -> Datapath:
@@ -80,8 +82,10 @@ class Finished:
             return list(csv.DictReader(file))
 
     def skip_if_disturbed(self) -> None:
-        """Tests on times mean nothing where other load or stolen CPU disturbed the run."""
+        """Tests on times mean nothing where other load or stolen CPU disturbed the run. A wrong mark or path fails."""
         for entry in self.summary["runs"]:
+            wrong = [finding for finding in entry["fidelity"]["findings"] if finding["kind"] in OURS]
+            assert wrong == []
             if entry["fidelity"]["verdict"] != "ok":
                 pytest.skip(f"the machine disturbed the run: {'; '.join(entry['fidelity']['reasons'])}")
 
