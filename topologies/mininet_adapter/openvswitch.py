@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from topologies.mininet_adapter.system import CommandError, run_command
-from topologies.mininet_adapter.unixctl import call
+from topologies.mininet_adapter.unixctl import call, listens
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 SEND_BUFFER = 256 << 20
@@ -81,7 +81,7 @@ class OpenVSwitch:
 
     def _wait_for(self, path: Path) -> None:
         deadline = time.monotonic() + 10
-        while not path.exists():
+        while not listens(path):
             if self._children[-1].poll() is not None or time.monotonic() > deadline:
                 raise CommandError(f"{self._children[-1].args!r} did not come up")
             time.sleep(0.002)

@@ -29,6 +29,12 @@ def call(path: Path, method: str, parameters: Sequence[str] = (), timeout_s: flo
     return str(answer.get("result", ""))
 
 
+def listens(path: Path) -> bool:
+    """Whether a daemon accepts connections at ``path``; its file is there a moment before it does."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
+
+
 def _read(control: socket.socket) -> dict[str, object]:
     """One JSON object; only its closing brace marks its end."""
     text = b""

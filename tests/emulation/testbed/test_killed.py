@@ -51,7 +51,7 @@ def users_openvswitch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
     script = (
         "ip link set lo up; ovsdb-tool create $OVS_DBDIR/conf.db /usr/share/openvswitch/vswitch.ovsschema;"
         "ovsdb-server $OVS_DBDIR/conf.db --remote=punix:$OVS_RUNDIR/db.sock -vconsole:off &"
-        "while [ ! -S $OVS_RUNDIR/db.sock ]; do sleep 0.05; done; ovs-vsctl --no-wait init;"
+        "until ovs-vsctl --no-wait init; do sleep 0.05; done;"
         "exec ovs-vswitchd unix:$OVS_RUNDIR/db.sock -vconsole:off"
     )
     holder = subprocess.Popen(
@@ -64,7 +64,18 @@ def users_openvswitch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
     while not (folder / "db.sock").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     subprocess.run(
-        ["ovs-vsctl", "--timeout=15", "add-br", "mine", "--", "set", "bridge", "mine", "datapath_type=netdev"],
+        [
+            "ovs-vsctl",
+            "--retry",
+            "--timeout=15",
+            "add-br",
+            "mine",
+            "--",
+            "set",
+            "bridge",
+            "mine",
+            "datapath_type=netdev",
+        ],
         env=environment,
         check=True,
     )
