@@ -66,8 +66,11 @@ class Contest:
 
     @property
     def begin_s(self) -> float:
-        """When the window begins: the job that is furthest into its iteration then starts at 0."""
-        return max(player.offset_s for player in self.players)
+        """When the window begins: a whole second, at which links are sampled, by which both jobs can have started.
+
+        Between samples bytes are taken in proportion, which is wrong for a job that sends in a part of the second only.
+        """
+        return float(ceil(max(player.offset_s for player in self.players)))
 
     def exact(self) -> tuple[Times, Times]:
         """What the two do in the window by the exact schedule."""
