@@ -45,9 +45,19 @@ one it would wait below all levels, and a host that retries after a second has n
 first bytes, no minimum of the timeout. Only there: iterations are 0.4 to 0.7 % longer with it, measured, not understood
 (docs/lab-notebook.md)."""
 
-NIC_QUEUE_PACKETS = 3.3
-"""Full packets of a connection that may wait in its own NIC (TCP small queues). More would hold up the
-acknowledgements of what comes in, which leave by the same NIC."""
+NIC_QUEUE_PACKETS = 2
+"""Full packets of a connection that wait in its own NIC (TCP small queues): one in transmission and the next. All
+connections must have as many, because they share the NIC in proportion. The kernel's own limit does not see to that: it
+is two packets or 1 ms of what the connection seems to send, whichever is more, so that one with a short round trip had
+three or four, and all-to-alls ended 1 to 3 % late."""
+
+SOCKET_BUFFER_BYTES = 800
+"""What the kernel counts for a full packet beside its MTU, about: 9,792 bytes for one of 9,000."""
+
+
+def small_queue_bytes(mtu: int) -> int:
+    """Bytes in a NIC above which a connection waits: more than all packets that it may have there but one."""
+    return round((NIC_QUEUE_PACKETS - 0.5) * (mtu + SOCKET_BUFFER_BYTES))
 
 
 def configure_host(
@@ -59,7 +69,7 @@ def configure_host(
     needs no checksum of their bytes then. What is not acknowledged is sent again after ``retransmission_s``. A packet
     leaves by the interface whose address it carries: one routing table and rule each.
     """
-    small_queues = {"net.ipv4.tcp_limit_output_bytes": str(round(NIC_QUEUE_PACKETS * mtu))}
+    small_queues = {"net.ipv4.tcp_limit_output_bytes": str(small_queue_bytes(mtu))}
     again = {"net.ipv4.tcp_rto_min_us": str(retransmission_s * 1_000_000)}
     settings = write_sysctls(
         {**HOST_SYSCTLS, **again, **small_queues, **(LATE_OPENING_SYSCTLS if late_opening else {})}
