@@ -15,6 +15,7 @@ from topologies.clos import clos
 
 pytestmark = [
     pytest.mark.emulation,
+    pytest.mark.shares_machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
     pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch"),
 ]

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.shares_machine
+
 ROOT = Path(__file__).parents[3]
 NOBODY = "65534"
 TIMEOUT_S = 180.0

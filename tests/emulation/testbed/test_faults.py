@@ -10,7 +10,7 @@ import pytest
 from benchmarks.fault_kinds import FAULTS
 from benchmarks.faults import problems, trial
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine]
 
 ONE_OF_EACH = (
     "first process stopped",

@@ -9,6 +9,7 @@ from emulation_runs import NOT_BELIEVABLE, ROOT, run_to_end
 
 pytestmark = [
     pytest.mark.emulation,
+    pytest.mark.shares_machine,
     pytest.mark.skipif(not (ROOT / ".venv" / "pyvenv.cfg").exists(), reason="this checkout is not set up"),
 ]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -9,7 +9,7 @@ from benchmarks.sabotage import small, trial
 from benchmarks.sabotage_kinds import KINDS, NotPossibleError
 from topologies.datapath import Datapath
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine]
 
 BEST = default_datapath()
 ALSO_IN_USERSPACE = ("quota", "detour", "short-detour")
