@@ -113,13 +113,13 @@ def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
 def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) -> Scale:
     """The least shrunk scale whose peak stays within ``budget``.
 
-    Links run at ``MAX_LINK_RATE`` at most, and at ``ALLTOALL_LINK_RATE`` where that leaves messages fine enough. The bandwidth scale is rounded up to two digits. The dilation is the smallest of ``DILATIONS`` that
-    leaves every ring chunk ``FINE_CHUNK_PACKETS`` full packets, up to ``FINE_DILATION``, or else
-    ``MIN_CHUNK_PACKETS``, and every port's all-to-all ``MIN_ALLTOALL_PACKETS``, with the largest packet size of
-    the budget that does; where none does, the largest dilation, with the packet size that comes nearest. Raises
-    :class:`CannotRunError` with the dilation that would do where even that leaves fewer than
-    ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``. Beside real programs, which take their own time, the dilation
-    is 1.
+    Links run at ``MAX_LINK_RATE`` at most, at ``ALLTOALL_LINK_RATE`` where all-to-alls stay fine enough there.
+    The bandwidth scale is rounded up to two digits. The dilation is the smallest of ``DILATIONS`` that leaves
+    every ring chunk ``FINE_CHUNK_PACKETS`` full packets, up to ``FINE_DILATION``, or else ``MIN_CHUNK_PACKETS``,
+    and every port's all-to-all ``MIN_ALLTOALL_PACKETS``, with the largest packet size of the budget that does;
+    where none does, the largest dilation, with the packet size that comes nearest. Raises :class:`CannotRunError`
+    with the dilation that would do where even that leaves fewer than ``LEAST_CHUNK_PACKETS`` or
+    ``LEAST_ALLTOALL_PACKETS``. Beside real programs, which take their own time, the dilation is 1.
     """
     bandwidths = {mtu: _bandwidth(fabric, jobs, budget, mtu) for mtu in budget.mtus}
     real = any(job.external is not None for job in jobs)
