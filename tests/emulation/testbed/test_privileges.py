@@ -139,6 +139,8 @@ def sudo_run(home: Path) -> SudoRun:
             "foreign",
             "--allow-degraded",
             "--watch",
+            "--set",
+            "checks=[]",
         ],
         cwd=home,
         env={**os.environ, **sudo, "PYTHONPATH": f"{ROOT}:{home}/packages", "HOME": str(home)},
