@@ -8,9 +8,10 @@ packets give more of them per message where the machine forwards more of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, inf, log10
+from math import ceil, floor, log10
 from typing import Final
 
 from testbed.errors import CannotRunError
@@ -190,7 +191,20 @@ def _calm(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> Scale:
     calm = replace(scale, bandwidth=max(scale.bandwidth, _round_up(fastest / ALLTOALL_LINK_RATE)))
     before, after = grain(jobs, scale), grain(jobs, calm)
     fine_enough = after.share >= 1 and after.chunk >= min(before.chunk, FINE_CHUNK_PACKETS)
-    return calm if before.alltoall < inf and fine_enough else scale
+    return calm if _has_alltoall(jobs) and fine_enough else scale
+
+
+def _has_alltoall(jobs: Sequence[Job]) -> bool:
+    """Whether a port sends to several ports at once, none of it waiting for anything."""
+    begun = {
+        (job.name, index, job.flow_by_id[transfer.flow].source, job.flow_by_id[transfer.flow].target)
+        for job in jobs
+        if job.external is None
+        for index, phase in enumerate(job.phases)
+        for transfer in phase.transfers
+        if transfer.after is None
+    }
+    return max(Counter(key[:3] for key in begun).values(), default=0) > 1
 
 
 def _packet_bits(mtu: int) -> float:

@@ -106,6 +106,7 @@ schedulers: [ecmp]
         ("alltoall", 8_000, ALLTOALL_LINK_RATE),  # 1 s of a host's two ports: 1,396 packets, half as many do
         ("alltoall", 4_000, MAX_LINK_RATE),  # 698 packets, of which 400 are wanted
         ("hierarchical", 8_000, MAX_LINK_RATE),
+        ("point-to-point", 8_000, MAX_LINK_RATE),  # a port sends to one other port
     ],
 )
 def test_links_of_all_to_alls_are_slower_where_enough_packets_are_left(
