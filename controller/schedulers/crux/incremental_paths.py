@@ -1,88 +1,157 @@
-"""Path selection from event to event: only jobs whose links may have another load choose again.
+"""Path selection from event to event: only jobs that find another load on their candidate links choose again.
 
-A job's choice depends only on the load on its candidate links, and that only on jobs that share one with
-it. So after an arrival or departure the jobs to be placed again are those that shared candidates connect,
-directly or through others, with a job that came, went or changed. Jobs choose by rank, so even of those only the ones
-from the first changed rank on choose again. The result is that of placing all jobs again, to the last bit.
+Jobs choose by rank, and a job's choice depends only on the load that those before it left on its candidate links. After
+an arrival or departure those jobs are visited, by rank, that have a candidate link on which they may find another load
+than last time. One that finds the load of last time chooses as it did, and what it leaves is as it was. The result is
+that of placing all jobs again, to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
 
+import numpy as np
+
+from controller.schedulers.common.changes import changes
 from controller.schedulers.common.meeting_places import MeetingPlaces
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
+from controller.schedulers.crux.path_loops import Flags, Floats, Numbers
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 
 Rank = tuple[float, str]
 """Less intensity and name: the smallest chooses first."""
+MANY: Final = 8
+"""If more than one in so many jobs came, went or changed, all are placed again."""
+_GONE, _COME, _AGAIN = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A job, and the profile that ranks it."""
+    """A job, the profile that ranks it, and its rank."""
 
     job: RoutableJob
     profile: Profile
-
-    @property
-    def rank(self) -> Rank:
-        return -self.profile.intensity, self.profile.job
+    rank: Rank
 
 
 class IncrementalPaths:
-    """The running jobs on their least loaded paths, and the load of them all."""
+    """The running jobs on their least loaded paths."""
 
     def __init__(self, index: FabricIndex) -> None:
-        self._load = index.no_load()
-        self._meeting = MeetingPlaces()
-        self._placed: dict[str, _Ranked] = {}
+        self._index = index
+        self._jobs: dict[str, RoutableJob] = {}
+        self._profiles: dict[str, Profile] = {}
+        self._ranked: dict[str, _Ranked] = {}
         self._placements: dict[str, PathAssignment] = {}
+        self._meeting = MeetingPlaces()
 
     def follow(self, jobs: Mapping[str, RoutableJob], profiles: Mapping[str, Profile]) -> dict[str, PathAssignment]:
         """Return job -> its placement, the most intensive of ``profiles`` placed first; in the order of ``jobs``."""
-        gone = {name: ranked for name, ranked in self._placed.items() if jobs.get(name) is not ranked.job}
-        changed = {
-            name: _Ranked(job, profiles[name])
-            for name, job in jobs.items()
-            if (known := self._placed.get(name)) is None
-            or name in gone
-            or (known.profile is not profiles[name] and known.profile != profiles[name])
+        jobs_changed, profiles_changed = changes(self._jobs, jobs), changes(self._profiles, profiles)
+        self._jobs, self._profiles = dict(jobs), dict(profiles)
+        come = {
+            name: _Ranked(jobs[name], profiles[name], (-profiles[name].intensity, name))
+            for name in dict.fromkeys((*jobs_changed.come, *profiles_changed.come))
+            if (known := self._ranked.get(name)) is None
+            or known.job is not jobs[name]
+            or known.profile != profiles[name]
         }
-        if gone or changed:
-            before = [self._placed[name].rank for name in {**gone, **changed} if name in self._placed]
-            first = min(*before, *(ranked.rank for ranked in changed.values()), (float("inf"), ""))
-            affected = self._affected(gone, changed)
-            self._withdraw(first, affected.union(gone))
-            for name in gone:
-                del self._placed[name], self._placements[name]
-            self._placed.update(changed)
-            self._place(first, affected)
-        return {name: self._placements[name] for name in jobs}
-
-    def _affected(self, gone: Collection[str], changed: Mapping[str, _Ranked]) -> set[str]:
-        """Bring the jobs that may share links up to date; return those that may share one with a changed job."""
-        left: set[int] = set()
+        gone = {name: self._ranked.pop(name) for name in {**jobs_changed.left, **come} if name in self._ranked}
+        self._ranked.update(come)
         for name in gone:
-            left |= self._meeting.remove(name)
-        for name, ranked in changed.items():
-            if name in gone or name not in self._placed:
-                self._meeting.put(name, ranked.job.index.meeting_places)
-        return self._meeting.joined(changed, left)
+            self._meeting.remove(name)
+            if name not in come:
+                del self._placements[name]
+        if MANY * (len(gone) + len(come)) > len(jobs) + MANY:
+            self._place_all(come)
+        elif gone or come:
+            self._place_again(gone, come)
+        if jobs_changed.moved or len(come) > 1:
+            self._placements = {name: self._placements[name] for name in jobs}
+        return dict(self._placements)
 
-    def _withdraw(self, first: Rank, names: Collection[str]) -> None:
-        """Take those from rank ``first`` on off the load, the last one first: each restores the load that it found."""
-        placed = [self._placed[name] for name in names if name in self._placed]
-        for ranked in sorted(placed, key=lambda ranked: ranked.rank, reverse=True):
-            if ranked.rank < first:
-                return
-            ranked.job.withdraw(self._load)
+    def _place_all(self, come: Mapping[str, _Ranked]) -> None:
+        load = self._index.no_load()
+        for ranked in sorted(self._ranked.values(), key=lambda ranked: ranked.rank):
+            self._placements[ranked.rank[1]] = ranked.job.choose(load, ranked.profile.iteration_s)
+        for name, ranked in come.items():
+            self._meeting.put(name, ranked.job.index.meeting_places)
 
-    def _place(self, first: Rank, names: Collection[str]) -> None:
-        """Let those from rank ``first`` on choose on the load of those before them."""
-        ranks = {name: self._placed[name].rank for name in names}
-        for name in sorted((name for name in names if ranks[name] >= first), key=ranks.__getitem__):
-            ranked = self._placed[name]
-            self._placements[name] = ranked.job.choose(self._load, ranked.profile.iteration_s)
+    def _place_again(self, gone: Mapping[str, _Ranked], come: Mapping[str, _Ranked]) -> None:
+        """Visit by rank the jobs that have ``gone`` or ``come``, and those that may find another load for them."""
+        visits = _Visits(self._ranked, self._meeting, self._index)
+        for ranked in gone.values():
+            visits.add(ranked, _GONE)
+        for ranked in come.values():
+            visits.add(ranked, _COME)
+        for kind, ranked, found in visits:
+            if kind != _GONE:
+                self._placements[ranked.rank[1]] = ranked.job.choose(found, ranked.profile.iteration_s)
+            if kind == _COME:
+                self._meeting.put(ranked.rank[1], ranked.job.index.meeting_places)
+
+
+class _Visits:
+    """Visits by rank. Whoever is visited may change the load that it finds into what it leaves.
+
+    ``_other``: whether those after the rank of the visit may find another load on a link than last time; if so,
+    ``_load`` has it, which holds anything for other links.
+    """
+
+    def __init__(self, ranked: Mapping[str, _Ranked], meeting: MeetingPlaces, index: FabricIndex) -> None:
+        self._ranked, self._meeting, self._index = ranked, meeting, index
+        self._load = index.no_load()
+        self._other: Flags = np.zeros(len(self._load), bool)
+        self._waiting: list[tuple[Rank, int, _Ranked, Floats, Floats]] = []
+        self._told: set[int] = set()
+        self._expected: set[str] = set()
+
+    def add(self, ranked: _Ranked, kind: int) -> None:
+        """Visit ``ranked`` in its turn; what it found and left last time is remembered."""
+        heappush(self._waiting, (ranked.rank, kind, ranked, ranked.job.found, ranked.job.left))
+
+    def __iter__(self) -> Iterator[tuple[int, _Ranked, Floats]]:
+        """Each visit in its turn: its kind, the job, and the load, which holds what the job finds on its links."""
+        load, other = self._load, self._other
+        while self._waiting:
+            rank, kind, ranked, found, left = heappop(self._waiting)
+            links = ranked.job.index.touched
+            moved = other[links]
+            if kind == _COME:
+                found = left = self._left_before(rank, ranked.job)
+            elif moved.any():
+                found = np.where(moved, load[links], found)
+            elif kind == _AGAIN:
+                continue
+            load[links] = found
+            yield kind, ranked, load
+            differs = load[links] != left
+            other[links] = differs | moved if kind == _COME else differs
+            self._tell(rank, links[differs])
+
+    def _left_before(self, rank: Rank, job: RoutableJob) -> Floats:
+        """The load that the jobs before ``rank`` leave on the candidate links of ``job``: on each link the last one."""
+        names = self._meeting.at(job.index.meeting_places)
+        before = sorted((ranked for name in names if (ranked := self._ranked[name]).rank < rank), key=_rank_of)
+        load = self._index.no_load()
+        if before:
+            links = np.concatenate([ranked.job.index.touched for ranked in before])
+            load[links] = np.concatenate([ranked.job.left for ranked in before])  # of equal links the last one counts
+        return load[job.index.touched]
+
+    def _tell(self, rank: Rank, links: Numbers) -> None:
+        """Expect all after ``rank`` that meet at ``links``; once told, there is nobody left to be told there."""
+        places = set(self._index.meeting_place[links].tolist()) - self._told
+        self._told |= places
+        for name in self._meeting.at(places) - self._expected:
+            if (ranked := self._ranked[name]).rank > rank:
+                self._expected.add(name)
+                self.add(ranked, _AGAIN)
+
+
+def _rank_of(ranked: _Ranked) -> Rank:
+    return ranked.rank

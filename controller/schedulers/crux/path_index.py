@@ -19,7 +19,7 @@ from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.intensity import Profile, compute_before_communication, profile_from_times
 from controller.schedulers.crux.path_loops import Flags, Floats, Numbers, PathLoops
 from controller.schedulers.crux.source_ports import HashTree, hash_tree, hashed_index
-from topologies.fabric import Fabric, Path, SwitchPaths
+from topologies.fabric import Fabric, Link, Path, SwitchPaths
 from workloads.analysis import bottleneck_time
 from workloads.job import Job, Transfer
 
@@ -89,6 +89,8 @@ class FabricIndex:
         self.switch_number = {switch: number for number, switch in enumerate(fabric.switches)}
         self.port_number = {port: number for number, port in enumerate(fabric.ports)}
         self.ports = PortLinks.of(fabric, self.number, self.switch_number)
+        self.meeting_place = self._meeting_places()
+        """Network link -> the switch at its end next to hosts, as a number: one for what leaves it, one for the rest."""
         self._switch_names = list(fabric.switches)
         self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
         self._bundles: dict[tuple[int, int], Bundle] = {}
@@ -116,6 +118,19 @@ class FabricIndex:
         load = np.zeros(self.closed + 1)
         load[self.closed] = np.inf
         return load
+
+    def _meeting_places(self) -> Numbers:
+        number, ends = self.switch_number, {port.switch for port in self.fabric.ports.values()}
+
+        def place(link: Link) -> int:
+            if link.source not in number:
+                return 2 * number[link.target]
+            if link.target not in number:
+                return 2 * number[link.source] + 1
+            into_end = link.source not in ends and link.target in ends
+            return 2 * number[link.target] + 1 if into_end else 2 * number[link.source]
+
+        return np.array([place(link) for link in self.fabric.network_links], np.intp)
 
     def bundle(self, source: int, target: int) -> Bundle:
         """The paths between two switches, by number."""
@@ -188,7 +203,8 @@ class JobIndex:
         self.table: Numbers = self._candidates()
         """[hop, flow, candidate] -> link."""
         self.touched = self._touched()
-        self.meeting_places = self._meeting_places()
+        self.meeting_places = frozenset(index.meeting_place[self.touched].tolist())
+        """Two jobs have one in common wherever they have a candidate link in common."""
         self.alone = self.profile(self.host_links)
 
     @cached_property
@@ -321,16 +337,6 @@ class JobIndex:
         if (hops > 2).any():
             kinds.append(np.where(hops > 2, end, own))
         return np.stack(kinds or [own])
-
-    def _meeting_places(self) -> frozenset[int]:
-        """Numbers of which two jobs have one in common wherever they have a candidate link in common.
-
-        The first and last switches of flows; beyond two hops between them, also one number for all jobs.
-        """
-        switch = self.index.ports.switch
-        ends = {*switch[self._sources].tolist(), *switch[self._targets].tolist()}
-        far = any(bundle.links.shape[1] > 2 for bundle in self._between)
-        return frozenset(ends | {len(self.index.switch_number)} if far else ends)
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)

@@ -41,8 +41,11 @@ class RoutableJob:
         self.index = job
         self._placement: PathAssignment | None = None
         self._known: dict[bytes, PathAssignment] = {}
-        self._found: tuple[float, Floats] | None = None
-        self._left: Floats = np.empty(0)
+        self._period_s: float | None = None
+        self.found: Floats = np.empty(0)
+        """The load on :attr:`.JobIndex.touched` that the last choice found."""
+        self.left: Floats = np.empty(0)
+        """That which it left there."""
         self._hashed: dict[int, Numbers] = {}
 
     def hashed(self, seed: int) -> PathAssignment:
@@ -66,19 +69,12 @@ class RoutableJob:
         """Place the job's flows on their least loaded paths and add them to ``load`` (share of capacity per link)."""
         touched = self.index.touched
         found = load[touched]
-        if self._placement is not None and self._found is not None:
-            period_before, found_before = self._found
-            if period_before == period_s and bool((found_before == found).all()):
-                load[touched] = self._left
-                return self._placement
+        if self._placement is not None and self._period_s == period_s and bool((self.found == found).all()):
+            load[touched] = self.left
+            return self._placement
         placement = self.at(least_loaded_choice(self.index, load, period_s))
-        self._found, self._left = (period_s, found), load[touched]
+        self._period_s, self.found, self.left = period_s, found, load[touched]
         return placement
-
-    def withdraw(self, load: Floats) -> None:
-        """Restore in ``load`` what the last :meth:`choose` found: exact where nobody has chosen since."""
-        if self._found is not None:
-            load[self.index.touched] = self._found[1]
 
 
 def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers:
