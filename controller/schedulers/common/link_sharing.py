@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 
+from controller.schedulers.common.changes import changes
+
 
 class LinkSharing:
     """Jobs and the links they use, by number."""
@@ -19,12 +21,12 @@ class LinkSharing:
 
         A collection that is the same object counts as unchanged.
         """
+        other = changes(self._given, links)
         changed: set[str] = set()
-        for job in [job for job in self._given if job not in links]:
+        for job in other.left.keys() - links.keys():
             changed |= self.remove(job)
-        for job, used in links.items():
-            if self._given.get(job) is not used:
-                changed |= self.put(job, used)
+        for job, used in other.come.items():
+            changed |= self.put(job, used)
         return changed
 
     def put(self, job: str, links: Collection[int]) -> Set[str]:
@@ -72,6 +74,10 @@ class LinkSharing:
     def beside(self, job: str) -> Set[str]:
         """The other jobs that use a link of ``job``."""
         return self._beside[job]
+
+    def contends(self, job: str) -> bool:
+        """Whether ``job`` is known and uses a link that another one uses, too."""
+        return bool(self._beside.get(job))
 
     def using(self, links: Iterable[int]) -> set[str]:
         """The jobs that use one of ``links``."""

@@ -90,7 +90,7 @@ class FabricIndex:
         self.port_number = {port: number for number, port in enumerate(fabric.ports)}
         self.ports = PortLinks.of(fabric, self.number, self.switch_number)
         self.meeting_place = self._meeting_places()
-        """Network link -> the switch at its end next to hosts, as a number: one for what leaves it, one for the rest."""
+        """Network link -> a number of the switch at its end next to hosts: one for links that leave it, another one."""
         self._switch_names = list(fabric.switches)
         self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
         self._bundles: dict[tuple[int, int], Bundle] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from controller.decision import ClusterView, Decision, Event, JobArrived, JobDeparted
 from controller.ecmp_hash import ecmp_path
+from controller.schedulers.crux.incremental_paths import MANY
 from controller.schedulers.crux.intensity import links_used, profile
 from controller.schedulers.crux.path_index import FabricIndex, JobIndex
 from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, select_paths
@@ -199,11 +201,14 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int, *, in_forc
     return decisions
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.booleans())
-def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str, seed: int, in_force: bool) -> None:
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.booleans(), st.sampled_from((0, MANY)))
+def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(
+    name: str, seed: int, in_force: bool, many: int
+) -> None:
     warm = Crux()
-    kept = history(lambda: warm, BUILT[name], seed, in_force=in_force)
+    with patch("controller.schedulers.crux.incremental_paths.MANY", many):
+        kept = history(lambda: warm, BUILT[name], seed, in_force=in_force)
     afresh = history(Crux, BUILT[name], seed, in_force=in_force)
     assert [to_json(one) for one in kept] == [to_json(one) for one in afresh]
 
