@@ -12,6 +12,7 @@ from itertools import repeat
 
 import numpy as np
 
+from controller.schedulers.common.changes import Changes
 from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.compression import compress, contention_edges_among
 from controller.schedulers.crux.kept.parts import ContendingParts
@@ -65,9 +66,9 @@ class IncrementalLevels:
         self._contending = ContendingParts(self._users)
         self._parts: dict[int, _Part] = {}
 
-    def follow(self, used: Mapping[str, frozenset[int]]) -> None:
-        """Let ``used`` be the jobs and the links of each."""
-        if changed := self._users.follow(used):
+    def follow(self, used: Changes[frozenset[int]]) -> None:
+        """Bring all to the jobs ``used.now`` and the links of each."""
+        if changed := self._users.carry(used):
             self._contending.follow(changed)
 
     def contending(self, order: Sequence[str]) -> list[str]:

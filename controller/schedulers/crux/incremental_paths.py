@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.schedulers.common.changes import changes
+from controller.schedulers.common.changes import Changes, in_order
 from controller.schedulers.common.meeting_places import MeetingPlaces
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
@@ -43,56 +43,59 @@ class IncrementalPaths:
 
     def __init__(self, index: FabricIndex) -> None:
         self._index = index
-        self._jobs: dict[str, RoutableJob] = {}
-        self._profiles: dict[str, Profile] = {}
         self._ranked: dict[str, _Ranked] = {}
         self._placements: dict[str, PathAssignment] = {}
         self._meeting = MeetingPlaces()
 
-    def follow(self, jobs: Mapping[str, RoutableJob], profiles: Mapping[str, Profile]) -> dict[str, PathAssignment]:
-        """Return job -> its placement, the most intensive of ``profiles`` placed first; in the order of ``jobs``."""
-        jobs_changed, profiles_changed = changes(self._jobs, jobs), changes(self._profiles, profiles)
-        self._jobs, self._profiles = dict(jobs), dict(profiles)
-        come = {
-            name: _Ranked(jobs[name], profiles[name], (-profiles[name].intensity, name))
-            for name in dict.fromkeys((*jobs_changed.come, *profiles_changed.come))
-            if (known := self._ranked.get(name)) is None
-            or known.job is not jobs[name]
-            or known.profile != profiles[name]
-        }
-        gone = {name: self._ranked.pop(name) for name in {**jobs_changed.left, **come} if name in self._ranked}
+    def follow(self, jobs: Changes[RoutableJob], profiles: Changes[Profile]) -> Changes[PathAssignment]:
+        """Place the jobs, the most intensive of ``profiles`` first; job -> its placement, in the order of ``jobs``."""
+        come = dict[str, _Ranked]()
+        for name in dict.fromkeys((*jobs.come, *profiles.come)):
+            job, profile, known = jobs.now[name], profiles.now[name], self._ranked.get(name)
+            if known is None or known.job is not job or known.profile != profile:
+                come[name] = _Ranked(job, profile, (-profile.intensity, name))
+        gone = {name: self._ranked.pop(name) for name in {**jobs.left, **come} if name in self._ranked}
         self._ranked.update(come)
         for name in gone:
             self._meeting.remove(name)
-            if name not in come:
-                del self._placements[name]
-        if MANY * (len(gone) + len(come)) > len(jobs) + MANY:
-            self._place_all(come)
+        left, placed = dict[str, PathAssignment](), dict[str, PathAssignment]()
+        if MANY * (len(gone) + len(come)) > len(jobs.now) + MANY:
+            placed = self._all_placed(come)
         elif gone or come:
-            self._place_again(gone, come)
-        if jobs_changed.moved or len(come) > 1:
-            self._placements = {name: self._placements[name] for name in jobs}
-        return dict(self._placements)
+            placed = self._placed_again(gone, come)
+        placed = {name: found for name, found in placed.items() if self._placements.get(name) is not found}
+        left = {name: self._placements[name] for name in (*placed, *jobs.left) if name in self._placements}
+        for name in jobs.left:
+            if name not in jobs.come:
+                del self._placements[name]
+        if len(come) > 1:
+            in_order(placed, jobs.now)
+        self._placements.update(placed)
+        if jobs.moved:
+            in_order(self._placements, jobs.now)
+        return Changes(left, placed, self._placements, jobs.moved)
 
-    def _place_all(self, come: Mapping[str, _Ranked]) -> None:
-        load = self._index.no_load()
-        for ranked in sorted(self._ranked.values(), key=lambda ranked: ranked.rank):
-            self._placements[ranked.rank[1]] = ranked.job.choose(load, ranked.profile.iteration_s)
+    def _all_placed(self, come: Mapping[str, _Ranked]) -> dict[str, PathAssignment]:
+        load, placed = self._index.no_load(), dict[str, PathAssignment]()
+        for ranked in sorted(self._ranked.values(), key=_rank_of):
+            placed[ranked.rank[1]] = ranked.job.choose(load, ranked.profile.iteration_s)
         for name, ranked in come.items():
             self._meeting.put(name, ranked.job.index.meeting_places)
+        return placed
 
-    def _place_again(self, gone: Mapping[str, _Ranked], come: Mapping[str, _Ranked]) -> None:
+    def _placed_again(self, gone: Mapping[str, _Ranked], come: Mapping[str, _Ranked]) -> dict[str, PathAssignment]:
         """Visit by rank the jobs that have ``gone`` or ``come``, and those that may find another load for them."""
-        visits = _Visits(self._ranked, self._meeting, self._index)
+        visits, placed = _Visits(self._ranked, self._meeting, self._index), dict[str, PathAssignment]()
         for ranked in gone.values():
             visits.add(ranked, _GONE)
         for ranked in come.values():
             visits.add(ranked, _COME)
         for kind, ranked, found in visits:
             if kind != _GONE:
-                self._placements[ranked.rank[1]] = ranked.job.choose(found, ranked.profile.iteration_s)
+                placed[ranked.rank[1]] = ranked.job.choose(found, ranked.profile.iteration_s)
             if kind == _COME:
                 self._meeting.put(ranked.rank[1], ranked.job.index.meeting_places)
+        return placed
 
 
 class _Visits:

@@ -103,32 +103,33 @@ class Crux(Scheduler):
         return decision
 
     def _decide(self, view: ClusterView, kept: KeptJobs) -> Decision:
-        jobs = kept.follow_jobs(view.jobs)
+        kept.follow(view.jobs)
         waiting = view.profiling if self._profiles_first else frozenset[str]()
         before: Mapping[str, Profile] = kept.alone
         if self._measured:
-            before = {name: self._profile_of(view, jobs[name], found, waiting) for name, found in before.items()}
-        kept.follow_placements(kept.placements(before) if self._paths else kept.hashed(view.seed))
-        senders: Mapping[str, Profile] = kept.senders
+            before = {name: self._profile_of(view, kept.jobs[name], found, waiting) for name, found in before.items()}
+        if self._paths:
+            kept.place(before)
+        else:
+            kept.place_hashed(view.seed)
         if self._measured:
-            profiles = {name: placed.profile for name, placed in kept.placed.items() if name not in waiting}
-            profiles = {name: self._profile_of(view, jobs[name], found) for name, found in profiles.items()}
-            senders = {name: found for name, found in profiles.items() if found.communicates}
-        known = kept.priorities
-        known.follow(senders)
-        priorities = blended_with_loss(known.priorities, view.throughput, self._fairness)
-        levels = self._assign_levels(view, kept, senders, priorities) if self._priorities else {}
+            declared = ((name, placed.profile) for name, placed in kept.placed.items() if name not in waiting)
+            profiles = {name: self._profile_of(view, kept.jobs[name], found) for name, found in declared}
+            kept.measure({name: found for name, found in profiles.items() if found.communicates})
+        kept.priorities.follow(kept.senders)
+        priorities = blended_with_loss(kept.priorities.priorities, view.throughput, self._fairness)
+        levels = self._assign_levels(view, kept, priorities) if self._priorities else {}
         return Decision(
             paths=PathsByJob(dict(kept.paths)),
             levels=levels,
-            notes=self._notes(view, kept, senders, priorities) if view.keeps_notes else {},
+            notes=self._notes(view, kept, priorities) if view.keeps_notes else {},
             ports=self._source_ports(view, kept) if self._ports else {},
             exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
         )
 
     def _kept_for(self, fabric: Fabric) -> KeptJobs:
         if self._kept is None or self._kept.index.fabric is not fabric:
-            return KeptJobs(fabric, self._clamp)
+            return KeptJobs(fabric, self._clamp, declared=not self._measured)
         return self._kept
 
     def _profile_of(
@@ -140,16 +141,14 @@ class Crux(Scheduler):
         measured = view.measured.get(declared.job)
         return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
 
-    def _assign_levels(
-        self, view: ClusterView, kept: KeptJobs, senders: Mapping[str, Profile], priorities: Mapping[str, float]
-    ) -> dict[str, int]:
+    def _assign_levels(self, view: ClusterView, kept: KeptJobs, priorities: Mapping[str, float]) -> dict[str, int]:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
-        order = list(priority_order(priorities, senders)) if self._fairness else kept.priorities.order()
+        order = kept.priorities.order()
+        if self._fairness:
+            order = list(priority_order(priorities, kept.senders.now))
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
-        if profiling:
-            order = [name for name in order if name not in view.profiling]
         parts, in_force = kept.parts, view.decision.levels
-        parts.follow({name: kept.placed[name].used for name in order} if self._measured else kept.used)
+        parts.follow(kept.used)
         first = 1 if profiling and view.level_count > 1 else HIGHEST
         if first > HIGHEST:
             in_force = {name: level - first for name, level in in_force.items() if level >= first}
@@ -173,9 +172,7 @@ class Crux(Scheduler):
         ]
         return source_ports(view.fabric, wanted, view.seed, view.decision.ports)
 
-    def _notes(
-        self, view: ClusterView, kept: KeptJobs, senders: Mapping[str, Profile], priorities: Mapping[str, float]
-    ) -> dict[str, object]:
+    def _notes(self, view: ClusterView, kept: KeptJobs, priorities: Mapping[str, float]) -> dict[str, object]:
         used = view.measured.keys() if self._measured else frozenset[str]()
         source = dict.fromkeys(view.jobs, "declared")
         if self._measured:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.schedulers.common.changes import changes
+from controller.schedulers.common.changes import Changes, changes
 from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
 from controller.schedulers.crux.incremental_paths import IncrementalPaths
@@ -22,10 +22,10 @@ class KeptJobs:
     Mappings are by job, in the order of the running jobs. They change with the next call.
     """
 
-    def __init__(self, fabric: Fabric, clamp: float) -> None:
+    def __init__(self, fabric: Fabric, clamp: float, *, declared: bool = True) -> None:
+        """``declared``: whether profiles are the declared ones; if not, :meth:`measure` says what they are."""
+        self._declared = declared
         self.index = FabricIndex.of(fabric)
-        self._running: dict[str, Job] = {}
-        self._incremental = IncrementalPaths(self.index)
         self.priorities = KeptPriorities(clamp)
         self.parts = IncrementalLevels()
         self.jobs: dict[str, RoutableJob] = {}
@@ -33,44 +33,48 @@ class KeptJobs:
         """Profiles over the host links."""
         self.placed: Mapping[str, PathAssignment] = {}
         self.paths: dict[str, ChosenPaths] = {}
-        self.senders: dict[str, Profile] = {}
+        self.senders: Changes[Profile]
         """Profiles over the assigned links, of the jobs that send."""
-        self.used: dict[str, frozenset[int]] = {}
+        self.used: Changes[frozenset[int]]
         """Links of the jobs that send."""
+        self._running: dict[str, Job] = {}
+        self._before: dict[str, Profile] = {}
+        self._sending: dict[str, PathAssignment] = {}
+        self._profiles: dict[str, Profile] = {}
+        self._used: dict[str, frozenset[int]] = {}
+        self._incremental = IncrementalPaths(self.index)
 
-    def follow_jobs(self, running: Mapping[str, Job]) -> Mapping[str, RoutableJob]:
-        """Let ``running`` be the jobs; return them as arrays."""
+    def follow(self, running: Mapping[str, Job]) -> None:
+        """Let ``running`` be the jobs: :attr:`jobs` and :attr:`alone` follow."""
         changed = changes(self._running, running)
         self._running = dict(running)
-        changed.carry(self.jobs, lambda job: RoutableJob(self.index.job(job)))
-        changed.carry(self.alone, lambda job: self.jobs[job.name].index.alone)
-        return self.jobs
+        self._jobs_changed = changed.carry(self.jobs, lambda job: RoutableJob(self.index.job(job)))
+        self._alone_changed = self._jobs_changed.carry(self.alone, lambda job: job.index.alone)
 
-    def placements(self, before: Mapping[str, Profile]) -> Mapping[str, PathAssignment]:
-        """The jobs on their least loaded paths; ``before``: their profiles before paths are known."""
-        return self._incremental.follow(self.jobs, before)
+    def place(self, before: Mapping[str, Profile]) -> None:
+        """Put the jobs on their least loaded paths; ``before``: their profiles as known before paths are."""
+        if before is self.alone:
+            profiles = self._alone_changed
+        else:
+            profiles, self._before = changes(self._before, before), dict(before)
+        self._follow_placed(self._incremental.follow(self._jobs_changed, profiles))
 
-    def hashed(self, seed: int) -> Mapping[str, PathAssignment]:
-        """The jobs on their ECMP paths."""
-        return {name: job.hashed(seed) for name, job in self.jobs.items()}
+    def place_hashed(self, seed: int) -> None:
+        """Put the jobs on their ECMP paths."""
+        self._follow_placed(changes(self.placed, {name: job.hashed(seed) for name, job in self.jobs.items()}))
 
-    def follow_placements(self, placed: Mapping[str, PathAssignment]) -> None:
-        """Let ``placed`` be where the jobs are."""
-        changed = changes(self.placed, placed)
-        if not changed:
-            return
-        self.placed = placed
+    def _follow_placed(self, changed: Changes[PathAssignment]) -> None:
+        self.placed = changed.now
         changed.carry(self.paths, lambda placed: placed.paths)
-        in_order = all(
-            (name in self.senders) == placed[name].profile.communicates for name in changed.left if name in placed
-        )
-        if changed.moved or not in_order:
-            senders = {name: each for name, each in placed.items() if each.profile.communicates}
-            self.senders = {name: each.profile for name, each in senders.items()}
-            self.used = {name: each.used for name, each in senders.items()}
-            return
-        for name in changed.left.keys() - changed.come.keys() & self.senders.keys():
-            del self.senders[name], self.used[name]
-        for name, each in changed.come.items():
-            if each.profile.communicates:
-                self.senders[name], self.used[name] = each.profile, each.used
+        if self._declared:
+            sending = changed.among(self._sending, lambda placed: placed.profile.communicates)
+            self.senders = sending.carry(self._profiles, lambda placed: placed.profile)
+            self.used = sending.carry(self._used, lambda placed: placed.used)
+
+    def measure(self, profiles: Mapping[str, Profile]) -> None:
+        """Let ``profiles`` be those of the jobs that send, measured or declared, in place of the declared ones."""
+        known = self._profiles
+        self._profiles = {name: known[name] if known.get(name) == found else found for name, found in profiles.items()}
+        self.senders = changes(known, self._profiles)
+        known_used, self._used = self._used, {name: self.placed[name].used for name in profiles}
+        self.used = changes(known_used, self._used)

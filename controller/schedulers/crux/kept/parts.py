@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ MANY: Final = 4
 
 
 class ContendingParts:
-    """The parts that contention joins, and for each job that shares a link with others those others, as an array."""
+    """The parts that contention joins, and the pairs of jobs that share links, as arrays."""
 
     def __init__(self, users: LinkSharing) -> None:
         self._users = users
@@ -26,11 +26,15 @@ class ContendingParts:
         """Job that contends -> the number of its part. A part in which anything changed has another number."""
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
-        self._beside: dict[str, Numbers] = {}
+        self._pairs: Numbers = np.empty((2, 0), np.intp)
 
-    def follow(self, changed: Collection[str]) -> None:
+    def follow(self, changed: Set[str]) -> None:
         """Bring all up to date after the jobs ``changed``, some of which may be gone, share links with others."""
         contend = sorted(job for job in changed if self._users.contends(job))
+        self._follow_parts(changed, contend)
+        self._follow_pairs(changed, contend)
+
+    def _follow_parts(self, changed: Set[str], contend: list[str]) -> None:
         old = {self.part_of.pop(job) for job in changed if job in self.part_of}
         left = set[str]().union(*(self._members.pop(part) for part in old)).difference(changed).union(contend)
         many = MANY * len(contend) > len(left)
@@ -38,16 +42,24 @@ class ContendingParts:
             self._next += 1
             self._members[self._next] = part
             self.part_of.update(dict.fromkeys(part, self._next))
-        for job in sorted(set(changed).difference(contend)):
-            if job in self._slots:
-                self._free.append(self._slots.pop(job))
-                del self._beside[job]
+
+    def _follow_pairs(self, changed: Set[str], contend: list[str]) -> None:
+        """Pairs come and go only between two jobs that changed."""
+        slots, known = self._slots, [self._slots[job] for job in changed if job in self._slots]
+        touched = np.zeros(len(slots) + len(self._free), bool)
+        touched[known] = True
+        self._free += sorted(slots.pop(job) for job in changed - set(contend) if job in slots)
         for job in contend:
-            if job not in self._slots:
-                self._slots[job] = self._free.pop() if self._free else len(self._slots)
-        for job in contend:
-            others = self._users.beside(job)
-            self._beside[job] = np.fromiter(map(self._slots.__getitem__, others), np.intp, len(others))
+            if job not in slots:
+                slots[job] = self._free.pop() if self._free else len(slots)
+        found = [(job, changed & self._users.beside(job)) for job in contend]
+        ones = np.repeat(self._column([job for job, _ in found]), [len(others) for _, others in found])
+        others = self._column([other for _, others in found for other in others])
+        stay = ~touched[self._pairs].all(axis=0)
+        self._pairs = np.concatenate((self._pairs[:, stay], np.stack((ones, others))[:, ones < others]), axis=1)
+
+    def _column(self, jobs: Sequence[str]) -> Numbers:
+        return np.fromiter(map(self._slots.__getitem__, jobs), np.intp, len(jobs))
 
     def _apart(self, changed: Sequence[str], jobs: set[str]) -> list[set[str]]:
         """Return the parts of ``jobs``, in each of which is a job of ``changed``.
@@ -83,10 +95,9 @@ class ContendingParts:
         """The contention graph of a part, its jobs in ``order``, highest priority first."""
         count = len(order)
         rank = np.full(len(self._slots) + len(self._free), -1)
-        rank[np.fromiter(map(self._slots.__getitem__, order), np.intp, count)] = np.arange(count)
-        neighbours = [self._beside[job] for job in order]
-        others = rank[np.concatenate(neighbours)]
-        own = np.repeat(np.arange(count), np.fromiter(map(len, neighbours), np.intp, count))
-        down = own < others
-        higher = own[down]
-        return ContentionGraph(count, higher, others[down], intensities[higher])
+        rank[self._column(order)] = np.arange(count)
+        one, other = rank[self._pairs]
+        inside = one >= 0
+        one, other = one[inside], other[inside]
+        higher, lower = np.divmod(np.sort(np.minimum(one, other) * count + np.maximum(one, other)), count)
+        return ContentionGraph(count, higher, lower, intensities[higher])

@@ -33,7 +33,7 @@ class KeptPriorities:
 
     def __init__(self, clamp: float = CLAMP) -> None:
         self._clamp = clamp
-        self._profiles: dict[str, Profile] = {}
+        self._profiles: Mapping[str, Profile] = {}
         self._by_traffic = _Sorted()
         self._by_priority = _Sorted()
         self._patterns: dict[Times, int] = {}
@@ -50,12 +50,11 @@ class KeptPriorities:
         self.priorities: dict[str, float] = {}
         """Job -> P_j."""
 
-    def follow(self, profiles: Mapping[str, Profile]) -> None:
-        """Let ``profiles`` be those of the jobs that send."""
-        changed = changes(self._profiles, profiles)
+    def follow(self, changed: Changes[Profile]) -> None:
+        """Bring all to the profiles ``changed.now`` of the jobs that send."""
         if not changed:
             return
-        self._profiles = dict(profiles)
+        profiles = self._profiles = changed.now
         self._by_traffic.follow(
             {name: -profile.traffic for name, profile in changed.left.items()},
             {name: -profile.traffic for name, profile in changed.come.items()},

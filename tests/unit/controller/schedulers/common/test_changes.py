@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,11 +29,28 @@ def test_entries_that_left_and_came_are_those_whose_value_is_another_object(
 
 @given(st.lists(MAPPINGS, min_size=1, max_size=6))
 def test_what_is_made_of_a_mapping_follows_it_in_its_order(history: list[dict[str, object]]) -> None:
-    made: dict[str, int] = {}
+    made: dict[str, tuple[object]] = {}
     before: dict[str, object] = {}
     for now in history:
-        changes(before, now).carry(made, id)
-        assert list(made.items()) == [(name, id(value)) for name, value in now.items()]
+        made_before = dict(made)
+        found = changes(before, now).carry(made, lambda value: (value,))
+        assert list(made.items()) == [(name, (value,)) for name, value in now.items()]
+        assert found == replace(changes(made_before, made), moved=found.moved)
+        assert found.moved == changes(before, now).moved
+        before = now
+
+
+@given(st.lists(MAPPINGS, min_size=1, max_size=6))
+def test_chosen_entries_follow_in_their_order(history: list[dict[str, object]]) -> None:
+    chosen: dict[str, object] = {}
+    before: dict[str, object] = {}
+    for now in history:
+        chosen_before = dict(chosen)
+        found = changes(before, now).among(chosen, lambda value: value is not VALUES[0])
+        assert list(chosen.items()) == [(name, value) for name, value in now.items() if value is not VALUES[0]]
+        expected = changes(chosen_before, chosen)
+        assert (found.left, found.come) == (expected.left, expected.come)
+        assert found.moved or not expected.moved
         before = now
 
 

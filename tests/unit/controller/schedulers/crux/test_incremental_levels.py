@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.schedulers.common.changes import changes
 from controller.schedulers.crux.compression import compress, contending, contention_edges
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
 
@@ -18,7 +19,7 @@ LEVELS = st.integers(1, 3)
 def test_levels_are_those_of_compressing_all_jobs_at_once(
     history: list[tuple[dict[str, tuple[frozenset[int], int]], int, list[str]]],
 ) -> None:
-    parts = IncrementalLevels()
+    parts, before = IncrementalLevels(), dict[str, frozenset[int]]()
     for jobs, levels, ranking in history:
         order = [job for job in ranking if job in jobs]
         used = {job: links for job, (links, _) in jobs.items()}
@@ -29,7 +30,8 @@ def test_levels_are_those_of_compressing_all_jobs_at_once(
             intensity,
         )
         among = contending(order, edges)
-        parts.follow(used)
+        parts.follow(changes(before, used))
+        before = used
         assert parts.contending(order) == list(among)
         found = parts.levels(order, intensity, levels, seed=1)
         assert list(found.items()) == list(compress(among, edges, levels, seed=1).items())

@@ -7,6 +7,7 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.schedulers.common.changes import changes
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.kept.priorities import MANY, KeptPriorities
 from controller.schedulers.crux.priority import correction_factors, priority_order, reference_of
@@ -35,12 +36,13 @@ CHANGE = st.dictionaries(st.sampled_from(JOBS), st.none() | KIND, max_size=3)
 def test_kept_priorities_and_their_order_are_those_worked_out_anew(
     kinds: dict[str, int], history: list[dict[str, int | None]], clamp: float, many: int
 ) -> None:
-    kept = KeptPriorities(clamp)
+    kept, before = KeptPriorities(clamp), dict[str, Profile]()
     for change in [{}, *history]:
         kinds = {job: kind for job, kind in (kinds | change).items() if kind is not None}
         profiles = {job: PROFILES[job][kind] for job, kind in kinds.items()}
         with patch("controller.schedulers.crux.kept.priorities.MANY", many):
-            kept.follow(profiles)
+            kept.follow(changes(before, profiles))
+        before = profiles
         factors = correction_factors(tuple(profiles.values()), clamp)
         priorities = {job: factor * profiles[job].intensity for job, factor in factors.items()}
         assert kept.reference is (reference_of(tuple(profiles.values())) if profiles else None)
@@ -52,9 +54,10 @@ def test_kept_priorities_and_their_order_are_those_worked_out_anew(
 
 
 def test_iterations_that_no_job_has_any_more_are_forgotten() -> None:
-    kept = KeptPriorities()
+    kept, before = KeptPriorities(), dict[str, Profile]()
     for number in range(1000):
         profiles = {job: Profile(job, 1.0, 1.0 + number, 1.0, 0.5, iteration_s=2.0, traffic=1.0) for job in "ab"}
-        kept.follow(profiles)
+        kept.follow(changes(before, profiles))
+        before = profiles
         assert kept.order() == ["a", "b"]
     assert len(kept._patterns) <= 100
