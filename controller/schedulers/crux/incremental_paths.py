@@ -8,25 +8,31 @@ that of placing all jobs again, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import compress
+from operator import is_not
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from controller.schedulers.common.changes import Changes, in_order
 from controller.schedulers.common.meeting_places import MeetingPlaces
+from controller.schedulers.common.paths_by_job import PathsByJob, paths_of
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_loops import Flags, Floats, Numbers
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
+from topologies.fabric import Path
 
 Rank = tuple[float, str]
 """Less intensity and name: the smallest chooses first."""
 MANY: Final = 8
 """If more than one in so many jobs came, went or changed, all are placed again."""
-_GONE, _COME, _AGAIN = 0, 1, 2
+_GONE, _COME, _MOVED, _AGAIN = range(4)
+_NO_PATHS: Final[Mapping[str, Path]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +47,16 @@ class _Ranked:
 class IncrementalPaths:
     """The running jobs on their least loaded paths."""
 
-    def __init__(self, index: FabricIndex) -> None:
-        self._index = index
+    def __init__(self, index: FabricIndex, share: float = 0.0) -> None:
+        """Flows keep paths in force as :func:`.least_loaded_choice` says; with a ``share`` of 0 these do not count."""
+        self._index, self._share = index, share
         self._ranked: dict[str, _Ranked] = {}
         self._placements: dict[str, PathAssignment] = {}
         self._meeting = MeetingPlaces()
 
-    def follow(self, jobs: Changes[RoutableJob], profiles: Changes[Profile]) -> Changes[PathAssignment]:
+    def follow(
+        self, jobs: Changes[RoutableJob], profiles: Changes[Profile], in_force: Mapping[str, Path] = _NO_PATHS
+    ) -> Changes[PathAssignment]:
         """Place the jobs, the most intensive of ``profiles`` first; job -> its placement, in the order of ``jobs``."""
         come = dict[str, _Ranked]()
         for name in dict.fromkeys((*jobs.come, *profiles.come)):
@@ -59,10 +68,11 @@ class IncrementalPaths:
         for name in gone:
             self._meeting.remove(name)
         left, placed = dict[str, PathAssignment](), dict[str, PathAssignment]()
-        if MANY * (len(gone) + len(come)) > len(jobs.now) + MANY:
-            placed = self._all_placed(come)
-        elif gone or come:
-            placed = self._placed_again(gone, come)
+        moved = self._moved(in_force) if self._share else []
+        if MANY * (len(gone) + len(come) + len(moved)) > len(jobs.now) + MANY:
+            placed = self._all_placed(come, in_force)
+        elif gone or come or moved:
+            placed = self._placed_again(gone, come, moved, in_force)
         placed = {name: found for name, found in placed.items() if self._placements.get(name) is not found}
         left = {name: self._placements[name] for name in (*placed, *jobs.left) if name in self._placements}
         for name in jobs.left:
@@ -75,24 +85,48 @@ class IncrementalPaths:
             in_order(self._placements, jobs.now)
         return Changes(left, placed, self._placements, jobs.moved)
 
-    def _all_placed(self, come: Mapping[str, _Ranked]) -> dict[str, PathAssignment]:
+    def _moved(self, in_force: Mapping[str, Path]) -> list[_Ranked]:
+        """The jobs that have other paths in force than those that were chosen last."""
+        known = self._placements
+        if isinstance(in_force, PathsByJob):
+            given, chosen = in_force.by_job, (placed.paths for placed in known.values())
+            others = list(compress(known, map(is_not, map(given.get, known), chosen)))
+        else:
+            others = list(known)
+        ranked = [self._ranked[name] for name in others if name in self._ranked]
+        return [each for each in ranked if not np.array_equal(_held(each, in_force), known[each.rank[1]].choice)]
+
+    def _choose(self, ranked: _Ranked, load: Floats, in_force: Mapping[str, Path]) -> PathAssignment:
+        held = _held(ranked, in_force) if self._share else None
+        return ranked.job.choose(load, ranked.profile.iteration_s, held, self._share)
+
+    def _all_placed(self, come: Mapping[str, _Ranked], in_force: Mapping[str, Path]) -> dict[str, PathAssignment]:
         load, placed = self._index.no_load(), dict[str, PathAssignment]()
         for ranked in sorted(self._ranked.values(), key=_rank_of):
-            placed[ranked.rank[1]] = ranked.job.choose(load, ranked.profile.iteration_s)
+            placed[ranked.rank[1]] = self._choose(ranked, load, in_force)
         for name, ranked in come.items():
             self._meeting.put(name, ranked.job.index.meeting_places)
         return placed
 
-    def _placed_again(self, gone: Mapping[str, _Ranked], come: Mapping[str, _Ranked]) -> dict[str, PathAssignment]:
-        """Visit by rank the jobs that have ``gone`` or ``come``, and those that may find another load for them."""
+    def _placed_again(
+        self,
+        gone: Mapping[str, _Ranked],
+        come: Mapping[str, _Ranked],
+        moved: Iterable[_Ranked],
+        in_force: Mapping[str, Path],
+    ) -> dict[str, PathAssignment]:
+        """Visit by rank those that have ``gone``, ``come`` or ``moved``, and those that may find another load."""
         visits, placed = _Visits(self._ranked, self._meeting, self._index), dict[str, PathAssignment]()
         for ranked in gone.values():
             visits.add(ranked, _GONE)
         for ranked in come.values():
             visits.add(ranked, _COME)
+        for ranked in moved:
+            if ranked.rank[1] not in come:
+                visits.add(ranked, _MOVED)
         for kind, ranked, found in visits:
             if kind != _GONE:
-                placed[ranked.rank[1]] = ranked.job.choose(found, ranked.profile.iteration_s)
+                placed[ranked.rank[1]] = self._choose(ranked, found, in_force)
             if kind == _COME:
                 self._meeting.put(ranked.rank[1], ranked.job.index.meeting_places)
         return placed
@@ -115,6 +149,8 @@ class _Visits:
 
     def add(self, ranked: _Ranked, kind: int) -> None:
         """Visit ``ranked`` in its turn; what it found and left last time is remembered."""
+        if kind == _MOVED:
+            self._expected.add(ranked.rank[1])
         heappush(self._waiting, (ranked.rank, kind, ranked, ranked.job.found, ranked.job.left))
 
     def __iter__(self) -> Iterator[tuple[int, _Ranked, Floats]]:
@@ -154,6 +190,10 @@ class _Visits:
             if (ranked := self._ranked[name]).rank > rank:
                 self._expected.add(name)
                 self.add(ranked, _AGAIN)
+
+
+def _held(ranked: _Ranked, in_force: Mapping[str, Path]) -> Numbers:
+    return ranked.job.index.choice_of(paths_of(in_force, ranked.rank[1]))
 
 
 def _rank_of(ranked: _Ranked) -> Rank:

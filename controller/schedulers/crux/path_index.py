@@ -35,6 +35,11 @@ class Bundle:
     links: Numbers
 
     @cached_property
+    def place(self) -> dict[Path, int]:
+        """Path -> its place among ``paths``."""
+        return {path: place for place, path in enumerate(self.paths)}
+
+    @cached_property
     def tree(self) -> HashTree:
         """The choices that ECMP makes."""
         return hash_tree(self.fabric, self.paths)
@@ -255,6 +260,18 @@ class JobIndex:
             ],
             np.intp,
         )
+
+    def choice_of(self, paths: Mapping[str, Path]) -> Numbers:
+        """Flow -> candidate that has its path in ``paths``, -1 where that is none."""
+        if isinstance(paths, ChosenPaths) and paths.job is self:
+            return paths.choice
+        names, found = self.index.ports, np.full(len(self.bytes), -1, np.intp)
+        ends = zip(self._sources.tolist(), self._targets.tolist(), self.bundles, strict=True)
+        for place, (flow, (source, target, bundle)) in enumerate(zip(self.job.flows, ends, strict=True)):
+            path = paths.get(flow.id, ())
+            if path[:1] == names.up_names[source : source + 1] and path[-1:] == names.down_names[target : target + 1]:
+                found[place] = bundle.place.get(path[1:-1], -1)
+        return found
 
     def paths(self, choice: Numbers) -> ChosenPaths:
         """Flow id -> path, for ``choice``: flow -> candidate."""

@@ -45,7 +45,9 @@ class Crux(Scheduler):
     "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
     leaves those links to the strict priority of their queues, which wastes nothing of them.
-    ``steady`` is the share of the best cut's weight that levels in force may miss and stay.
+    ``steady`` is the share of the best cut's weight that levels in force may miss and stay. ``steady_paths`` is the
+    share by which the most loaded link of a path in force may be more loaded than that of the best path, and the flow
+    stays; 0 chooses all paths as if from nothing.
 
     What is kept between calls (jobs as arrays, their last paths and levels) never changes a result.
     """
@@ -68,6 +70,7 @@ class Crux(Scheduler):
         pcie: str = "queue",
         clamp: float = CLAMP,
         steady: float = STEADY,
+        steady_paths: float = 0.0,
     ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
@@ -77,7 +80,7 @@ class Crux(Scheduler):
             if word not in _CHOICES[option]:
                 expected = " or ".join(_CHOICES[option])
                 raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
-        for option, number in (("fairness", fairness), ("steady", steady)):
+        for option, number in (("fairness", fairness), ("steady", steady), ("steady_paths", steady_paths)):
             if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
                 raise ValueError(f"option '{option}' of {self.name} must be a number from 0 to 1, not '{number}'")
         if isinstance(clamp, bool) or not isinstance(clamp, int | float) or not 1 <= clamp < inf:
@@ -87,7 +90,8 @@ class Crux(Scheduler):
         self._profiles_first = arrival == "profile"
         self._measured = profile == "measured" or self._profiles_first
         self._fairness, self._ports = float(fairness), enforcement == "ports"
-        self._semaphores, self._steady = pcie == "semaphore", float(steady)
+        self._semaphores = pcie == "semaphore"
+        self._steady, self._steady_paths = float(steady), float(steady_paths)
         if self._measured:
             self.events = self.events | {JobProfiled}
         if self._fairness:
@@ -109,7 +113,7 @@ class Crux(Scheduler):
         if self._measured:
             before = {name: self._profile_of(view, kept.jobs[name], found, waiting) for name, found in before.items()}
         if self._paths:
-            kept.place(before)
+            kept.place(before, view.decision.paths)
         else:
             kept.place_hashed(view.seed)
         if self._measured:
@@ -129,7 +133,7 @@ class Crux(Scheduler):
 
     def _kept_for(self, fabric: Fabric) -> KeptJobs:
         if self._kept is None or self._kept.index.fabric is not fabric:
-            return KeptJobs(fabric, self._clamp, declared=not self._measured)
+            return KeptJobs(fabric, self._clamp, self._steady_paths, declared=not self._measured)
         return self._kept
 
     def _profile_of(

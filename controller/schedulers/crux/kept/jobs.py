@@ -12,7 +12,7 @@ from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.kept.priorities import KeptPriorities
 from controller.schedulers.crux.path_index import FabricIndex
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
-from topologies.fabric import Fabric
+from topologies.fabric import Fabric, Path
 from workloads.job import Job
 
 
@@ -22,8 +22,11 @@ class KeptJobs:
     Mappings are by job, in the order of the running jobs. They change with the next call.
     """
 
-    def __init__(self, fabric: Fabric, clamp: float, *, declared: bool = True) -> None:
-        """``declared``: whether profiles are the declared ones; if not, :meth:`measure` says what they are."""
+    def __init__(self, fabric: Fabric, clamp: float, steady_paths: float = 0.0, *, declared: bool = True) -> None:
+        """``steady_paths``: the share by which a path in force may be worse; 0 if paths in force do not count.
+
+        ``declared``: whether profiles are the declared ones; if not, :meth:`measure` says what they are.
+        """
         self._declared = declared
         self.index = FabricIndex.of(fabric)
         self.priorities = KeptPriorities(clamp)
@@ -42,7 +45,7 @@ class KeptJobs:
         self._sending: dict[str, PathAssignment] = {}
         self._profiles: dict[str, Profile] = {}
         self._used: dict[str, frozenset[int]] = {}
-        self._incremental = IncrementalPaths(self.index)
+        self._incremental = IncrementalPaths(self.index, steady_paths)
 
     def follow(self, running: Mapping[str, Job]) -> None:
         """Let ``running`` be the jobs: :attr:`jobs` and :attr:`alone` follow."""
@@ -51,13 +54,13 @@ class KeptJobs:
         self._jobs_changed = changed.carry(self.jobs, lambda job: RoutableJob(self.index.job(job)))
         self._alone_changed = self._jobs_changed.carry(self.alone, lambda job: job.index.alone)
 
-    def place(self, before: Mapping[str, Profile]) -> None:
+    def place(self, before: Mapping[str, Profile], in_force: Mapping[str, Path]) -> None:
         """Put the jobs on their least loaded paths; ``before``: their profiles as known before paths are."""
         if before is self.alone:
             profiles = self._alone_changed
         else:
             profiles, self._before = changes(self._before, before), dict(before)
-        self._follow_placed(self._incremental.follow(self._jobs_changed, profiles))
+        self._follow_placed(self._incremental.follow(self._jobs_changed, profiles, in_force))
 
     def place_hashed(self, seed: int) -> None:
         """Put the jobs on their ECMP paths."""

@@ -16,7 +16,7 @@ from controller.ecmp_hash import ecmp_path
 from controller.schedulers.crux.incremental_paths import MANY
 from controller.schedulers.crux.intensity import links_used, profile
 from controller.schedulers.crux.path_index import FabricIndex, JobIndex
-from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, select_paths
+from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, least_loaded_choice, select_paths
 from controller.schedulers.crux.scheduler import Crux
 from controller.service.json_codec import to_json
 from topologies.clos import clos, clos3
@@ -156,6 +156,35 @@ def test_where_candidates_are_alike_paths_are_those_of_the_placed_load_alone(nam
             load[link] = load.get(link, 0.0) + share
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.sampled_from((0.0, 0.1, 1.0)))
+def test_a_path_in_force_stays_where_it_is_worse_by_the_stated_share_at_most(
+    name: str, seed: int, share: float
+) -> None:
+    fabric, random = BUILT[name], Random(seed)
+    index = FabricIndex(fabric)
+    load, plain = index.no_load(), dict[str, float]()
+    for job in some_jobs(fabric, seed):
+        on, period_s = JobIndex(job, index), profile(job, fabric).iteration_s
+        given = {flow.id: random.choice(fabric.candidate_paths(flow.source, flow.target)) for flow in job.flows}
+        given |= {flow.id: ("gone",) for flow in job.flows if random.random() < 0.2}
+        in_force = on.choice_of(given)
+        assert (in_force < 0).tolist() == [given[flow.id] == ("gone",) for flow in job.flows]
+        chosen = on.named_paths(least_loaded_choice(on, load, period_s, in_force, share))
+        for flow in job.flows:
+            candidates = fabric.candidate_paths(flow.source, flow.target)
+            rate = flow.bytes / period_s * 8
+            own = {link: rate / fabric.links[link].capacity for path in candidates for link in path}
+            most = {path: max(plain.get(link, 0.0) + own[link] for link in path) for path in candidates}
+            held = given[flow.id]
+            path = least_loaded(candidates, plain, own if unlike(fabric, candidates) else None)
+            if held in candidates and most[held] <= (1 + share) * min(most.values()):
+                path = held
+            assert chosen[flow.id] == path
+            for link in path:
+                plain[link] = plain.get(link, 0.0) + own[link]
+
+
 def test_of_two_idle_ways_the_faster_one_is_taken() -> None:
     fabric = BUILT["unequal"]
     (job,) = build_jobs([JobSpec("a", "bert", gpus=8, placement=None)], fabric, "spread")
@@ -202,14 +231,23 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int, *, in_forc
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.booleans(), st.sampled_from((0, MANY)))
+@given(
+    st.sampled_from(list(FABRICS)),
+    st.integers(0, 10_000),
+    st.booleans(),
+    st.sampled_from((0, MANY)),
+    st.sampled_from((0.0, 0.1, 1.0)),
+)
 def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(
-    name: str, seed: int, in_force: bool, many: int
+    name: str, seed: int, in_force: bool, many: int, steady_paths: float
 ) -> None:
-    warm = Crux()
+    def cold() -> Crux:
+        return Crux(steady_paths=steady_paths)
+
+    warm = cold()
     with patch("controller.schedulers.crux.incremental_paths.MANY", many):
         kept = history(lambda: warm, BUILT[name], seed, in_force=in_force)
-    afresh = history(Crux, BUILT[name], seed, in_force=in_force)
+    afresh = history(cold, BUILT[name], seed, in_force=in_force)
     assert [to_json(one) for one in kept] == [to_json(one) for one in afresh]
     for one, other in zip(kept, afresh, strict=True):
         assert (list(one.paths), list(one.levels)) == (list(other.paths), list(other.levels))
@@ -235,6 +273,24 @@ def test_paths_are_candidates_without_loops_and_levels_fall_along_contention(nam
         for other in priority:
             if priority[one] > priority[other] and used[one] & used[other]:
                 assert 0 <= decision.levels[one] <= decision.levels[other] < levels
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
+def test_paths_in_force_are_the_same_by_number_and_by_name(name: str, seed: int) -> None:
+    fabric, steady = BUILT[name], {"steady_paths": 0.5}
+    jobs = {job.name: job for job in some_jobs(fabric, seed)}
+    first = Crux(**steady).decide(ClusterView(fabric, jobs, 3, seed), JobArrived("j0"))
+    rest = {name: job for name, job in jobs.items() if name != "j0"}
+    warm = Crux(**steady)
+    warm.decide(ClusterView(fabric, jobs, 3, seed), JobArrived("j0"))
+    by_name = replace(first, paths=dict(first.paths))
+    decided = [
+        crux.decide(ClusterView(fabric, rest, 3, seed, decision=held), JobDeparted("j0"))
+        for crux in (Crux(**steady), warm)
+        for held in (first, by_name)
+    ]
+    assert all(to_json(each) == to_json(decided[0]) for each in decided)
 
 
 def test_another_fabric_or_another_job_of_the_same_name_is_not_taken_for_the_old_one() -> None:
