@@ -16,8 +16,8 @@ class LinkSharing:
     def __init__(self) -> None:
         self._given: dict[str, Collection[int]] = {}
         self._links: dict[str, frozenset[int]] = {}
-        self._users: dict[int, Set[str]] = {}
-        """Sets that change where a link has or had several users; one for all links that a job is alone on."""
+        self._users: dict[int, set[str]] = {}
+        """Links on which a job is alone may have one set together: a set of one is never changed."""
         self._beside: dict[str, set[str]] = {}
 
     def follow(self, links: Mapping[str, Collection[int]]) -> set[str]:
@@ -42,7 +42,7 @@ class LinkSharing:
         before, after = self._links.get(job, _NONE), frozenset(links)
         known = self._beside.setdefault(job, set())
         self._given[job], self._links[job] = links, after
-        left, come, alone = before - after, after - before, frozenset((job,))
+        left, come, alone = before - after, after - before, {job}
         gained, lost = self._others(come, job) - known, self._others(left, job)
         lost = {other for other in lost if self._links[other].isdisjoint(after)}
         self._leave(job, left)
@@ -50,7 +50,7 @@ class LinkSharing:
             users = self._users.get(link)
             if users is None:  # as for most links: those of the job's own NICs
                 self._users[link] = alone
-            elif isinstance(users, set):
+            elif len(users) > 1:
                 users.add(job)
             else:
                 self._users[link] = {*users, job}
@@ -80,7 +80,7 @@ class LinkSharing:
     def _leave(self, job: str, links: Iterable[int]) -> None:
         for link in links:
             users = self._users[link]
-            if isinstance(users, set) and len(users) > 1:
+            if len(users) > 1:
                 users.discard(job)
             else:
                 del self._users[link]

@@ -116,5 +116,7 @@ def _column(value: Callable[..., int], order: list[str], *others: Iterable[int])
 def _places(numbers: Numbers) -> list[tuple[int, Numbers]]:
     """Each of ``numbers``, and its places, ascending."""
     by_number = np.argsort(numbers, kind="stable")
-    ends = np.flatnonzero(np.diff(numbers[by_number])) + 1
-    return [(int(numbers[places[0]]), places) for places in np.split(by_number, ends) if len(places)]
+    ordered = numbers[by_number]
+    ends = [*(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(numbers)]
+    bounds = zip([0, *ends[:-1]], ends, strict=True)
+    return [(int(ordered[begin]), by_number[begin:end]) for begin, end in bounds if begin < end]

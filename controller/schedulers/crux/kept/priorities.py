@@ -16,6 +16,7 @@ from controller.schedulers.crux.priority import (
     EQUAL,
     Times,
     clamped_factor,
+    priority_order,
     ties,
     times_of,
     transient_gain,
@@ -23,6 +24,8 @@ from controller.schedulers.crux.priority import (
 
 MANY: Final = 8
 """If more than one in so many jobs changed, all are sorted again."""
+FEW: Final = 48
+"""Up to so many jobs it takes less time to sort them than to look for ties by arrays."""
 
 
 class KeptPriorities:
@@ -98,6 +101,8 @@ class KeptPriorities:
     def order(self) -> list[str]:
         """Return the jobs in the order of :func:`..priority.priority_order`."""
         names = self._by_priority.names.copy()
+        if len(names) <= FEW:
+            return list(priority_order(self.priorities, self._profiles))
         falling = _column(names, self.priorities)
         begins, ends = _stretches(falling[:-1] - falling[1:] <= 2 * EQUAL * np.abs(falling[:-1]))
         patterns = np.fromiter(map(self._pattern.__getitem__, names), np.intp, len(names))

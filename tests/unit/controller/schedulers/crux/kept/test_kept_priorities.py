@@ -51,6 +51,8 @@ def test_kept_priorities_and_their_order_are_those_worked_out_anew(
         assert list(kept.intensities.items()) == [(job, each.intensity) for job, each in profiles.items()]
         assert list(kept.communication_s.items()) == [(job, each.communication_s) for job, each in profiles.items()]
         assert kept.order() == list(priority_order(priorities, profiles))
+        with patch("controller.schedulers.crux.kept.priorities.FEW", 0):
+            assert kept.order() == list(priority_order(priorities, profiles))
 
 
 def test_iterations_that_no_job_has_any_more_are_forgotten() -> None:
