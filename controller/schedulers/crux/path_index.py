@@ -94,6 +94,10 @@ class FabricIndex:
         self.switch_number = {switch: number for number, switch in enumerate(fabric.switches)}
         self.port_number = {port: number for number, port in enumerate(fabric.ports)}
         self.ports = PortLinks.of(fabric, self.number, self.switch_number)
+        self.ends = {port.switch for port in fabric.ports.values()}
+        """Switches with ports."""
+        self.layered = not any(link.source in self.ends and link.target in self.ends for link in fabric.network_links)
+        """Whether no switch with ports is between two others on a path."""
         self.meeting_place = self._meeting_places()
         """Network link -> a number of the switch at its end next to hosts: one for links that leave it, another one."""
         self._switch_names = list(fabric.switches)
@@ -125,7 +129,7 @@ class FabricIndex:
         return load
 
     def _meeting_places(self) -> Numbers:
-        number, ends = self.switch_number, {port.switch for port in self.fabric.ports.values()}
+        number, ends = self.switch_number, self.ends
 
         def place(link: Link) -> int:
             if link.source not in number:
@@ -342,8 +346,8 @@ class JobIndex:
         """Flow -> numbers of which it has one in common with every flow that it may share a link with.
 
         Two flows share one if they have a port in common, or leave or enter the fabric at the same switch; beyond two
-        hops between switches the paths of any two may share a link. Flows that all go from switch to switch share a
-        switch where they share a port.
+        hops between switches, or where ports are in the middle of paths, too, any two may share a link. Flows that all
+        go from switch to switch share a switch where they share a port.
         """
         switch, ports, switches = self.index.ports.switch, len(self.index.port_number), len(self.index.switch_number)
         hops = [bundle.links.shape[1] for bundle in self._between]
@@ -351,10 +355,11 @@ class JobIndex:
         if 0 in hops:
             kinds += [self._sources, ports + self._targets]
         keys = zip(*(kind.tolist() for kind in kinds), strict=True)
-        if max(hops, default=0) <= 2 and 0 not in hops:
+        most = 2 if self.index.layered else 0
+        if max(hops, default=0) <= most and 0 not in hops:
             return keys
         between, middle = [hops[bundle] for bundle in self._bundle_of.tolist()], (2 * (ports + switches),)
-        return [own[2:] if hop == 0 else own + middle * (hop > 2) for own, hop in zip(keys, between, strict=True)]
+        return [own[2:] if hop == 0 else own + middle * (hop > most) for own, hop in zip(keys, between, strict=True)]
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)

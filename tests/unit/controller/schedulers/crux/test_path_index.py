@@ -22,6 +22,7 @@ from controller.service.json_codec import to_json
 from topologies.clos import clos, clos3
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric, Path, SwitchPaths
+from topologies.hosts import FabricBuilder, HostShape
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
 
@@ -34,6 +35,18 @@ def with_slow_switch(fabric: Fabric, share: float) -> Fabric:
         for name, link in fabric.links.items()
     }
     return replace(fabric, links=links)
+
+
+def ring_of_tors() -> Fabric:
+    """Five ToRs in a ring, two cables between neighbours: ToRs are in the middle of paths, too."""
+    shape = HostShape(10, 4, 2, 1, 100e9)
+    builder = FabricBuilder()
+    tors = builder.add_switches("tor", 5)
+    for host in range(10):
+        builder.add_host(shape, host, [tors[host % 5]])
+    for place, tor in enumerate(tors):
+        builder.connect(tor, tors[(place + 1) % 5], "tor-agg", 100e9, parallel=2)
+    return builder.build("ring", "ten hosts on a ring", shape)
 
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
@@ -80,6 +93,7 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         pcie_queues="emulated",
     ),
 }
+FABRICS["ring"] = ring_of_tors
 FABRICS["unequal"] = lambda: with_slow_switch(FABRICS["clos"](), 0.1)
 FABRICS["unequal-clos3"] = lambda: with_slow_switch(FABRICS["clos3"](), 0.3)
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
