@@ -11,7 +11,7 @@ Two rules, stated before anything was measured, the first on one set of cases an
 * A clamp is confirmed on another set where its mean is no lower than without k by more than the half width of the
   95 % confidence interval of the difference, case by case; in scenarios, by more than :data:`POINTS`.
 
-The first proposes 2, and the scenarios do not confirm it: on ``clos96-2to1`` clamps up to 2 leave the order to
+The first proposes 2, and the scenarios do not confirm it: on ``clos96-2to1`` clamps up to 3 leave the order to
 intensity and cost 9 points against 10. So the default stays 10; the target of a row is that 10 costs nothing there.
 """
 

@@ -40,10 +40,11 @@ def views(scheduler: Scheduler, fabric: Fabric, jobs: Sequence[Job]) -> Iterator
     if not follows_steps(scheduler):
         yield everything, JobArrived(jobs[-1].name)
         while True:
-            for name in running:
-                rest = {other: job for other, job in running.items() if other != name}
-                yield replace(everything, jobs=rest), JobDeparted(name)
-                yield replace(everything, jobs={**rest, name: running[name]}), JobArrived(name)
+            for job in jobs:
+                rest = {name: other for name, other in running.items() if name != job.name}
+                yield replace(everything, jobs=rest), JobDeparted(job.name)
+                running = {**rest, job.name: job}
+                yield replace(everything, jobs=running), JobArrived(job.name)
     yield everything, StepStarted(next(reversed(steps)), 0)
     while True:
         for name, step in steps.items():

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
+from typing import Final
+
+from controller.schedulers.common.changes import Changes, changes
+
+_NONE: Final = frozenset[int]()
 
 
 class LinkSharing:
@@ -12,6 +17,7 @@ class LinkSharing:
         self._given: dict[str, Collection[int]] = {}
         self._links: dict[str, frozenset[int]] = {}
         self._users: dict[int, set[str]] = {}
+        """Links on which a job is alone may have one set together: a set of one is never changed."""
         self._beside: dict[str, set[str]] = {}
 
     def follow(self, links: Mapping[str, Collection[int]]) -> set[str]:
@@ -19,38 +25,48 @@ class LinkSharing:
 
         A collection that is the same object counts as unchanged.
         """
+        return self.carry(changes(self._given, links))
+
+    def carry(self, other: Changes[Collection[int]] | Changes[frozenset[int]]) -> set[str]:
+        """As :meth:`follow`, where it is known what is ``other`` than before."""
         changed: set[str] = set()
-        for job in [job for job in self._given if job not in links]:
-            changed |= self.remove(job)
-        for job, used in links.items():
-            if self._given.get(job) is not used:
-                changed |= self.put(job, used)
+        for job in other.left:
+            if job not in other.come:
+                changed |= self.remove(job)
+        for job, used in other.come.items():
+            changed |= self.put(job, used)
         return changed
 
     def put(self, job: str, links: Collection[int]) -> Set[str]:
         """Set the links of ``job``, new or known; return the jobs that now share links with other jobs than before."""
-        before, after = self._links.get(job, frozenset()), frozenset(links)
-        known_already = job in self._links
+        before, after = self._links.get(job, _NONE), frozenset(links)
+        known = self._beside.setdefault(job, set())
         self._given[job], self._links[job] = links, after
-        if known_already and after == before:
-            return frozenset()
-        self._leave(job, before - after)
-        shared = [self._users[link] for link in before & after]
-        for link in after - before:
+        left, come, alone = before - after, after - before, {job}
+        gained, lost = self._others(come, job) - known, self._others(left, job)
+        lost = {other for other in lost if self._links[other].isdisjoint(after)}
+        self._leave(job, left)
+        for link in come:
             users = self._users.get(link)
             if users is None:  # as for most links: those of the job's own NICs
-                self._users[link] = {job}
-            else:
+                self._users[link] = alone
+            elif len(users) > 1:
                 users.add(job)
-                shared.append(users)
-        beside = set[str]().union(*shared) - {job}
-        known = self._beside.get(job, set())
-        for other in known - beside:
+            else:
+                self._users[link] = {*users, job}
+        for other in lost:
             self._beside[other].discard(job)
-        for other in beside - known:
+        for other in gained:
             self._beside[other].add(job)
-        self._beside[job] = beside
-        return beside ^ known | {job} if beside != known else frozenset()
+        known -= lost
+        known |= gained
+        return gained | lost | {job} if gained or lost else frozenset()
+
+    def _others(self, links: Iterable[int], job: str) -> set[str]:
+        """Those that use one of ``links``, without ``job``."""
+        found = set[str]().union(*(self._users[link] for link in links if link in self._users))
+        found.discard(job)
+        return found
 
     def remove(self, job: str) -> Set[str]:
         """Remove ``job``, if it is known; return it and the jobs that shared a link with it."""
@@ -76,6 +92,10 @@ class LinkSharing:
     def using(self, links: Iterable[int]) -> set[str]:
         """The jobs that use one of ``links``."""
         return {job for link in links for job in self._users.get(link, ())}
+
+    def contends(self, job: str) -> bool:
+        """Whether ``job`` is known and uses a link that another one uses, too."""
+        return bool(self._beside.get(job))
 
     def joined(self, around: Iterable[str]) -> list[set[str]]:
         """The groups with a job of ``around``: jobs that share links, directly or through other jobs."""

@@ -1,8 +1,8 @@
-"""Which jobs are joined by places they have in common: kept by place, so that crowded places cost no pairs of jobs."""
+"""Which jobs meet where: kept by place, so that crowded places cost no pairs of jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 
 class MeetingPlaces:
@@ -19,27 +19,13 @@ class MeetingPlaces:
         for place in places:
             self._jobs.setdefault(place, set()).add(job)
 
-    def remove(self, job: str) -> frozenset[int]:
-        """Remove ``job``, if it is known; return its places."""
-        places = self._places.pop(job, frozenset())
-        for place in places:
+    def remove(self, job: str) -> None:
+        """Remove ``job``, if it is known."""
+        for place in self._places.pop(job, frozenset()):
             self._jobs[place].discard(job)
             if not self._jobs[place]:
                 del self._jobs[place]
-        return places
 
-    def joined(self, jobs: Iterable[str], places: Collection[int] = ()) -> set[str]:
-        """Return ``jobs`` and those that places join with them or with ``places``, directly or through other jobs."""
-        found = set(jobs)
-        seen = {place for place in places if place in self._jobs}
-        edge = [*seen]
-        for job in found:
-            edge += self._places[job] - seen
-            seen |= self._places[job]
-        while edge:
-            for job in self._jobs[edge.pop()]:
-                if job not in found:
-                    found.add(job)
-                    edge += self._places[job] - seen
-                    seen |= self._places[job]
-        return found
+    def at(self, places: Iterable[int]) -> set[str]:
+        """The jobs with one of ``places``."""
+        return set[str]().union(*(self._jobs[place] for place in places if place in self._jobs))

@@ -6,17 +6,21 @@ Jobs that no chain of contention connects do not affect each other's levels (see
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 
+from controller.schedulers.common.changes import Changes
 from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.compression import compress, contention_edges_among
-from controller.schedulers.crux.intensity import Profile
-from controller.schedulers.crux.levels.contention_graph import ContentionGraph, Numbers
+from controller.schedulers.crux.kept.parts import ContendingParts
+from controller.schedulers.crux.levels.contention_graph import ContentionGraph, Floats, Numbers
 from controller.schedulers.crux.levels.kept_levels import NO_LEVEL, KeptLevels
 from controller.schedulers.crux.levels.large_parts import LARGE, compress_graph
+
+_NO_PART = 0
 
 
 class _Part:
@@ -26,37 +30,32 @@ class _Part:
     """
 
     def __init__(
-        self, order: tuple[str, ...], intensities: tuple[float, ...], levels: int, seed: int, users: LinkSharing
+        self, order: list[str], intensities: Floats, levels: int, seed: int, users: LinkSharing, parts: ContendingParts
     ) -> None:
         self.order, self.intensities, self.compressed_with = order, intensities, (levels, seed)
-        self.kept: dict[str, int] | None = None
-        self._users = users
+        self.kept: Numbers | None = None
+        self._users, self._parts = users, parts
 
     @cached_property
     def graph(self) -> ContentionGraph:
         """Who contends with whom."""
-        return ContentionGraph.among(self.order, self._users.beside, self.intensities)
+        return self._parts.graph(self.order, self.intensities)
 
     @cached_property
-    def best(self) -> dict[str, int]:
-        """Job -> level of the heaviest cut found."""
+    def best(self) -> Numbers:
+        """Place in the order -> level of the heaviest cut found."""
         levels, seed = self.compressed_with
         if len(self.order) > LARGE:
-            found = compress_graph(self.graph, levels, seed).tolist()
-            return dict(zip(self.order, found, strict=True))
-        edges = contention_edges_among(self.order, self._users, dict(zip(self.order, self.intensities, strict=True)))
-        return compress(self.order, edges, levels, seed)
+            return compress_graph(self.graph, levels, seed)
+        intensity = dict(zip(self.order, self.intensities.tolist(), strict=True))
+        found = compress(self.order, contention_edges_among(self.order, self._users, intensity), levels, seed)
+        return np.array([found[job] for job in self.order], np.intp)
 
-    def keep(self, in_force: Mapping[str, int], share: float) -> dict[str, int]:
+    def keep(self, in_force: Numbers, share: float) -> Numbers:
         """The levels that follow levels ``in_force``: the same ones where the part ended with those."""
-        if self.kept is None or any(in_force.get(job) != level for job, level in self.kept.items()):
-            before = np.array([in_force.get(job, NO_LEVEL) for job in self.order], np.intp)
-            found = KeptLevels(self.graph, self.compressed_with[0]).kept(before, self._best_by_rank, share).tolist()
-            self.kept = dict(zip(self.order, found, strict=True))
+        if self.kept is None or not np.array_equal(in_force, self.kept):
+            self.kept = KeptLevels(self.graph, self.compressed_with[0]).kept(in_force, lambda: self.best, share)
         return self.kept
-
-    def _best_by_rank(self) -> Numbers:
-        return np.array([self.best[job] for job in self.order], np.intp)
 
 
 class IncrementalLevels:
@@ -64,22 +63,22 @@ class IncrementalLevels:
 
     def __init__(self) -> None:
         self._users = LinkSharing()
-        self._parts: dict[str, _Part] = {}
-        """By the first job of the part in order of priority."""
+        self._contending = ContendingParts(self._users)
+        self._parts: dict[int, _Part] = {}
 
-    def follow(self, used: Mapping[str, frozenset[int]]) -> None:
-        """Let ``used`` be the jobs and the links of each."""
-        changed = self._users.follow(used)
-        self._parts = {first: part for first, part in self._parts.items() if changed.isdisjoint(part.order)}
+    def follow(self, used: Changes[frozenset[int]]) -> None:
+        """Bring all to the jobs ``used.now`` and the links of each."""
+        if changed := self._users.carry(used):
+            self._contending.follow(changed)
 
     def contending(self, order: Sequence[str]) -> list[str]:
         """Return the jobs of ``order`` that share a link with another one."""
-        return [job for job in order if self._users.beside(job)]
+        return list(filter(self._contending.part_of.__contains__, order))
 
     def levels(
         self,
         order: Sequence[str],
-        profiles: Mapping[str, Profile],
+        intensity: Mapping[str, float],
         levels: int,
         seed: int,
         in_force: Mapping[str, int] | None = None,
@@ -89,28 +88,35 @@ class IncrementalLevels:
 
         Levels ``in_force`` stay where they cut at least (1 - ``share``) of that (:class:`.KeptLevels`).
         """
-        found: dict[str, int] = {}
-        parts = [self._part(members, profiles, levels, seed) for members in self._members(order)]
-        self._parts = {part.order[0]: part for part in parts}
-        for part in parts:
-            found.update(part.keep(in_force, share) if in_force else part.best)
-        return {job: found[job] for job in order if job in found}
+        order = self.contending(order)
+        part_of = _column(self._contending.part_of.__getitem__, order)
+        intensities = np.fromiter(map(intensity.__getitem__, order), float, len(order))
+        before = _column(in_force.get, order, repeat(NO_LEVEL)) if in_force else None
+        found = np.zeros(len(order), np.intp)
+        parts: dict[int, _Part] = {}
+        for number, places in _places(part_of):
+            names = [order[place] for place in places.tolist()]
+            part = parts[number] = self._part(number, names, intensities[places], levels, seed)
+            found[places] = part.best if before is None else part.keep(before[places], share)
+        self._parts = parts
+        return dict(zip(order, found.tolist(), strict=True))
 
-    def _members(self, order: Sequence[str]) -> list[list[str]]:
-        """The jobs of each part, in the order given; unchanged parts are reused."""
-        part_of = {job: part.order[0] for part in self._parts.values() for job in part.order}
-        new = [job for job in order if job not in part_of and self._users.beside(job)]
-        for joined in self._users.joined(new):
-            part_of.update(dict.fromkeys(joined, next(iter(joined))))
-        members: dict[str, list[str]] = {}
-        for job in order:
-            if job in part_of:
-                members.setdefault(part_of[job], []).append(job)
-        return list(members.values())
-
-    def _part(self, members: list[str], profiles: Mapping[str, Profile], levels: int, seed: int) -> _Part:
-        order, intensities = tuple(members), tuple(profiles[job].intensity for job in members)
-        known = self._parts.get(members[0])
-        if known and (known.order, known.intensities, known.compressed_with) == (order, intensities, (levels, seed)):
+    def _part(self, number: int, order: list[str], intensities: Floats, levels: int, seed: int) -> _Part:
+        known = self._parts.get(number)
+        same = known and known.order == order and known.compressed_with == (levels, seed)
+        if known and same and np.array_equal(known.intensities, intensities):
             return known
-        return _Part(order, intensities, levels, seed, self._users)
+        return _Part(order, intensities, levels, seed, self._users, self._contending)
+
+
+def _column(value: Callable[..., int], order: list[str], *others: Iterable[int]) -> Numbers:
+    return np.fromiter(map(value, order, *others), np.intp, len(order))
+
+
+def _places(numbers: Numbers) -> list[tuple[int, Numbers]]:
+    """Each of ``numbers``, and its places, ascending."""
+    by_number = np.argsort(numbers, kind="stable")
+    ordered = numbers[by_number]
+    ends = [*(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(numbers)]
+    bounds = zip([0, *ends[:-1]], ends, strict=True)
+    return [(int(ordered[begin]), by_number[begin:end]) for begin, end in bounds if begin < end]

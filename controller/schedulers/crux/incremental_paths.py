@@ -1,88 +1,200 @@
-"""Path selection from event to event: only jobs whose links may have another load choose again.
+"""Path selection from event to event: only jobs that find another load on their candidate links choose again.
 
-A job's choice depends only on the load on its candidate links, and that only on jobs that share one with
-it. So after an arrival or departure the jobs to be placed again are those that shared candidates connect,
-directly or through others, with a job that came, went or changed. Jobs choose by rank, so even of those only the ones
-from the first changed rank on choose again. The result is that of placing all jobs again, to the last bit.
+Jobs choose by rank, and a job's choice depends only on the load that those before it left on its candidate links. After
+an arrival or departure those jobs are visited, by rank, that have a candidate link on which they may find another load
+than last time. One that finds the load of last time chooses as it did, and what it leaves is as it was. The result is
+that of placing all jobs again, to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import compress
+from operator import is_not
+from types import MappingProxyType
+from typing import Final
 
+import numpy as np
+
+from controller.schedulers.common.changes import Changes, in_order
 from controller.schedulers.common.meeting_places import MeetingPlaces
+from controller.schedulers.common.paths_by_job import PathsByJob, paths_of
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_index import FabricIndex
+from controller.schedulers.crux.path_loops import Flags, Floats, Numbers
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
+from topologies.fabric import Path
 
 Rank = tuple[float, str]
 """Less intensity and name: the smallest chooses first."""
+MANY: Final = 8
+"""If more than one in so many jobs came, went or changed, all are placed again."""
+_GONE, _COME, _MOVED, _AGAIN = range(4)
+_NO_PATHS: Final[Mapping[str, Path]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A job, and the profile that ranks it."""
+    """A job, the profile that ranks it, and its rank."""
 
     job: RoutableJob
     profile: Profile
-
-    @property
-    def rank(self) -> Rank:
-        return -self.profile.intensity, self.profile.job
+    rank: Rank
 
 
 class IncrementalPaths:
-    """The running jobs on their least loaded paths, and the load of them all."""
+    """The running jobs on their least loaded paths."""
 
-    def __init__(self, index: FabricIndex) -> None:
-        self._load = index.no_load()
-        self._meeting = MeetingPlaces()
-        self._placed: dict[str, _Ranked] = {}
+    def __init__(self, index: FabricIndex, share: float = 0.0) -> None:
+        """Flows keep paths in force as :func:`.least_loaded_choice` says; with a ``share`` of 0 these do not count."""
+        self._index, self._share = index, share
+        self._ranked: dict[str, _Ranked] = {}
         self._placements: dict[str, PathAssignment] = {}
+        self._meeting = MeetingPlaces()
 
-    def follow(self, jobs: Mapping[str, RoutableJob], profiles: Mapping[str, Profile]) -> dict[str, PathAssignment]:
-        """Return job -> its placement, the most intensive of ``profiles`` placed first; in the order of ``jobs``."""
-        gone = {name: ranked for name, ranked in self._placed.items() if jobs.get(name) is not ranked.job}
-        changed = {
-            name: _Ranked(job, profiles[name])
-            for name, job in jobs.items()
-            if (known := self._placed.get(name)) is None
-            or name in gone
-            or (known.profile is not profiles[name] and known.profile != profiles[name])
-        }
-        if gone or changed:
-            before = [self._placed[name].rank for name in {**gone, **changed} if name in self._placed]
-            first = min(*before, *(ranked.rank for ranked in changed.values()), (float("inf"), ""))
-            affected = self._affected(gone, changed)
-            self._withdraw(first, affected.union(gone))
-            for name in gone:
-                del self._placed[name], self._placements[name]
-            self._placed.update(changed)
-            self._place(first, affected)
-        return {name: self._placements[name] for name in jobs}
-
-    def _affected(self, gone: Collection[str], changed: Mapping[str, _Ranked]) -> set[str]:
-        """Bring the jobs that may share links up to date; return those that may share one with a changed job."""
-        left: set[int] = set()
+    def follow(
+        self, jobs: Changes[RoutableJob], profiles: Changes[Profile], in_force: Mapping[str, Path] = _NO_PATHS
+    ) -> Changes[PathAssignment]:
+        """Place the jobs, the most intensive of ``profiles`` first; job -> its placement, in the order of ``jobs``."""
+        come = dict[str, _Ranked]()
+        for name in dict.fromkeys((*jobs.come, *profiles.come)):
+            job, profile, known = jobs.now[name], profiles.now[name], self._ranked.get(name)
+            if known is None or known.job is not job or known.profile != profile:
+                come[name] = _Ranked(job, profile, (-profile.intensity, name))
+        gone = {name: self._ranked.pop(name) for name in {**jobs.left, **come} if name in self._ranked}
+        self._ranked.update(come)
         for name in gone:
-            left |= self._meeting.remove(name)
-        for name, ranked in changed.items():
-            if name in gone or name not in self._placed:
-                self._meeting.put(name, ranked.job.index.meeting_places)
-        return self._meeting.joined(changed, left)
+            self._meeting.remove(name)
+        left, placed = dict[str, PathAssignment](), dict[str, PathAssignment]()
+        moved = self._moved(in_force) if self._share else []
+        if MANY * (len(gone) + len(come) + len(moved)) > len(jobs.now) + MANY:
+            placed = self._all_placed(come, in_force)
+        elif gone or come or moved:
+            placed = self._placed_again(gone, come, moved, in_force)
+        placed = {name: found for name, found in placed.items() if self._placements.get(name) is not found}
+        left = {name: self._placements[name] for name in (*placed, *jobs.left) if name in self._placements}
+        for name in jobs.left:
+            if name not in jobs.come:
+                del self._placements[name]
+        if len(come) > 1:
+            in_order(placed, jobs.now)
+        self._placements.update(placed)
+        if jobs.moved:
+            in_order(self._placements, jobs.now)
+        return Changes(left, placed, self._placements, jobs.moved)
 
-    def _withdraw(self, first: Rank, names: Collection[str]) -> None:
-        """Take those from rank ``first`` on off the load, the last one first: each restores the load that it found."""
-        placed = [self._placed[name] for name in names if name in self._placed]
-        for ranked in sorted(placed, key=lambda ranked: ranked.rank, reverse=True):
-            if ranked.rank < first:
-                return
-            ranked.job.withdraw(self._load)
+    def _moved(self, in_force: Mapping[str, Path]) -> list[_Ranked]:
+        """The jobs that have other paths in force than those that were chosen last."""
+        known = self._placements
+        if isinstance(in_force, PathsByJob):
+            given, chosen = in_force.by_job, (placed.paths for placed in known.values())
+            others = list(compress(known, map(is_not, map(given.get, known), chosen)))
+        else:
+            others = list(known)
+        ranked = [self._ranked[name] for name in others if name in self._ranked]
+        return [each for each in ranked if not np.array_equal(_held(each, in_force), known[each.rank[1]].choice)]
 
-    def _place(self, first: Rank, names: Collection[str]) -> None:
-        """Let those from rank ``first`` on choose on the load of those before them."""
-        ranks = {name: self._placed[name].rank for name in names}
-        for name in sorted((name for name in names if ranks[name] >= first), key=ranks.__getitem__):
-            ranked = self._placed[name]
-            self._placements[name] = ranked.job.choose(self._load, ranked.profile.iteration_s)
+    def _choose(self, ranked: _Ranked, load: Floats, in_force: Mapping[str, Path]) -> PathAssignment:
+        held = _held(ranked, in_force) if self._share else None
+        return ranked.job.choose(load, ranked.profile.iteration_s, held, self._share)
+
+    def _all_placed(self, come: Mapping[str, _Ranked], in_force: Mapping[str, Path]) -> dict[str, PathAssignment]:
+        load, placed = self._index.no_load(), dict[str, PathAssignment]()
+        for ranked in sorted(self._ranked.values(), key=_rank_of):
+            placed[ranked.rank[1]] = self._choose(ranked, load, in_force)
+        for name, ranked in come.items():
+            self._meeting.put(name, ranked.job.index.meeting_places)
+        return placed
+
+    def _placed_again(
+        self,
+        gone: Mapping[str, _Ranked],
+        come: Mapping[str, _Ranked],
+        moved: Iterable[_Ranked],
+        in_force: Mapping[str, Path],
+    ) -> dict[str, PathAssignment]:
+        """Visit by rank those that have ``gone``, ``come`` or ``moved``, and those that may find another load."""
+        visits, placed = _Visits(self._ranked, self._meeting, self._index), dict[str, PathAssignment]()
+        for ranked in gone.values():
+            visits.add(ranked, _GONE)
+        for ranked in come.values():
+            visits.add(ranked, _COME)
+        for ranked in moved:
+            if ranked.rank[1] not in come:
+                visits.add(ranked, _MOVED)
+        for kind, ranked, found in visits:
+            if kind != _GONE:
+                placed[ranked.rank[1]] = self._choose(ranked, found, in_force)
+            if kind == _COME:
+                self._meeting.put(ranked.rank[1], ranked.job.index.meeting_places)
+        return placed
+
+
+class _Visits:
+    """Visits by rank. Whoever is visited may change the load that it finds into what it leaves.
+
+    ``_other``: whether those after the rank of the visit may find another load on a link than last time; if so,
+    ``_load`` has it, which holds anything for other links.
+    """
+
+    def __init__(self, ranked: Mapping[str, _Ranked], meeting: MeetingPlaces, index: FabricIndex) -> None:
+        self._ranked, self._meeting, self._index = ranked, meeting, index
+        self._load = index.no_load()
+        self._other: Flags = np.zeros(len(self._load), bool)
+        self._waiting: list[tuple[Rank, int, _Ranked, Floats, Floats]] = []
+        self._told: set[int] = set()
+        self._expected: set[str] = set()
+
+    def add(self, ranked: _Ranked, kind: int) -> None:
+        """Visit ``ranked`` in its turn; what it found and left last time is remembered."""
+        if kind == _MOVED:
+            self._expected.add(ranked.rank[1])
+        heappush(self._waiting, (ranked.rank, kind, ranked, ranked.job.found, ranked.job.left))
+
+    def __iter__(self) -> Iterator[tuple[int, _Ranked, Floats]]:
+        """Each visit in its turn: its kind, the job, and the load, which holds what the job finds on its links."""
+        load, other = self._load, self._other
+        while self._waiting:
+            rank, kind, ranked, found, left = heappop(self._waiting)
+            links = ranked.job.index.touched
+            moved = other[links]
+            if kind == _COME:
+                found = left = self._left_before(rank, ranked.job)
+            elif moved.any():
+                found = np.where(moved, load[links], found)
+            elif kind == _AGAIN:
+                continue
+            load[links] = found
+            yield kind, ranked, load
+            differs = load[links] != left
+            other[links] = differs | moved if kind == _COME else differs
+            self._tell(rank, links[differs])
+
+    def _left_before(self, rank: Rank, job: RoutableJob) -> Floats:
+        """The load that the jobs before ``rank`` leave on the candidate links of ``job``: on each link the last one."""
+        names = self._meeting.at(job.index.meeting_places)
+        before = sorted((ranked for name in names if (ranked := self._ranked[name]).rank < rank), key=_rank_of)
+        load = self._index.no_load()
+        if before:
+            links = np.concatenate([ranked.job.index.touched for ranked in before])
+            load[links] = np.concatenate([ranked.job.left for ranked in before])  # of equal links the last one counts
+        return load[job.index.touched]
+
+    def _tell(self, rank: Rank, links: Numbers) -> None:
+        """Expect all after ``rank`` that meet at ``links``; once told, there is nobody left to be told there."""
+        places = set(self._index.meeting_place[links].tolist()) - self._told
+        self._told |= places
+        for name in self._meeting.at(places) - self._expected:
+            if (ranked := self._ranked[name]).rank > rank:
+                self._expected.add(name)
+                self.add(ranked, _AGAIN)
+
+
+def _held(ranked: _Ranked, in_force: Mapping[str, Path]) -> Numbers:
+    return ranked.job.index.choice_of(paths_of(in_force, ranked.rank[1]))
+
+
+def _rank_of(ranked: _Ranked) -> Rank:
+    return ranked.rank

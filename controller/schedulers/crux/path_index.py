@@ -19,7 +19,7 @@ from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.intensity import Profile, compute_before_communication, profile_from_times
 from controller.schedulers.crux.path_loops import Flags, Floats, Numbers, PathLoops
 from controller.schedulers.crux.source_ports import HashTree, hash_tree, hashed_index
-from topologies.fabric import Fabric, Path, SwitchPaths
+from topologies.fabric import Fabric, Link, Path, SwitchPaths
 from workloads.analysis import bottleneck_time
 from workloads.job import Job, Transfer
 
@@ -33,6 +33,11 @@ class Bundle:
     fabric: Fabric
     paths: tuple[Path, ...]
     links: Numbers
+
+    @cached_property
+    def place(self) -> dict[Path, int]:
+        """Path -> its place among ``paths``."""
+        return {path: place for place, path in enumerate(self.paths)}
 
     @cached_property
     def tree(self) -> HashTree:
@@ -89,6 +94,12 @@ class FabricIndex:
         self.switch_number = {switch: number for number, switch in enumerate(fabric.switches)}
         self.port_number = {port: number for number, port in enumerate(fabric.ports)}
         self.ports = PortLinks.of(fabric, self.number, self.switch_number)
+        self.ends = {port.switch for port in fabric.ports.values()}
+        """Switches with ports."""
+        self.layered = not any(link.source in self.ends and link.target in self.ends for link in fabric.network_links)
+        """Whether no switch with ports is between two others on a path."""
+        self.meeting_place = self._meeting_places()
+        """Network link -> a number of the switch at its end next to hosts: one for links that leave it, another one."""
         self._switch_names = list(fabric.switches)
         self._switch_paths = SwitchPaths(fabric.name, fabric.switches, fabric.links_from)
         self._bundles: dict[tuple[int, int], Bundle] = {}
@@ -116,6 +127,19 @@ class FabricIndex:
         load = np.zeros(self.closed + 1)
         load[self.closed] = np.inf
         return load
+
+    def _meeting_places(self) -> Numbers:
+        number, ends = self.switch_number, self.ends
+
+        def place(link: Link) -> int:
+            if link.source not in number:
+                return 2 * number[link.target]
+            if link.target not in number:
+                return 2 * number[link.source] + 1
+            into_end = link.source not in ends and link.target in ends
+            return 2 * number[link.target] + 1 if into_end else 2 * number[link.source]
+
+        return np.array([place(link) for link in self.fabric.network_links], np.intp)
 
     def bundle(self, source: int, target: int) -> Bundle:
         """The paths between two switches, by number."""
@@ -156,9 +180,11 @@ class Sizes:
         capacity = index.capacity
         if index.loops is not None:
             return index.loops.most_loaded_s(links, self.flows, self.bytes, capacity, index.room)
-        used = links[:, self.flows]
-        total = np.bincount(used.T.ravel(), np.repeat(self.bytes, len(links)))
-        return float((8 * total[used] / capacity[used]).max())
+        used, room = links[:, self.flows], index.room
+        np.add.at(room, used.T.ravel(), np.repeat(self.bytes, len(links)))
+        most_s = float((8 * room[used] / capacity[used]).max())
+        room[used] = 0.0
+        return most_s
 
 
 class JobIndex:
@@ -188,7 +214,8 @@ class JobIndex:
         self.table: Numbers = self._candidates()
         """[hop, flow, candidate] -> link."""
         self.touched = self._touched()
-        self.meeting_places = self._meeting_places()
+        self.meeting_places = frozenset(index.meeting_place[self.touched].tolist())
+        """Two jobs have one in common wherever they have a candidate link in common."""
         self.alone = self.profile(self.host_links)
 
     @cached_property
@@ -238,6 +265,18 @@ class JobIndex:
             np.intp,
         )
 
+    def choice_of(self, paths: Mapping[str, Path]) -> Numbers:
+        """Flow -> candidate that has its path in ``paths``, -1 where that is none."""
+        if isinstance(paths, ChosenPaths) and paths.job is self:
+            return paths.choice
+        names, found = self.index.ports, np.full(len(self.bytes), -1, np.intp)
+        ends = zip(self._sources.tolist(), self._targets.tolist(), self.bundles, strict=True)
+        for place, (flow, (source, target, bundle)) in enumerate(zip(self.job.flows, ends, strict=True)):
+            path = paths.get(flow.id, ())
+            if path[:1] == names.up_names[source : source + 1] and path[-1:] == names.down_names[target : target + 1]:
+                found[place] = bundle.place.get(path[1:-1], -1)
+        return found
+
     def paths(self, choice: Numbers) -> ChosenPaths:
         """Flow id -> path, for ``choice``: flow -> candidate."""
         return ChosenPaths(self, choice)
@@ -252,9 +291,10 @@ class JobIndex:
 
     def _bundles(self) -> tuple[list[Bundle], Numbers]:
         """The bundles that the flows take, each once, and flow -> its place among them."""
-        switch, count = self.index.ports.switch, len(self.index.switch_number)
-        pairs, place = np.unique(switch[self._sources] * count + switch[self._targets], return_inverse=True)
-        return [self.index.bundle(*divmod(pair, count)) for pair in pairs.tolist()], place
+        switch = self.index.ports.switch
+        pairs = list(zip(switch[self._sources].tolist(), switch[self._targets].tolist(), strict=True))
+        place = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+        return [self.index.bundle(*pair) for pair in place], np.array([place[pair] for pair in pairs], np.intp)
 
     def _sizes(self, transfers: Sequence[Transfer], position: dict[str, int]) -> Sizes:
         flows = np.array([position[transfer.flow] for transfer in transfers], np.intp)
@@ -264,12 +304,16 @@ class JobIndex:
 
     def _candidates(self) -> Numbers:
         """[hop, flow, candidate] -> link."""
-        count = max((len(bundle.paths) for bundle in self._between), default=1)
-        hops = 2 + max((bundle.links.shape[1] for bundle in self._between), default=0)
+        shapes = [bundle.links.shape for bundle in self._between]
+        count = max((paths for paths, _ in shapes), default=1)
+        hops = 2 + max((between for _, between in shapes), default=0)
         table = np.full((hops, len(self.bytes), count), self.index.absent, np.intp)
         table[0] = self.host_links[0][:, None]
         bundle_of, last = self._bundle_of, self.host_links[1]
-        shapes = [bundle.links.shape for bundle in self._between]
+        if len(set(shapes)) == 1:
+            links = np.stack([bundle.links for bundle in self._between])
+            table[1:-1], table[-1] = links[bundle_of].transpose(2, 0, 1), last[:, None]
+            return table
         for shape in dict.fromkeys(shapes):
             alike = np.array([other == shape for other in shapes])
             links = np.stack([bundle.links for bundle in self._between if bundle.links.shape == shape])
@@ -286,51 +330,36 @@ class JobIndex:
         rates = [capacity[bundle.links] for bundle in self._between]
         return np.array([bool((rate != rate[:1]).any()) for rate in rates], bool)
 
-    def _independent(self) -> Iterable[Numbers]:
-        """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link.
+    def _independent(self) -> list[Numbers]:
+        """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link."""
+        last = dict[int, int]()
+        batches = list[list[int]]()
+        for flow, keys in enumerate(self._shared_keys()):
+            turn = 1 + max(last.get(key, -1) for key in keys)
+            last.update(dict.fromkeys(keys, turn))
+            if turn == len(batches):
+                batches.append([])
+            batches[turn].append(flow)
+        return [np.array(batch, np.intp) for batch in batches]
 
-        Two flows share one if they have a port in common, or leave or enter the fabric at the same
-        switch; beyond two hops between switches the paths of any two may share a link.
+    def _shared_keys(self) -> Iterable[tuple[int, ...]]:
+        """Flow -> numbers of which it has one in common with every flow that it may share a link with.
+
+        Two flows share one if they have a port in common, or leave or enter the fabric at the same switch; beyond two
+        hops between switches, or where ports are in the middle of paths, too, any two may share a link. Flows that all
+        go from switch to switch share a switch where they share a port.
         """
-        keys = self._shared_keys()
-        first = np.zeros(1 + int(keys.max(initial=0)), np.intp)
-        batches, left = [], np.arange(len(self.bytes))
-        while len(left):
-            for row in keys:
-                first[row[::-1]] = left[::-1]  # of equal keys the first flow writes last
-            ready = np.logical_and.reduce(first[keys] == left)
-            batches.append(left[ready])
-            left, keys = left[~ready], keys[:, ~ready]
-        return batches
-
-    def _shared_keys(self) -> Numbers:
-        """[kind, flow] -> number of something that two flows share: a port, a switch at an end, the middle.
-
-        Flows that all go from switch to switch share a switch where they share a port.
-        """
-        switch, ports = self.index.ports.switch, len(self.index.port_number)
-        switches, count = len(self.index.switch_number), len(self.bytes)
-        hops = np.array([bundle.links.shape[1] for bundle in self._between] or [0])[self._bundle_of]
-        end = 2 * (ports + switches)
-        own = end + 1 + np.arange(count)
-        leaving, entering = switch[self._sources], switch[self._targets]
-        kinds = [self._sources, ports + self._targets] if (hops == 0).any() else []
-        if (hops > 0).any():
-            kinds.append(np.where(hops > 0, 2 * ports + leaving, own))
-            kinds.append(np.where(hops > 0, 2 * ports + switches + entering, own))
-        if (hops > 2).any():
-            kinds.append(np.where(hops > 2, end, own))
-        return np.stack(kinds or [own])
-
-    def _meeting_places(self) -> frozenset[int]:
-        """Numbers of which two jobs have one in common wherever they have a candidate link in common.
-
-        The first and last switches of flows; beyond two hops between them, also one number for all jobs.
-        """
-        switch = self.index.ports.switch
-        ends = {*switch[self._sources].tolist(), *switch[self._targets].tolist()}
-        far = any(bundle.links.shape[1] > 2 for bundle in self._between)
-        return frozenset(ends | {len(self.index.switch_number)} if far else ends)
+        switch, ports, switches = self.index.ports.switch, len(self.index.port_number), len(self.index.switch_number)
+        hops = [bundle.links.shape[1] for bundle in self._between]
+        kinds = [2 * ports + switch[self._sources], 2 * ports + switches + switch[self._targets]]
+        if 0 in hops:
+            kinds += [self._sources, ports + self._targets]
+        keys = zip(*(kind.tolist() for kind in kinds), strict=True)
+        most = 2 if self.index.layered else 0
+        if max(hops, default=0) <= most and 0 not in hops:
+            return keys
+        between, middle = [hops[bundle] for bundle in self._bundle_of.tolist()], (2 * (ports + switches),)
+        return [own[2:] if hop == 0 else own + middle * (hop > most) for own, hop in zip(keys, between, strict=True)]
 
     def _touched(self) -> Numbers:
         member = np.zeros(self.index.closed + 1, bool)

@@ -20,30 +20,40 @@ Flags = npt.NDArray[np.bool_]
 class PathLoops:
     """The functions of this module, compiled."""
 
-    least_loaded: Callable[[Numbers, Flags, Floats, Floats, Floats, Numbers], None]
+    least_loaded: Callable[[Numbers, Flags, Floats, Floats, Floats, Numbers, float], None]
     most_loaded_s: Callable[[Numbers, Numbers, Floats, Floats, Floats], float]
 
 
-def least_loaded(table: Numbers, unlike: Flags, load: Floats, rates: Floats, capacity: Floats, choice: Numbers) -> None:
+def least_loaded(
+    table: Numbers, unlike: Flags, load: Floats, rates: Floats, capacity: Floats, choice: Numbers, slack: float
+) -> None:
     """Write into ``choice`` [flow] the candidate with the smallest (maximum, sum) of ``load``; add the flow to it.
 
     One flow after the other. ``table``: [hop, flow, candidate] -> link. ``rates`` [flow]: bits per second. ``unlike``
-    [flow]: whether the flow's own load counts, too.
+    [flow]: whether the flow's own load counts, too. A candidate that is in ``choice`` (-1 for none) stays if its most
+    loaded link, with the flow, is loaded at most ``slack`` times as much as the least that any candidate has.
     """
     hops, flows, candidates = table.shape
     for flow in range(flows):
-        best, best_sum = np.inf, np.inf
+        best, best_sum, least, held = np.inf, np.inf, np.inf, np.inf
+        in_force = choice[flow]
         for candidate in range(candidates):
-            largest = total = 0.0
+            largest = total = most = 0.0
             for hop in range(hops):
                 link = table[hop, flow, candidate]
-                found = load[link]
+                found, own = load[link], rates[flow] / capacity[link]
+                most = max(most, found + own)
                 if unlike[flow]:
-                    found += rates[flow] / capacity[link]
+                    found += own
                 largest = max(largest, found)
                 total += found
+            least = min(least, most)
+            if candidate == in_force:
+                held = most
             if largest < best or (largest == best and total < best_sum):
                 best, best_sum, choice[flow] = largest, total, candidate
+        if in_force >= 0 and held <= slack * least:
+            choice[flow] = in_force
         for hop in range(hops):
             link = table[hop, flow, choice[flow]]
             load[link] += rates[flow] / capacity[link]

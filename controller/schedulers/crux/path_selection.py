@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from controller.schedulers.crux.intensity import Profile
-from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex, Numbers
+from controller.schedulers.crux.path_index import FabricIndex, FlowBatch, JobIndex
+from controller.schedulers.crux.path_loops import Flags, Floats, Numbers
 from topologies.fabric import Fabric, Path
 from workloads.job import Job
 
@@ -41,8 +42,12 @@ class RoutableJob:
         self.index = job
         self._placement: PathAssignment | None = None
         self._known: dict[bytes, PathAssignment] = {}
-        self._found: tuple[float, Floats] | None = None
-        self._left: Floats = np.empty(0)
+        self._period_s: float | None = None
+        self._in_force = b""
+        self.found: Floats = np.empty(0)
+        """The load on :attr:`.JobIndex.touched` that the last choice found."""
+        self.left: Floats = np.empty(0)
+        """That which it left there."""
         self._hashed: dict[int, Numbers] = {}
 
     def hashed(self, seed: int) -> PathAssignment:
@@ -62,40 +67,47 @@ class RoutableJob:
         self._placement = placement
         return placement
 
-    def choose(self, load: Floats, period_s: float) -> PathAssignment:
-        """Place the job's flows on their least loaded paths and add them to ``load`` (share of capacity per link)."""
+    def choose(
+        self, load: Floats, period_s: float, in_force: Numbers | None = None, share: float = 0.0
+    ) -> PathAssignment:
+        """Place the flows as :func:`least_loaded_choice` does and add them to ``load`` (share of capacity per link)."""
         touched = self.index.touched
         found = load[touched]
-        if self._placement is not None and self._found is not None:
-            period_before, found_before = self._found
-            if period_before == period_s and bool((found_before == found).all()):
-                load[touched] = self._left
-                return self._placement
-        placement = self.at(least_loaded_choice(self.index, load, period_s))
-        self._found, self._left = (period_s, found), load[touched]
+        if self._placement is not None and self._chose_on(found, period_s, in_force):
+            load[touched] = self.left
+            return self._placement
+        placement = self.at(least_loaded_choice(self.index, load, period_s, in_force, share))
+        self._in_force = b"" if in_force is None else in_force.tobytes()
+        self._period_s, self.found, self.left = period_s, found, load[touched]
         return placement
 
-    def withdraw(self, load: Floats) -> None:
-        """Restore in ``load`` what the last :meth:`choose` found: exact where nobody has chosen since."""
-        if self._found is not None:
-            load[self.index.touched] = self._found[1]
+    def _chose_on(self, found: Floats, period_s: float, in_force: Numbers | None) -> bool:
+        """Whether the last choice follows from this, too: what was chosen once stays on the same load."""
+        if self._placement is None or self._period_s != period_s or not bool((self.found == found).all()):
+            return False
+        return in_force is None or in_force.tobytes() in (self._placement.choice.tobytes(), self._in_force)
 
 
-def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers:
+def least_loaded_choice(
+    job: JobIndex, load: Floats, period_s: float, in_force: Numbers | None = None, share: float = 0.0
+) -> Numbers:
     """Return flow -> candidate, each flow the path with the smallest (maximum, sum) of ``load``; adds to ``load``.
 
     The lowest index wins a tie. ``load`` is per link its bits per second over its capacity; a flow adds
     its bytes over ``period_s``, the iteration of its job alone. Where the candidates of a flow differ in capacity, the
     flow's own load counts as well: an idle link of 10 Gb/s is not as good as an idle one of 100 Gb/s.
+    A flow keeps the candidate ``in_force`` (-1 for none) if that one's most loaded link, with the flow, is loaded at
+    most (1 + ``share``) times as much as the least that any candidate has.
     """
-    choice = np.zeros(len(job.bytes), np.intp)
+    choice = np.full(len(job.bytes), -1, np.intp) if in_force is None else in_force.copy()
     rates = job.bytes / period_s * 8 if period_s > 0 else np.zeros(len(job.bytes))
     capacity = job.index.capacity
     if (loops := job.index.loops) is not None:
-        loops.least_loaded(job.table, job.unlike, load, rates, capacity, choice)
+        loops.least_loaded(job.table, job.unlike, load, rates, capacity, choice, 1 + share)
         return choice
     for batch in job.batches:
         loads = load.take(batch.candidates)
+        stay = None if in_force is None else _staying(batch, loads, rates, capacity, in_force, 1 + share)
         if len(batch.unlike):
             own = rates.take(batch.flows[batch.unlike])[None, :, None]
             loads[:, batch.unlike] += own / capacity.take(batch.candidates[:, batch.unlike])
@@ -103,10 +115,22 @@ def least_loaded_choice(job: JobIndex, load: Floats, period_s: float) -> Numbers
         sums = _sum_in_order(loads)
         sums[largest != np.minimum.reduce(largest, axis=1, keepdims=True)] = np.inf
         taken = sums.argmin(axis=1)
+        if stay is not None and in_force is not None:
+            taken = np.where(stay, in_force[batch.flows], taken)
         links = batch.candidates[:, np.arange(len(taken)), taken]
         load[links] += rates.take(batch.flows) / capacity.take(links)
         choice[batch.flows] = taken
     return choice
+
+
+def _staying(
+    batch: FlowBatch, loads: Floats, rates: Floats, capacity: Floats, in_force: Numbers, slack: float
+) -> Flags:
+    """Flow of ``batch`` -> whether it stays on its candidate in force."""
+    held = in_force[batch.flows]
+    most = np.maximum.reduce(loads + rates.take(batch.flows)[None, :, None] / capacity.take(batch.candidates))
+    light: Flags = most[np.arange(len(held)), held] <= slack * np.minimum.reduce(most, axis=1)
+    return light & (held >= 0)
 
 
 def _sum_in_order(loads: Floats) -> Floats:

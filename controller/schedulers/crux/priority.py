@@ -17,7 +17,7 @@ from controller.schedulers.crux.pair_closed_form import higher_sending_time, low
 from controller.schedulers.crux.pair_simulation import State, sending_times
 from workloads.periodic_job import PeriodicJob, on_one_link
 
-_Times = tuple[float, float, float]
+Times = tuple[float, float, float]
 """Of an iteration, in seconds: compute, communication, lead."""
 
 CLAMP = 10.0
@@ -48,10 +48,11 @@ def correction_factor(job: PeriodicJob[str], reference: PeriodicJob[str], clamp:
 
     At least 1 / ``clamp`` and at most ``clamp``, which is 1 or more.
     """
-    return _clamped_factor(_times(job), _times(reference), clamp)
+    return clamped_factor(_times(job), _times(reference), clamp)
 
 
-def _clamped_factor(job: _Times, reference: _Times, clamp: float) -> float:
+def clamped_factor(job: Times, reference: Times, clamp: float) -> float:
+    """As :func:`correction_factor`, of times of an iteration."""
     if job == reference:
         return 1.0
     return min(clamp, max(1 / clamp, _factor(*job, *reference)))
@@ -70,12 +71,12 @@ def transient_gain(job: Profile, reference: Profile) -> float:
     return (job.intensity * job_gain_s - reference.intensity * reference_gain_s) / PHASES
 
 
-def _times(job: PeriodicJob[str]) -> _Times:
+def _times(job: PeriodicJob[str]) -> Times:
     return job.compute_s, job.communication_s, job.lead_s
 
 
-def _times_of(profile: Profile) -> _Times:
-    """The times of :func:`pattern_of` without it."""
+def times_of(profile: Profile) -> Times:
+    """The times of :func:`pattern_of`, without it."""
     return profile.compute_s, profile.communication_s, min(profile.lead_s, profile.compute_s)
 
 
@@ -144,31 +145,10 @@ def _copy(state: State) -> State:
 
 def correction_factors(profiles: Sequence[Profile], clamp: float = CLAMP) -> dict[str, float]:
     """Return job -> k_j for jobs that communicate; the reference job has 1."""
-    return KnownFactors(clamp).of({profile.job: profile for profile in profiles})
-
-
-class KnownFactors:
-    """Correction factors from event to event, looked up where neither the job nor the reference has changed."""
-
-    def __init__(self, clamp: float = CLAMP) -> None:
-        self._clamp = clamp
-        self._reference: Profile | None = None
-        self._known: dict[str, tuple[Profile, float]] = {}
-
-    def of(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
-        """Return job -> k_j for jobs that communicate; the reference job has 1."""
-        if not profiles:
-            return {}
-        reference = reference_of(tuple(profiles.values()))
-        before = self._known if reference is self._reference else {}
-        self._reference, times = reference, _times_of(reference)
-        self._known = {
-            name: known
-            if (known := before.get(name)) is not None and known[0] is profile
-            else (profile, _clamped_factor(_times_of(profile), times, self._clamp))
-            for name, profile in profiles.items()
-        }
-        return {name: factor for name, (_, factor) in self._known.items()}
+    if not profiles:
+        return {}
+    reference = times_of(reference_of(profiles))
+    return {profile.job: clamped_factor(times_of(profile), reference, clamp) for profile in profiles}
 
 
 def blended_with_loss(
@@ -197,16 +177,16 @@ def priority_order(priorities: Mapping[str, float], profiles: Mapping[str, Profi
     if not profiles:
         return tuple(order)
     reference: Profile | None = None
-    for begin, end in _ties([priorities[job] for job in order]):
+    for begin, end in ties([priorities[job] for job in order]):
         tied = order[begin:end]
-        if len({_times_of(profiles[job]) for job in tied}) > 1:
+        if len({times_of(profiles[job]) for job in tied}) > 1:
             reference = reference or reference_of(tuple(profiles.values()))
             gains = {job: transient_gain(profiles[job], reference) for job in tied}
             order[begin:end] = sorted(tied, key=lambda job: (-gains[job], job))
     return tuple(order)
 
 
-def _ties(falling: Sequence[float]) -> Iterator[tuple[int, int]]:
+def ties(falling: Sequence[float]) -> Iterator[tuple[int, int]]:
     """Stretches (begin, end) of two or more ``falling`` values that equal the first of the stretch."""
     begin = 0
     for place in range(1, len(falling) + 1):

@@ -9,13 +9,11 @@ from typing import ClassVar, Final
 from controller.decision import ClusterView, Decision, Event, JobProfiled, Scheduler, ThroughputMeasured
 from controller.schedulers.common.paths_by_job import PathsByJob
 from controller.schedulers.crux.compression import first_levels_own
-from controller.schedulers.crux.incremental_levels import IncrementalLevels
-from controller.schedulers.crux.incremental_paths import IncrementalPaths
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
+from controller.schedulers.crux.kept.jobs import KeptJobs
 from controller.schedulers.crux.online_profile import unknown_profile
-from controller.schedulers.crux.path_index import FabricIndex
-from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
-from controller.schedulers.crux.priority import CLAMP, KnownFactors, blended_with_loss, priority_order, reference_of
+from controller.schedulers.crux.path_selection import RoutableJob
+from controller.schedulers.crux.priority import CLAMP, blended_with_loss, priority_order
 from controller.schedulers.crux.source_ports import Wanted, source_ports
 from topologies.fabric import Fabric
 
@@ -47,7 +45,9 @@ class Crux(Scheduler):
     "ports" also gives every flow a source port that hashes to its path (section 5). ``pcie`` "semaphore"
     lets a job wait at its senders while one of a higher level uses the same PCIe link (section 5); "queue"
     leaves those links to the strict priority of their queues, which wastes nothing of them.
-    ``steady`` is the share of the best cut's weight that levels in force may miss and stay.
+    ``steady`` is the share of the best cut's weight that levels in force may miss and stay. ``steady_paths`` is the
+    share by which the most loaded link of a path in force may be more loaded than that of the best path, and the flow
+    stays; 0 chooses all paths as if from nothing.
 
     What is kept between calls (jobs as arrays, their last paths and levels) never changes a result.
     """
@@ -70,6 +70,7 @@ class Crux(Scheduler):
         pcie: str = "queue",
         clamp: float = CLAMP,
         steady: float = STEADY,
+        steady_paths: float = 0.0,
     ) -> None:
         for option, value in (("paths", paths), ("priorities", priorities), ("compression", compression)):
             if not isinstance(value, bool):
@@ -79,7 +80,7 @@ class Crux(Scheduler):
             if word not in _CHOICES[option]:
                 expected = " or ".join(_CHOICES[option])
                 raise ValueError(f"option '{option}' of {self.name} must be {expected}, not '{word}'")
-        for option, number in (("fairness", fairness), ("steady", steady)):
+        for option, number in (("fairness", fairness), ("steady", steady), ("steady_paths", steady_paths)):
             if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
                 raise ValueError(f"option '{option}' of {self.name} must be a number from 0 to 1, not '{number}'")
         if isinstance(clamp, bool) or not isinstance(clamp, int | float) or not 1 <= clamp < inf:
@@ -89,51 +90,50 @@ class Crux(Scheduler):
         self._profiles_first = arrival == "profile"
         self._measured = profile == "measured" or self._profiles_first
         self._fairness, self._ports = float(fairness), enforcement == "ports"
-        self._semaphores, self._steady = pcie == "semaphore", float(steady)
+        self._semaphores = pcie == "semaphore"
+        self._steady, self._steady_paths = float(steady), float(steady_paths)
         if self._measured:
             self.events = self.events | {JobProfiled}
         if self._fairness:
             self.events, self.every_s = self.events | {ThroughputMeasured}, FAIRNESS_EVERY_S
-        self._kept: _Kept | None = None
+        self._kept: KeptJobs | None = None
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return paths for all flows, and levels for all jobs that share a link with another."""
-        jobs = self._placed_jobs(view)
+        kept = self._kept_for(view.fabric)
+        self._kept = None  # unless all goes well
+        decision = self._decide(view, kept)
+        self._kept = kept
+        return decision
+
+    def _decide(self, view: ClusterView, kept: KeptJobs) -> Decision:
+        kept.follow(view.jobs)
         waiting = view.profiling if self._profiles_first else frozenset[str]()
-        before = {name: job.index.alone for name, job in jobs.items()}
+        before: Mapping[str, Profile] = kept.alone
         if self._measured:
-            before = {name: self._profile_of(view, jobs[name], found, waiting) for name, found in before.items()}
-        placements = self._place(view, jobs, before)
-        profiles = {name: placed.profile for name, placed in placements.items() if name not in waiting}
+            before = {name: self._profile_of(view, kept.jobs[name], found, waiting) for name, found in before.items()}
+        if self._paths:
+            kept.place(before, view.decision.paths)
+        else:
+            kept.place_hashed(view.seed)
         if self._measured:
-            profiles = {name: self._profile_of(view, jobs[name], found) for name, found in profiles.items()}
-        senders = {name: found for name, found in profiles.items() if found.communicates}
-        factors = self._kept_for(view.fabric).factors.of(senders)
-        plain = {name: factors[name] * found.intensity for name, found in senders.items()}
-        priorities = blended_with_loss(plain, view.throughput, self._fairness)
-        levels = self._assign_levels(view, placements, senders, priorities) if self._priorities else {}
+            declared = ((name, placed.profile) for name, placed in kept.placed.items() if name not in waiting)
+            profiles = {name: self._profile_of(view, kept.jobs[name], found) for name, found in declared}
+            kept.measure({name: found for name, found in profiles.items() if found.communicates})
+        kept.priorities.follow(kept.senders)
+        priorities = blended_with_loss(kept.priorities.priorities, view.throughput, self._fairness)
+        levels = self._assign_levels(view, kept, priorities) if self._priorities else {}
         return Decision(
-            paths=PathsByJob({name: placed.paths for name, placed in placements.items()}),
+            paths=PathsByJob(dict(kept.paths)),
             levels=levels,
-            notes=self._notes(view, senders, factors, priorities) if view.keeps_notes else {},
-            ports=self._source_ports(view, jobs, placements) if self._ports else {},
+            notes=self._notes(view, kept, priorities) if view.keeps_notes else {},
+            ports=self._source_ports(view, kept) if self._ports else {},
             exclusive=shared_nic_links(view.jobs.values(), view.fabric) if self._semaphores else (),
         )
 
-    def _placed_jobs(self, view: ClusterView) -> dict[str, RoutableJob]:
-        """The running jobs as arrays, those of the last call as they are."""
-        kept = self._kept_for(view.fabric)
-        kept.jobs = {
-            name: kept.jobs[name]
-            if name in kept.jobs and kept.jobs[name].index.job is job
-            else RoutableJob(kept.index.job(job))
-            for name, job in view.jobs.items()
-        }
-        return kept.jobs
-
-    def _kept_for(self, fabric: Fabric) -> _Kept:
+    def _kept_for(self, fabric: Fabric) -> KeptJobs:
         if self._kept is None or self._kept.index.fabric is not fabric:
-            self._kept = _Kept(fabric, self._clamp)
+            return KeptJobs(fabric, self._clamp, self._steady_paths, declared=not self._measured)
         return self._kept
 
     def _profile_of(
@@ -145,77 +145,53 @@ class Crux(Scheduler):
         measured = view.measured.get(declared.job)
         return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
 
-    def _place(
-        self, view: ClusterView, jobs: Mapping[str, RoutableJob], before: Mapping[str, Profile]
-    ) -> dict[str, PathAssignment]:
-        """Job -> its placement, in the order of the view."""
-        if not self._paths:
-            return {name: job.hashed(view.seed) for name, job in jobs.items()}
-        return self._kept_for(view.fabric).placements.follow(jobs, before)
-
-    def _assign_levels(
-        self,
-        view: ClusterView,
-        placements: Mapping[str, PathAssignment],
-        senders: Mapping[str, Profile],
-        priorities: Mapping[str, float],
-    ) -> dict[str, int]:
+    def _assign_levels(self, view: ClusterView, kept: KeptJobs, priorities: Mapping[str, float]) -> dict[str, int]:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
+        order = kept.priorities.order()
+        if self._fairness:
+            order = list(priority_order(priorities, kept.senders.now))
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
-        order = [name for name in priority_order(priorities, senders) if name not in profiling]
-        parts = self._kept_for(view.fabric).parts
-        parts.follow({name: placements[name].used for name in order})
+        parts, in_force = kept.parts, view.decision.levels
+        parts.follow(kept.used)
         first = 1 if profiling and view.level_count > 1 else HIGHEST
+        if first > HIGHEST:
+            in_force = {name: level - first for name, level in in_force.items() if level >= first}
         if self._compression:
-            before = {name: level - first for name, level in view.decision.levels.items() if level >= first}
-            levels = parts.levels(order, senders, view.level_count - first, view.seed, before, self._steady)
+            intensity = kept.priorities.intensities
+            levels = parts.levels(order, intensity, view.level_count - first, view.seed, in_force, self._steady)
         else:
             levels = first_levels_own(parts.contending(order), view.level_count - first)
+        if not profiling:
+            return levels
         return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
 
-    def _source_ports(
-        self, view: ClusterView, jobs: Mapping[str, RoutableJob], placements: Mapping[str, PathAssignment]
-    ) -> dict[str, int]:
+    def _source_ports(self, view: ClusterView, kept: KeptJobs) -> dict[str, int]:
         """Flow -> source port that hashes to its path; a flow keeps the port in force where that still does."""
         wanted = [
             Wanted(flow, bundle.tree, taken)
-            for name, job in jobs.items()
+            for name, job in kept.jobs.items()
             for flow, bundle, taken in zip(
-                job.index.job.flows, job.index.bundles, placements[name].choice.tolist(), strict=True
+                job.index.job.flows, job.index.bundles, kept.placed[name].choice.tolist(), strict=True
             )
         ]
         return source_ports(view.fabric, wanted, view.seed, view.decision.ports)
 
-    def _notes(
-        self,
-        view: ClusterView,
-        senders: Mapping[str, Profile],
-        factors: Mapping[str, float],
-        priorities: Mapping[str, float],
-    ) -> dict[str, object]:
+    def _notes(self, view: ClusterView, kept: KeptJobs, priorities: Mapping[str, float]) -> dict[str, object]:
         used = view.measured.keys() if self._measured else frozenset[str]()
-        source = {name: "measured" if name in used else "declared" for name in view.jobs}
-        source |= {name: "being measured" for name in view.jobs if self._profiles_first and name in view.profiling}
+        source = dict.fromkeys(view.jobs, "declared")
+        if self._measured:
+            source |= {name: "measured" for name in view.jobs if name in used}
+            source |= {name: "being measured" for name in view.jobs if self._profiles_first and name in view.profiling}
+        known = kept.priorities
         return {
             "profile": source,
             **({"measured_work": MEASURED_WORK} if used else {}),
-            "reference": reference_of(tuple(senders.values())).job if senders else None,
-            "intensity": {name: found.intensity for name, found in senders.items()},
-            "communication_s": {name: found.communication_s for name, found in senders.items()},
-            "k": dict(factors),
+            "reference": known.reference.job if known.reference else None,
+            "intensity": dict(known.intensities),
+            "communication_s": dict(known.communication_s),
+            "k": dict(known.factors),
             "priority": dict(priorities),
         }
-
-
-class _Kept:
-    """What later calls need not recompute: arrays, placements, factors, and the levels of contending jobs."""
-
-    def __init__(self, fabric: Fabric, clamp: float) -> None:
-        self.index = FabricIndex.of(fabric)
-        self.jobs: dict[str, RoutableJob] = {}
-        self.placements = IncrementalPaths(self.index)
-        self.factors = KnownFactors(clamp)
-        self.parts = IncrementalLevels()
 
 
 class CruxPa(Crux):

@@ -8,6 +8,7 @@ best cut found, up to a stated share. The paper recomputes all levels at every e
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from heapq import heappop, heappush
 from typing import Final
 
@@ -25,11 +26,14 @@ class KeptLevels:
 
     def __init__(self, graph: ContentionGraph, levels: int) -> None:
         self._graph, self._levels = graph, levels
+
+    @cached_property
+    def _sides(self) -> tuple[Numbers, Floats, list[int], list[int]]:
+        """Jobs above, job by job, and their intensities; where those of each job end there, and those below it."""
+        graph, every = self._graph, np.arange(self._graph.count + 1)
         by_lower = np.argsort(graph.lower, kind="stable")
-        self._above, self._weight_above = graph.higher[by_lower], graph.weight[by_lower]
-        every = np.arange(graph.count + 1)
-        self._ends_above = np.searchsorted(graph.lower[by_lower], every).tolist()
-        self._ends_below = np.searchsorted(graph.higher, every).tolist()
+        ends_above = np.searchsorted(graph.lower[by_lower], every).tolist()
+        return graph.higher[by_lower], graph.weight[by_lower], ends_above, np.searchsorted(graph.higher, every).tolist()
 
     def kept(self, in_force: Numbers, best: Callable[[], Numbers], share: float) -> Numbers:
         """Return job -> level: those ``in_force`` with few changes, or else ``best()``, whose cut is the best found.
@@ -109,11 +113,12 @@ class KeptLevels:
 
     def _at_above(self, job: int) -> tuple[Numbers, Floats]:
         """The jobs above ``job``, and their intensities."""
-        begin, end = self._ends_above[job : job + 2]
-        return self._above[begin:end], self._weight_above[begin:end]
+        above, weights, ends, _ = self._sides
+        begin, end = ends[job : job + 2]
+        return above[begin:end], weights[begin:end]
 
     def _at_below(self, job: int) -> tuple[float, Numbers]:
         """The intensity of ``job``, and the jobs below it."""
-        begin, end = self._ends_below[job : job + 2]
+        begin, end = self._sides[3][job : job + 2]
         own = float(self._graph.weight[begin]) if end > begin else 0.0
         return own, self._graph.lower[begin:end]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.schedulers.common.changes import changes
 from controller.schedulers.crux.compression import compress, contending, contention_edges
 from controller.schedulers.crux.incremental_levels import IncrementalLevels
-from controller.schedulers.crux.intensity import Profile
 
 JOBS = "abcdefghij"
 LINKS = st.frozensets(st.integers(0, 14), min_size=1, max_size=3)
@@ -15,26 +15,23 @@ MOMENT = st.dictionaries(st.sampled_from(JOBS), st.tuples(LINKS, st.integers(1, 
 LEVELS = st.integers(1, 3)
 
 
-def profile(job: str, intensity: float) -> Profile:
-    return Profile(job, intensity, communication_s=1.0, compute_s=1.0, lead_s=1.0, iteration_s=2.0, traffic=1.0)
-
-
 @given(st.lists(st.tuples(MOMENT, LEVELS, st.permutations(JOBS)), min_size=1, max_size=6))
 def test_levels_are_those_of_compressing_all_jobs_at_once(
     history: list[tuple[dict[str, tuple[frozenset[int], int]], int, list[str]]],
 ) -> None:
-    parts = IncrementalLevels()
+    parts, before = IncrementalLevels(), dict[str, frozenset[int]]()
     for jobs, levels, ranking in history:
         order = [job for job in ranking if job in jobs]
         used = {job: links for job, (links, _) in jobs.items()}
-        profiles = {job: profile(job, float(intensity)) for job, (_, intensity) in jobs.items()}
+        intensity = {job: float(weight) for job, (_, weight) in jobs.items()}
         edges = contention_edges(
             order,
             {job: frozenset(map(str, links)) for job, links in used.items()},
-            {job: each.intensity for job, each in profiles.items()},
+            intensity,
         )
         among = contending(order, edges)
-        parts.follow(used)
+        parts.follow(changes(before, used))
+        before = used
         assert parts.contending(order) == list(among)
-        found = parts.levels(order, profiles, levels, seed=1)
+        found = parts.levels(order, intensity, levels, seed=1)
         assert list(found.items()) == list(compress(among, edges, levels, seed=1).items())

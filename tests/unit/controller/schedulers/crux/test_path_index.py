@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 
 from controller.decision import ClusterView, Decision, Event, JobArrived, JobDeparted
 from controller.ecmp_hash import ecmp_path
+from controller.schedulers.crux.incremental_paths import MANY
 from controller.schedulers.crux.intensity import links_used, profile
 from controller.schedulers.crux.path_index import FabricIndex, JobIndex
-from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, select_paths
+from controller.schedulers.crux.path_selection import RoutableJob, least_loaded, least_loaded_choice, select_paths
 from controller.schedulers.crux.scheduler import Crux
 from controller.service.json_codec import to_json
 from topologies.clos import clos, clos3
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric, Path, SwitchPaths
+from topologies.hosts import FabricBuilder, HostShape
 from workloads.build import JobSpec, build_jobs
 from workloads.job import Job
 
@@ -32,6 +35,18 @@ def with_slow_switch(fabric: Fabric, share: float) -> Fabric:
         for name, link in fabric.links.items()
     }
     return replace(fabric, links=links)
+
+
+def ring_of_tors() -> Fabric:
+    """Five ToRs in a ring, two cables between neighbours: ToRs are in the middle of paths, too."""
+    shape = HostShape(10, 4, 2, 1, 100e9)
+    builder = FabricBuilder()
+    tors = builder.add_switches("tor", 5)
+    for host in range(10):
+        builder.add_host(shape, host, [tors[host % 5]])
+    for place, tor in enumerate(tors):
+        builder.connect(tor, tors[(place + 1) % 5], "tor-agg", 100e9, parallel=2)
+    return builder.build("ring", "ten hosts on a ring", shape)
 
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
@@ -78,6 +93,7 @@ FABRICS: dict[str, Callable[[], Fabric]] = {
         pcie_queues="emulated",
     ),
 }
+FABRICS["ring"] = ring_of_tors
 FABRICS["unequal"] = lambda: with_slow_switch(FABRICS["clos"](), 0.1)
 FABRICS["unequal-clos3"] = lambda: with_slow_switch(FABRICS["clos3"](), 0.3)
 MODELS = ("gpt", "bert", "resnet", "moe", "ctr", "crux-gpt", "crux-bert")
@@ -154,6 +170,35 @@ def test_where_candidates_are_alike_paths_are_those_of_the_placed_load_alone(nam
             load[link] = load.get(link, 0.0) + share
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.sampled_from((0.0, 0.1, 1.0)))
+def test_a_path_in_force_stays_where_it_is_worse_by_the_stated_share_at_most(
+    name: str, seed: int, share: float
+) -> None:
+    fabric, random = BUILT[name], Random(seed)
+    index = FabricIndex(fabric)
+    load, plain = index.no_load(), dict[str, float]()
+    for job in some_jobs(fabric, seed):
+        on, period_s = JobIndex(job, index), profile(job, fabric).iteration_s
+        given = {flow.id: random.choice(fabric.candidate_paths(flow.source, flow.target)) for flow in job.flows}
+        given |= {flow.id: ("gone",) for flow in job.flows if random.random() < 0.2}
+        in_force = on.choice_of(given)
+        assert (in_force < 0).tolist() == [given[flow.id] == ("gone",) for flow in job.flows]
+        chosen = on.named_paths(least_loaded_choice(on, load, period_s, in_force, share))
+        for flow in job.flows:
+            candidates = fabric.candidate_paths(flow.source, flow.target)
+            rate = flow.bytes / period_s * 8
+            own = {link: rate / fabric.links[link].capacity for path in candidates for link in path}
+            most = {path: max(plain.get(link, 0.0) + own[link] for link in path) for path in candidates}
+            held = given[flow.id]
+            path = least_loaded(candidates, plain, own if unlike(fabric, candidates) else None)
+            if held in candidates and most[held] <= (1 + share) * min(most.values()):
+                path = held
+            assert chosen[flow.id] == path
+            for link in path:
+                plain[link] = plain.get(link, 0.0) + own[link]
+
+
 def test_of_two_idle_ways_the_faster_one_is_taken() -> None:
     fabric = BUILT["unequal"]
     (job,) = build_jobs([JobSpec("a", "bert", gpus=8, placement=None)], fabric, "spread")
@@ -189,23 +234,38 @@ def history(scheduler: Callable[[], Crux], fabric: Fabric, seed: int, *, in_forc
     running: dict[str, Job] = {}
     decisions = []
     for _ in range(16):
-        job = random.choice(jobs)
-        event: Event = JobDeparted(job.name) if job.name in running else JobArrived(job.name)
-        if running.pop(job.name, None) is None:
-            running[job.name] = job
+        for job in random.sample(jobs, min(len(jobs), random.choice((1, 1, 1, 3)))):
+            event: Event = JobDeparted(job.name) if job.name in running else JobArrived(job.name)
+            if running.pop(job.name, None) is None:
+                running[job.name] = job
         view = ClusterView(fabric, dict(running), level_count=3, seed=seed)
         view = replace(view, decision=decisions[-1]) if in_force and decisions else view
         decisions.append(scheduler().decide(view, event))
     return decisions
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000), st.booleans())
-def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(name: str, seed: int, in_force: bool) -> None:
-    warm = Crux()
-    kept = history(lambda: warm, BUILT[name], seed, in_force=in_force)
-    afresh = history(Crux, BUILT[name], seed, in_force=in_force)
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(list(FABRICS)),
+    st.integers(0, 10_000),
+    st.booleans(),
+    st.sampled_from((0, MANY)),
+    st.sampled_from((0.0, 0.1, 1.0)),
+)
+def test_a_decision_does_not_depend_on_what_was_kept_from_earlier_ones(
+    name: str, seed: int, in_force: bool, many: int, steady_paths: float
+) -> None:
+    def cold() -> Crux:
+        return Crux(steady_paths=steady_paths)
+
+    warm = cold()
+    with patch("controller.schedulers.crux.incremental_paths.MANY", many):
+        kept = history(lambda: warm, BUILT[name], seed, in_force=in_force)
+    afresh = history(cold, BUILT[name], seed, in_force=in_force)
     assert [to_json(one) for one in kept] == [to_json(one) for one in afresh]
+    for one, other in zip(kept, afresh, strict=True):
+        assert (list(one.paths), list(one.levels)) == (list(other.paths), list(other.levels))
+        assert str(one.notes) == str(other.notes)
 
 
 @settings(max_examples=25, deadline=None)
@@ -227,6 +287,24 @@ def test_paths_are_candidates_without_loops_and_levels_fall_along_contention(nam
         for other in priority:
             if priority[one] > priority[other] and used[one] & used[other]:
                 assert 0 <= decision.levels[one] <= decision.levels[other] < levels
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(list(FABRICS)), st.integers(0, 10_000))
+def test_paths_in_force_are_the_same_by_number_and_by_name(name: str, seed: int) -> None:
+    fabric, steady = BUILT[name], {"steady_paths": 0.5}
+    jobs = {job.name: job for job in some_jobs(fabric, seed)}
+    first = Crux(**steady).decide(ClusterView(fabric, jobs, 3, seed), JobArrived("j0"))
+    rest = {name: job for name, job in jobs.items() if name != "j0"}
+    warm = Crux(**steady)
+    warm.decide(ClusterView(fabric, jobs, 3, seed), JobArrived("j0"))
+    by_name = replace(first, paths=dict(first.paths))
+    decided = [
+        crux.decide(ClusterView(fabric, rest, 3, seed, decision=held), JobDeparted("j0"))
+        for crux in (Crux(**steady), warm)
+        for held in (first, by_name)
+    ]
+    assert all(to_json(each) == to_json(decided[0]) for each in decided)
 
 
 def test_another_fabric_or_another_job_of_the_same_name_is_not_taken_for_the_old_one() -> None:

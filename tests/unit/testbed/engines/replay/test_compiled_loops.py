@@ -72,15 +72,16 @@ def some_job(fabric: Fabric, seed: int) -> Job:
 
 
 @settings(deadline=None)
-@given(st.sampled_from(FABRICS), st.integers(0, 10_000))
-def test_loops_choose_add_and_profile_what_numpy_does(fabric: Fabric, seed: int) -> None:
+@given(st.sampled_from(FABRICS), st.integers(0, 10_000), st.sampled_from((0.0, 0.1)))
+def test_loops_choose_add_and_profile_what_numpy_does(fabric: Fabric, seed: int, share: float) -> None:
     job, found = some_job(fabric, seed), []
     for loops in KINDS:
         index = FabricIndex(fabric)
         index.loops = loops
         random, load, on = np.random.default_rng(seed), index.no_load(), JobIndex(job, index)
         load[: index.absent] += random.integers(0, 3, index.absent) * 0.1
-        choice = least_loaded_choice(on, load, on.alone.iteration_s)
+        in_force = random.integers(-1, on.table.shape[2], len(job.flows)) if share else None
+        choice = least_loaded_choice(on, load, on.alone.iteration_s, in_force, share)
         found.append((choice.tolist(), load.tolist(), on.alone, on.profile(on.links_of(choice))))
         assert not index.room.any()
     assert all(each == found[0] for each in found)
