@@ -3,7 +3,8 @@
 Links serve levels strictly: a job is slowed by jobs of its own and of more urgent levels on its links, by those that
 slow them, and so on; never by others. An event therefore changes the rates of the jobs that it touches and of those
 below them. The rest of the group, however many links join it, goes on as it was; and a job beside which the same jobs
-run again has the rate that it had.
+run again has the rate that it had. A link that a job, those of its level and those above it could not fill, all sending
+at full speed, slows the job in no way.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from testbed.fluid.steady_state import settle, state_in_phase
 
 MOST_KNOWN: Final = 64
 """Rates that are kept of a job; all are forgotten when there are more."""
+SLACK: Final = 1e-9
+"""Share of a link that is nothing but rounding."""
 
 
 class LongRunRates:
@@ -58,9 +61,11 @@ class LongRunRates:
 
     def _look_around(self, running: ReplayedJob) -> bool:
         """Note who may slow ``running`` directly; return whether that has changed."""
-        level, pack = running.fluid.level, running.pack
+        pack = running.pack
         beside = [self._running[name] for name in self._users.beside(running.name)]
-        above = [each for each in beside if each.fluid.level <= level or 0 <= pack == each.pack]
+        above = self._on_full_links(running) if beside else []
+        if pack >= 0:
+            above += [each for each in beside if each.pack == pack]
         sign = hash((running.traffic.sign, pack, frozenset(each.traffic.sign for each in above)))
         running.shares = bool(beside)
         running.sharers = 1 + sum(each.pack == pack for each in beside) if pack >= 0 else 1
@@ -68,6 +73,16 @@ class LongRunRates:
         changed = sign != running.sign
         running.sign = sign
         return changed
+
+    def _on_full_links(self, running: ReplayedJob) -> list[ReplayedJob]:
+        """Those of its own and of more urgent levels with whom ``running`` could fill a link."""
+        level, found = running.fluid.level, dict[str, ReplayedJob]()
+        for link, users in self._users.met(running.name):
+            there = [each for name in users if (each := self._running[name]).fluid.level <= level]
+            if len(there) > 1 and sum(each.share_of(link) for each in there) > 1.0 + SLACK:
+                found.update((each.name, each) for each in there)
+        found.pop(running.name, None)
+        return list(found.values())
 
     def _below(self, names: Iterable[str]) -> list[str]:
         """``names`` and all whom these may slow, directly or through others; in the order of the running jobs."""

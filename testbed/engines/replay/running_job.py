@@ -128,6 +128,11 @@ class ReplayedJob:
         began = self.fluid.offset_s / self.fluid.period_s
         return began if self.traffic.keeps_shift else (began + self._whole - self.left) % 1.0
 
+    def share_of(self, link: int) -> float:
+        """The share of a link's capacity that it takes while it sends at full speed."""
+        seconds = self.traffic.loads.get(link, 0.0)
+        return seconds / self.fluid.communication_s if seconds > 0.0 else 0.0
+
     def advance(self, then_s: float, rate: float) -> None:
         """Let time pass at ``rate`` iterations per second."""
         iterations = rate * self.account.advance(then_s)
