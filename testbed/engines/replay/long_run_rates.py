@@ -16,12 +16,11 @@ from controller.schedulers.common.link_sharing import LinkSharing
 from testbed.engines.replay.running_job import ReplayedJob
 from testbed.fluid.fluids import Contention
 from testbed.fluid.numerical_settings import NumericalSettings
+from testbed.fluid.shared_links import FULL
 from testbed.fluid.steady_state import settle, state_in_phase
 
 MOST_KNOWN: Final = 64
 """Rates that are kept of a job; all are forgotten when there are more."""
-SLACK: Final = 1e-9
-"""Share of a link that is nothing but rounding."""
 
 
 class LongRunRates:
@@ -79,7 +78,7 @@ class LongRunRates:
         level, found = running.fluid.level, dict[str, ReplayedJob]()
         for link, users in self._users.met(running.name):
             there = [each for name in users if (each := self._running[name]).fluid.level <= level]
-            if len(there) > 1 and sum(each.share_of(link) for each in there) > 1.0 + SLACK:
+            if len(there) > 1 and sum(each.share_of(link) for each in there) > 1.0 + FULL:
                 found.update((each.name, each) for each in there)
         found.pop(running.name, None)
         return list(found.values())
