@@ -13,8 +13,32 @@ Rows = tuple[Integers, Integers]
 """Numbers in rows: starts [rows + 1], and the numbers of one row after the other."""
 Users = tuple[Integers, Integers, Floats]
 """What :func:`users_of` returns."""
+SharedLinks = tuple[Integers, Integers, Floats, int]
+"""What :func:`rows_by_job` returns."""
 FULL: Final = 1e-12
 """Share of a link that is nothing but rounding."""
+
+
+@compiled
+def rows_by_job(links: Integers, users: Integers, parts: Floats, jobs: int) -> SharedLinks:
+    """Return the links that several jobs use, in rows by job: starts [jobs + 1], link numbers from 0, shares; a count.
+
+    ``users`` of ``links`` are numbers of jobs below ``jobs``, in ascending order; ``parts`` their shares at full speed.
+    Of links with the same users only those matter that are not less loaded by everyone than another.
+    """
+    order = np.argsort(links, kind="mergesort")  # a stable one
+    kept, count = shared_rows(links[order], users[order], parts[order], jobs)
+    starts = np.zeros(jobs + 1, np.int64)
+    for row in range(len(kept)):
+        starts[int(kept[row, 0]) + 1] += 1
+    for job in range(jobs):
+        starts[job + 1] += starts[job]
+    at, numbers, shares = starts[:jobs].copy(), np.zeros(len(kept), np.int64), np.zeros(len(kept))
+    for row in range(len(kept)):
+        job = int(kept[row, 0])
+        numbers[at[job]], shares[at[job]] = int(kept[row, 1]), kept[row, 2]
+        at[job] += 1
+    return starts, numbers, shares, count
 
 
 @compiled
