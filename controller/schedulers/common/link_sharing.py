@@ -73,11 +73,6 @@ class LinkSharing:
         """The other jobs that use a link of ``job``."""
         return self._beside[job]
 
-    def met(self, job: str) -> list[tuple[int, Set[str]]]:
-        """The links of ``job`` that others use, too, each with all its users."""
-        known = self._users
-        return [(link, known[link]) for link in self._links[job] if len(known[link]) > 1]
-
     def using(self, links: Iterable[int]) -> set[str]:
         """The jobs that use one of ``links``."""
         return {job for link in links for job in self._users.get(link, ())}

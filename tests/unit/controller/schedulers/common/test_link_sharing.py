@@ -57,12 +57,3 @@ def test_only_groups_around_the_given_jobs_are_found() -> None:
     users.follow({"a": {0}, "b": {0, 1}, "c": {1, 2}, "d": {3}, "e": set()})
     assert users.joined(["c", "d"]) == [{"a", "b", "c"}, {"d"}]
     assert users.joined(["e"]) == [{"e"}]
-
-
-@given(CLUSTERS)
-def test_links_met_on_are_those_of_a_job_that_others_use(links: dict[str, frozenset[int]]) -> None:
-    users = LinkSharing()
-    users.follow(links)
-    for job, own in links.items():
-        all_users = {link: {other for other in links if link in links[other]} for link in own}
-        assert dict(users.met(job)) == {link: those for link, those in all_users.items() if len(those) > 1}

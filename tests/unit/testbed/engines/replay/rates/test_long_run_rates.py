@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from controller.decision import Decision
-from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.inputs import builder
-from testbed.engines.replay.long_run_rates import LongRunRates
+from testbed.engines.replay.rates.link_users import LinkUsers
+from testbed.engines.replay.rates.long_run_rates import LongRunRates
 from testbed.engines.replay.running_job import ReplayedJob, ReplayRequest
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.fluid.numerical_settings import STANDARD
@@ -26,7 +26,7 @@ class Cluster:
     def __init__(self, fabric: Fabric = FABRIC) -> None:
         self.fabric, self.index = fabric, FabricIndex.of(fabric)
         self.running: dict[str, ReplayedJob] = {}
-        self.users = LinkSharing()
+        self.users = LinkUsers(self.index.absent)
         self.rates = LongRunRates(self.running, self.users, STANDARD)
 
     def start(self, name: str, gpus: list[int], level: int) -> dict[str, float]:
@@ -36,12 +36,14 @@ class Cluster:
         traffic.follow(traffic.default)
         fluid = traffic.fluid(Decision(levels={name: level}), 8)
         self.running[name] = ReplayedJob(request, traffic, fluid, Account(name, len(gpus), 0.0), 1000.0)
-        touched = {name, *self.users.put(name, traffic.loads)}
-        return self.rates.after(touched, 0.0)
+        links, seconds = traffic.arrays
+        self.users.put(name, links, seconds / fluid.communication_s, level)
+        return self.rates.after(self.users.affected(), 0.0)
 
     def end(self, name: str) -> dict[str, float]:
         del self.running[name]
-        return self.rates.after(self.users.remove(name) - {name}, 0.0)
+        self.users.remove(name)
+        return self.rates.after(self.users.affected(), 0.0)
 
 
 @pytest.fixture
@@ -88,7 +90,6 @@ def test_a_link_that_all_who_send_cannot_fill_slows_nobody(levels: tuple[int, in
     cluster = Cluster(two_tors)
     for name, gpus, level in zip(("one", "two"), ([0, 8], [4, 12]), levels, strict=True):
         cluster.start(name, gpus, level)
-    assert cluster.users.beside("one") == {"two"}
     assert (cluster.rates.settled > 0) == slows
     assert all(each.shares for each in cluster.running.values())
     alone = {name: 1 / each.fluid.period_s for name, each in cluster.running.items()}

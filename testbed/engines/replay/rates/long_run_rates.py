@@ -9,14 +9,13 @@ at full speed, slows the job in no way.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from controller.schedulers.common.link_sharing import LinkSharing
+from testbed.engines.replay.rates.link_users import LinkUsers
 from testbed.engines.replay.running_job import ReplayedJob
 from testbed.fluid.fluids import Contention
 from testbed.fluid.numerical_settings import NumericalSettings
-from testbed.fluid.shared_links import FULL
 from testbed.fluid.steady_state import settle, state_in_phase
 
 MOST_KNOWN: Final = 64
@@ -24,19 +23,19 @@ MOST_KNOWN: Final = 64
 
 
 class LongRunRates:
-    """``running`` are the jobs by name, ``users`` which links and GPUs each of them uses."""
+    """``running`` are the jobs by name, ``users`` which links and GPUs each of them uses, and its level."""
 
-    def __init__(self, running: Mapping[str, ReplayedJob], users: LinkSharing, numerics: NumericalSettings) -> None:
+    def __init__(self, running: Mapping[str, ReplayedJob], users: LinkUsers, numerics: NumericalSettings) -> None:
         self._running, self._users, self._numerics = running, users, numerics
         self.settled = 0
         """How often rates were computed, not looked up."""
 
-    def after(self, touched: Collection[str], now_s: float) -> dict[str, float]:
+    def after(self, touched: Sequence[str], now_s: float) -> dict[str, float]:
         """Return the rates of all whom an event affects, brought to ``now_s``.
 
         ``touched`` are the jobs whose links, level or neighbours may have changed.
         """
-        names = self._below([name for name in touched if self._look_around(self._running[name])])
+        names = self._below(self._look_around(touched))
         slowed_by = {name: self._above(self._running[name]) for name in names}
         rates: dict[str, float] = {}
         unknown: list[str] = []
@@ -58,40 +57,36 @@ class LongRunRates:
             known_rates[_sign_of(slowed_by[name])] = rates[name]
         return {name: rates[name] for name in names}
 
-    def _look_around(self, running: ReplayedJob) -> bool:
-        """Note who may slow ``running`` directly; return whether that has changed."""
-        pack = running.pack
-        beside = [self._running[name] for name in self._users.beside(running.name)]
-        above = self._on_full_links(running) if beside else []
-        if pack >= 0:
-            above += [each for each in beside if each.pack == pack]
-        sign = hash((running.traffic.sign, pack, frozenset(each.traffic.sign for each in above)))
-        running.shares = bool(beside)
-        running.sharers = 1 + sum(each.pack == pack for each in beside) if pack >= 0 else 1
-        running.above = {each.name: each for each in above}
-        changed = sign != running.sign
-        running.sign = sign
+    def _look_around(self, names: Sequence[str]) -> list[str]:
+        """Note who may slow each of ``names`` directly; return those of whom that has changed."""
+        changed: list[str] = []
+        for name, (above, meets) in zip(names, self._users.who_slows(names), strict=True):
+            running = self._running[name]
+            pack = running.pack
+            running.above = {other: self._running[other] for other in above}
+            slowing = running.above.values()
+            for each in slowing:
+                each.below.add(name)
+            running.shares = meets
+            running.sharers = 1 + sum(each.pack == pack for each in slowing) if pack >= 0 else 1
+            sign = hash((running.traffic.sign, pack, frozenset(each.traffic.sign for each in slowing)))
+            if sign != running.sign:
+                running.sign = sign
+                changed.append(name)
         return changed
-
-    def _on_full_links(self, running: ReplayedJob) -> list[ReplayedJob]:
-        """Those of its own and of more urgent levels with whom ``running`` could fill a link."""
-        level, found = running.fluid.level, dict[str, ReplayedJob]()
-        for link, users in self._users.met(running.name):
-            there = [each for name in users if (each := self._running[name]).fluid.level <= level]
-            if len(there) > 1 and sum(each.share_of(link) for each in there) > 1.0 + FULL:
-                found.update((each.name, each) for each in there)
-        found.pop(running.name, None)
-        return list(found.values())
 
     def _below(self, names: Iterable[str]) -> list[str]:
         """``names`` and all whom these may slow, directly or through others; in the order of the running jobs."""
         reached, edge = set(names), list(names)
         while edge:
             name = edge.pop()
-            for other in self._users.beside(name):
-                if other not in reached and name in self._running[other].above:
+            below = self._running[name].below
+            for other in [other for other in below if other not in reached]:
+                if other in self._running and name in self._running[other].above:
                     reached.add(other)
                     edge.append(other)
+                else:  # it was below once
+                    below.remove(other)
         return [name for name in self._running if name in reached] if reached else []
 
     def _above(self, running: ReplayedJob) -> dict[str, ReplayedJob]:
@@ -110,7 +105,7 @@ class LongRunRates:
         members = sorted(jobs.values(), key=lambda each: (each.fluid.level, each.name))
         for each in members:
             each.advance(now_s, each.rate)
-        on = Contention.of([each.fluid for each in members], [each.traffic.arrays for each in members])
+        on = Contention.of([each.fluid for each in members], self._users.shared_among([each.name for each in members]))
         states = [state_in_phase(each.fluid, each.phase) for each in members]
         settled = settle(on, None, states, packs=[each.pack for each in members], numerics=self._numerics)
         found = {each.name: rate for each, rate in zip(members, settled.rates, strict=True)}
