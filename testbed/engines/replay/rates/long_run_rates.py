@@ -3,8 +3,8 @@
 Links serve levels strictly: a job is slowed by jobs of its own and of more urgent levels on its links, by those that
 slow them, and so on; never by others. An event therefore changes the rates of the jobs that it touches and of those
 below them. The rest of the group, however many links join it, goes on as it was; and a job beside which the same jobs
-run again has the rate that it had. A link that a job, those of its level and those above it could not fill, all sending
-at full speed, slows the job in no way.
+run again has the rate that it had. Sets that have most jobs in common are settled as one. A link that a job, those of
+its level and those above it could not fill, all sending at full speed, slows the job in no way.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from testbed.fluid.steady_state import settle, state_in_phase
 
 MOST_KNOWN: Final = 64
 """Rates that are kept of a job; all are forgotten when there are more."""
+NEW: Final = 0.5
+"""Share of a set of jobs that may be new to others that it is settled with: computing those twice takes longer."""
 
 
 class LongRunRates:
@@ -47,9 +49,8 @@ class LongRunRates:
                 rates[name] = known
             else:
                 unknown.append(name)
-        for name in sorted(unknown, key=lambda name: -len(slowed_by[name])):
-            if name not in rates:
-                rates |= self._found(slowed_by[name], [each for each in unknown if each not in rates], now_s)
+        for jobs in taken_together([slowed_by[name] for name in unknown]):
+            rates |= self._found(jobs, [each for each in unknown if each not in rates], now_s)
         for name in unknown:
             known_rates = self._running[name].known_rates
             if len(known_rates) >= MOST_KNOWN:
@@ -110,6 +111,22 @@ class LongRunRates:
         settled = settle(on, None, states, packs=[each.pack for each in members], numerics=self._numerics)
         found = {each.name: rate for each, rate in zip(members, settled.rates, strict=True)}
         return {name: found[name] for name in wanted if name in found}
+
+
+def taken_together(sets: Iterable[Mapping[str, ReplayedJob]]) -> list[dict[str, ReplayedJob]]:
+    """Return unions of ``sets``, each of which is part of one: those that have most of their jobs in common.
+
+    A job's rate is the same in any set with all who may slow it and all who may slow those.
+    """
+    found: list[dict[str, ReplayedJob]] = []
+    for jobs in sorted(sets, key=len, reverse=True):
+        for union in found:
+            if (1 - NEW) * len(jobs) <= len(union.keys() & jobs.keys()):
+                union |= jobs
+                break
+        else:
+            found.append(dict(jobs))
+    return found
 
 
 def _sign_of(jobs: Mapping[str, ReplayedJob]) -> frozenset[int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller.decision import Decision
 from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.inputs import builder
 from testbed.engines.replay.rates.link_users import LinkUsers
-from testbed.engines.replay.rates.long_run_rates import LongRunRates
+from testbed.engines.replay.rates.long_run_rates import LongRunRates, taken_together
 from testbed.engines.replay.running_job import ReplayedJob, ReplayRequest
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.fluid.numerical_settings import STANDARD
@@ -95,3 +97,18 @@ def test_a_link_that_all_who_send_cannot_fill_slows_nobody(levels: tuple[int, in
     alone = {name: 1 / each.fluid.period_s for name, each in cluster.running.items()}
     found = cluster.rates.after(list(cluster.running), 0.0)
     assert slows or not found or found == alone
+
+
+@given(st.lists(st.sets(st.integers(0, 12), min_size=1), max_size=8))
+def test_sets_with_most_jobs_in_common_are_taken_together_and_each_is_part_of_one(sets: list[set[int]]) -> None:
+    cluster = Cluster()
+    cluster.start("any", [0, 4], 0)
+    running = cluster.running["any"]
+    unions = taken_together([{str(job): running for job in jobs} for jobs in sets])
+    assert len(unions) <= len(sets)
+    assert {job for union in unions for job in union} == {str(job) for jobs in sets for job in jobs}
+    for jobs in sets:
+        assert any({str(job) for job in jobs} <= union.keys() for union in unions)
+    pair = [{"a": running, "b": running, "c": running}, {"b": running, "c": running, "d": running}]
+    assert [sorted(union) for union in taken_together(pair)] == [["a", "b", "c", "d"]]
+    assert len(taken_together([*pair[:1], {"c": running, "e": running, "f": running}])) == 2
