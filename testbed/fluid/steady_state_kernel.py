@@ -1,6 +1,7 @@
 """The compiled loop over events behind :mod:`testbed.fluid.steady_state`: jobs compute, send, wait and begin again.
 
 Arrays are by job; what happens to one touches only those that it may slow, or shares GPUs with.
+Sums are in the order of the jobs: compiled and not compiled, the numbers are the same.
 """
 
 from __future__ import annotations
@@ -178,7 +179,6 @@ def run(
     ``quotas`` [jobs], none if empty: it ends when the first job has computed so many iterations.
     """
     jobs = len(levels)
-    # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
     users = users_of(starts, links, shares, count)
     starts, links, shares = that_can_be_full(starts, links, shares, users, levels)
     slows = whom_they_slow(starts, links, users, levels)
