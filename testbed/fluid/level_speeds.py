@@ -1,21 +1,15 @@
 """Speeds of jobs on links that serve levels strictly: found anew level by level, for those who feel a change; compiled.
 
-Whoever begins or ends changes what is left for those of its own and of lower levels on its links. These change others
-only if their own speed does, so a change goes no further than it is felt.
+Whoever begins or ends changes what is left for those of its own and of lower levels on its links, where these can be
+full (:func:`.shared_links.that_can_be_full`). These change others only if their own speed does, so a change goes no
+further than it is felt.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.shared_links import Users
-
-_FULL: Final = 1e-12
-
-Near = tuple[Integers, Integers]
-"""Which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
+from testbed.fluid.shared_links import FULL, Rows, Users
 
 
 @compiled
@@ -41,17 +35,18 @@ def who_feel(
     some: int,
     sending: Flags,
     last: Flags,
-    near: Near,
+    slows: Rows,
     levels: Integers,
     inside: Flags,
     queue: Integers,
 ) -> int:
     """Write into ``queue``, in order of their level, who may feel first that one of ``changed`` began or ended.
 
-    That is who began, and those of its own and of lower levels that share a link with one who ended. Return how many.
-    ``last`` is brought up to date. ``inside`` is False before, and then says who they are.
+    That is who began, and those whom one who ended may slow. Return how many. ``slows``: whom each job may slow, those
+    of its own and of lower levels. ``last`` is brought up to date. ``inside`` is False before, and then says who they
+    are.
     """
-    rows, others = near
+    rows, others = slows
     count = 0
     for place in range(some):
         job = changed[place]
@@ -62,20 +57,20 @@ def who_feel(
             count = remember(job, queue, count, levels, inside)
             continue
         for at in range(rows[job], rows[job + 1]):
-            if sending[others[at]] and levels[others[at]] >= levels[job]:
+            if sending[others[at]]:
                 count = remember(others[at], queue, count, levels, inside)
     return count
 
 
 @compiled
 def with_their_level(
-    queue: Integers, first: int, count: int, sending: Flags, near: Near, levels: Integers, inside: Flags
+    queue: Integers, first: int, count: int, sending: Flags, slows: Rows, levels: Integers, inside: Flags
 ) -> tuple[int, int]:
-    """Add to ``queue`` whom links join with those of the level of the ``first`` one; return that level's end, and its.
+    """Add to ``queue`` whom those of the level of the ``first`` one may slow at it; return that level's end, and its.
 
-    Jobs of one level share their links, so all of them get other speeds.
+    Jobs of one level share the links that they can fill, so all of them get other speeds.
     """
-    rows, others = near
+    rows, others = slows
     level, at = levels[queue[first]], first
     while at < count and levels[queue[at]] == level:
         for place in range(rows[queue[at]], rows[queue[at] + 1]):
@@ -103,7 +98,8 @@ def speeds(
 ) -> None:
     """Write the speeds, 0 to 1, of the jobs from ``first`` to ``end`` in ``who``, all of a level, into ``out``.
 
-    Max-min fair; those of more urgent levels keep their ``speed``, which takes its part of links first. ``free`` and
+    Max-min fair; those of more urgent levels keep their ``speed``, which takes its part of links first. ``links`` and
+    ``shares``, in rows by job, are those that may slow the job; ``users`` are all users of every link. ``free`` and
     ``wanted`` [links] and ``growing`` [jobs] are room to compute in; ``wanted`` holds zeros, before and after.
     """
     rows, others, parts = users
@@ -124,9 +120,9 @@ def speeds(
         reached += rise_together(growing, left, starts, links, shares, free, wanted, 1.0 - reached)
         still = 0
         for one in range(left):
-            job, stops = growing[one], reached >= 1.0 - _FULL
+            job, stops = growing[one], reached >= 1.0 - FULL
             for at in range(starts[job], starts[job + 1]):
-                stops = stops or free[links[at]] <= _FULL
+                stops = stops or free[links[at]] <= FULL
             if stops:
                 out[job] = reached
             else:
@@ -201,12 +197,12 @@ def those_below(
     queue: Integers,
     count: int,
     sending: Flags,
-    near: Near,
+    slows: Rows,
     levels: Integers,
     inside: Flags,
 ) -> int:
-    """Add to ``queue`` who sends over links of one of ``changed`` at a lower level; return how many are there then."""
-    rows, others = near
+    """Add to ``queue`` who sends at a lower level and may be slowed by one of ``changed``; return how many it has."""
+    rows, others = slows
     for place in range(some):
         job = changed[place]
         for at in range(rows[job], rows[job + 1]):

@@ -1,14 +1,44 @@
-"""The links that several jobs use, without those that make no difference, and who meets whom there; compiled."""
+"""The links that several jobs use, without those that make no difference, and who meets or slows whom; compiled."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import Flags, Floats, Integers
 
+Rows = tuple[Integers, Integers]
+"""Numbers in rows: starts [rows + 1], and the numbers of one row after the other."""
 Users = tuple[Integers, Integers, Floats]
 """What :func:`users_of` returns."""
+SharedLinks = tuple[Integers, Integers, Floats, int]
+"""What :func:`rows_by_job` returns."""
+FULL: Final = 1e-12
+"""Share of a link that is nothing but rounding."""
+
+
+@compiled
+def rows_by_job(links: Integers, users: Integers, parts: Floats, jobs: int) -> SharedLinks:
+    """Return the links that several jobs use, in rows by job: starts [jobs + 1], link numbers from 0, shares; a count.
+
+    ``users`` of ``links`` are numbers of jobs below ``jobs``, in ascending order; ``parts`` their shares at full speed.
+    Of links with the same users only those matter that are not less loaded by everyone than another.
+    """
+    order = np.argsort(links, kind="mergesort")  # a stable one
+    kept, count = shared_rows(links[order], users[order], parts[order], jobs)
+    starts = np.zeros(jobs + 1, np.int64)
+    for row in range(len(kept)):
+        starts[int(kept[row, 0]) + 1] += 1
+    for job in range(jobs):
+        starts[job + 1] += starts[job]
+    at, numbers, shares = starts[:jobs].copy(), np.zeros(len(kept), np.int64), np.zeros(len(kept))
+    for row in range(len(kept)):
+        job = int(kept[row, 0])
+        numbers[at[job]], shares[at[job]] = int(kept[row, 1]), kept[row, 2]
+        at[job] += 1
+    return starts, numbers, shares, count
 
 
 @compiled
@@ -95,7 +125,48 @@ def users_of(starts: Integers, links: Integers, shares: Floats, count: int) -> U
 
 
 @compiled
-def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers, Integers]:
+def that_can_be_full(starts: Integers, links: Integers, shares: Floats, users: Users, levels: Integers) -> Users:
+    """Return, in rows by job like ``links`` and ``shares``, the links that may slow the job: starts, links, shares.
+
+    Those of its own and of more urgent ``levels`` take such a link first or together with it. Where all of them at full
+    speed leave some of it, it slows none of them; it may slow those below.
+    """
+    rows, others, parts = users
+    kept, kept_links, kept_shares = np.zeros_like(starts), np.empty_like(links), np.empty_like(shares)
+    size = 0
+    for job in range(len(starts) - 1):
+        for place in range(starts[job], starts[job + 1]):
+            link, taken = links[place], 0.0
+            for at in range(rows[link], rows[link + 1]):
+                if levels[others[at]] <= levels[job]:
+                    taken += parts[at]
+            if taken > 1.0 + FULL:
+                kept_links[size], kept_shares[size] = link, shares[place]
+                size += 1
+        kept[job + 1] = size
+    return kept, kept_links[:size].copy(), kept_shares[:size].copy()
+
+
+@compiled
+def whom_they_slow(starts: Integers, links: Integers, users: Users, levels: Integers) -> Rows:
+    """Return whom each job may slow directly, in rows by job: those of its own level and of less urgent ``levels``.
+
+    ``links`` in rows by job are those that may slow it (:func:`that_can_be_full`), ``users`` the users of all links.
+    """
+    jobs = len(starts) - 1
+    rows, others, _ = users
+    slows = np.zeros((jobs, jobs), np.bool_)
+    for job in range(jobs):
+        for place in range(starts[job], starts[job + 1]):
+            for at in range(rows[links[place]], rows[links[place] + 1]):
+                if levels[others[at]] <= levels[job]:
+                    slows[others[at], job] = True
+        slows[job, job] = False
+    return rows_of(slows)
+
+
+@compiled
+def neighbours(starts: Integers, links: Integers, count: int) -> Rows:
     """Return which jobs share a link, in rows by job: starts [jobs + 1] and jobs."""
     jobs = len(starts) - 1
     uses = np.zeros((count, jobs), np.bool_)
@@ -107,11 +178,18 @@ def neighbours(starts: Integers, links: Integers, count: int) -> tuple[Integers,
         for place in range(starts[job], starts[job + 1]):
             near[job] |= uses[links[place]]
         near[job, job] = False
-    rows, others = np.zeros(jobs + 1, np.int64), np.empty(near.sum(), np.int64)
-    for job in range(jobs):
-        rows[job + 1] = rows[job]
-        for other in range(jobs):
-            if near[job, other]:
-                others[rows[job + 1]] = other
-                rows[job + 1] += 1
-    return rows, others
+    return rows_of(near)
+
+
+@compiled
+def rows_of(flags: Flags) -> Rows:
+    """Return the columns that are true in each row of ``flags``."""
+    count, size = len(flags), 0
+    starts, columns = np.zeros(count + 1, np.int64), np.empty(flags.sum(), np.int64)
+    for row in range(count):
+        for column in range(flags.shape[1]):
+            if flags[row, column]:
+                columns[size] = column
+                size += 1
+        starts[row + 1] = size
+    return starts, columns

@@ -94,10 +94,11 @@ def settle(
 def _state(times: Floats, bundles: Floats, states: Sequence[State | None]) -> Floats:
     """What is left of each job's iteration [3, jobs]: as ``states`` have it, or the offset in ``times``."""
     left = state_at_start(times)
-    for number, state in enumerate(states):
-        if state is not None:
-            whole = (bundles[number], bundles[number], times[number, 2])
-            left[:, number] = np.minimum(np.array(state) * whole, times[number, :3])
+    known = [number for number, state in enumerate(states) if state is not None]
+    if known:
+        given = np.array([state for state in states if state is not None])
+        whole = np.column_stack((bundles[known], bundles[known], times[known, 2]))
+        left[:, known] = np.minimum(given * whole, times[known, :3]).T
     return left
 
 

@@ -1,6 +1,7 @@
 """The compiled loop over events behind :mod:`testbed.fluid.steady_state`: jobs compute, send, wait and begin again.
 
-Arrays are by job; what happens to one touches only those that it shares links or GPUs with.
+Arrays are by job; what happens to one touches only those that it may slow, or shares GPUs with.
+Sums are in the order of the jobs: compiled and not compiled, the numbers are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from testbed.fluid.compiled import compiled
 from testbed.fluid.gpu_turns import Turns, grant, turns_at_start
 from testbed.fluid.level_speeds import speeds, that_change, those_below, who_feel, with_their_level
 from testbed.fluid.maxmin import Flags, Floats, Integers
-from testbed.fluid.shared_links import neighbours, users_of
+from testbed.fluid.shared_links import that_can_be_full, users_of, whom_they_slow
 from workloads.periodic_job import SLACK_S
 
 
@@ -178,9 +179,9 @@ def run(
     ``quotas`` [jobs], none if empty: it ends when the first job has computed so many iterations.
     """
     jobs = len(levels)
-    # A stable sort, and sums in the order of the jobs: compiled and not compiled, the numbers are the same.
-    near = neighbours(starts, links, count)
     users = users_of(starts, links, shares, count)
+    starts, links, shares = that_can_be_full(starts, links, shares, users, levels)
+    slows = whom_they_slow(starts, links, users, levels)
     speed, fresh, free, wanted = np.zeros(jobs), np.zeros(jobs), np.ones(count), np.zeros(count)
     sending, last, inside = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     sums, half, since, due = np.zeros((2, jobs)), np.zeros((2, jobs)), np.zeros(jobs), np.zeros(jobs)
@@ -193,15 +194,15 @@ def run(
             changed = wish(ready, some, left, waits, sending, last, speed)
             expect(ready, some, now, left, waits, speed, due)
             if changed:
-                count, first = who_feel(ready, some, sending, last, near, levels, inside, anew), 0
+                count, first = who_feel(ready, some, sending, last, slows, levels, inside, anew), 0
                 while first < count:
-                    behind, count = with_their_level(anew, first, count, sending, near, levels, inside)
+                    behind, count = with_their_level(anew, first, count, sending, slows, levels, inside)
                     speeds(anew, first, behind, speed, starts, links, shares, users, free, wanted, levels, room, fresh)
                     some = that_change(anew, first, behind, inside, speed, fresh, room)
                     bring_to(now, room, some, left, times, speed, turns, since, sums)
                     adopt(room, some, fresh, speed)
                     expect(room, some, now, left, waits, speed, due)
-                    count, first = those_below(room, some, anew, count, sending, near, levels, inside), behind
+                    count, first = those_below(room, some, anew, count, sending, slows, levels, inside), behind
             now = earliest(due, end)
             done = first_done(quotas, left, times, waits, since, sums)
             if done <= now:

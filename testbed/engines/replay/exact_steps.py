@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller.schedulers.common.link_sharing import LinkSharing
+from testbed.engines.replay.rates.link_users import LinkUsers
 from testbed.engines.replay.running_job import ReplayedJob, contention_of
 from testbed.fluid.steady_state import Settled, settle
 from workloads.periodic_job import SLACK_S
 
 
-def step_exactly(
-    running: Mapping[str, ReplayedJob], users: LinkSharing, most_s: float
-) -> tuple[dict[str, float], float]:
+def step_exactly(running: Mapping[str, ReplayedJob], users: LinkUsers, most_s: float) -> tuple[dict[str, float], float]:
     """Step at most ``most_s`` seconds; return iterations per second over them, and the seconds: fewer if a job is done.
 
     ``users``: which links and GPUs each job uses. The ``state`` of the jobs follows.

@@ -2,17 +2,19 @@
 
 Between two events nothing is stepped: long-run rates hold. An event recomputes only what it affects: the decision, if
 a job that sends came or went, and the rates of jobs whose links or level changed and of those that these slow
-(:mod:`testbed.engines.replay.long_run_rates`). Memory grows with running jobs.
+(:mod:`testbed.engines.replay.rates.long_run_rates`). Memory grows with running jobs.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final
+
+import numpy as np
 
 from controller.decider import Decider, as_decided
 from controller.decision import (
@@ -26,7 +28,6 @@ from controller.decision import (
     StepEnded,
     StepStarted,
 )
-from controller.schedulers.common.link_sharing import LinkSharing
 from controller.schedulers.common.paths_by_job import paths_of
 from controller.schedulers.crux.path_index import FabricIndex
 from testbed.engines.replay.changed_jobs import ChangedJobs
@@ -34,12 +35,14 @@ from testbed.engines.replay.compiled_loops import LOOPS
 from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.gc_tuning import seldom_collected
 from testbed.engines.replay.job_totals import JobTotals
-from testbed.engines.replay.long_run_rates import LongRunRates
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
+from testbed.engines.replay.rates.link_users import IN_TURNS, LinkUsers
+from testbed.engines.replay.rates.long_run_rates import LongRunRates
 from testbed.engines.replay.running_job import COLUMNS, Builder, ReplayedJob, ReplayRequest
 from testbed.engines.replay.traffic import Traffic, link_classes
 from testbed.errors import RunFailedError
+from testbed.fluid.maxmin import Floats, Integers
 from testbed.fluid.numerical_settings import STANDARD, NumericalSettings
 from topologies.fabric import Fabric
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, ShareGpus, TakeOff, carry_out
@@ -91,7 +94,7 @@ class Replay:
         self._off: dict[str, ReplayedJob] = {}
         self._ends: list[tuple[float, int, str]] = []
         self._version = 0
-        self._users = LinkSharing()
+        self._users = LinkUsers(self._index.absent + len(fabric.gpus))
         self._rates = LongRunRates(self._running, self._users, numerics)
         self._next = next(self._coming, None)
         # as_decided: a job's traffic knows its ECMP paths; filling in those of all jobs takes longer than deciding
@@ -280,17 +283,19 @@ class Replay:
             self._decide(last[-1], arrived=last[-1] in come)
             told = self._told_anew.by(self._decider.decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
-        beside = {name for running in gone for name in self._users.remove(running.name)}
+        for running in gone:
+            self._users.remove(running.name)
         for name in touched:
-            beside |= self._users.put(name, self._uses(self._running[name]))
-            beside |= self._users.beside(name)
-        self._settle({**touched, **dict.fromkeys(name for name in beside if name in self._running)})
+            self._users.put(name, *self._uses(self._running[name]))
+        self._settle(self._users.affected())
 
-    def _uses(self, running: ReplayedJob) -> Collection[int]:
-        """What the job may share with others: its links and, if it is packed, its GPUs."""
-        if running.pack < 0:
-            return running.traffic.loads
-        return {*running.traffic.loads, self._index.absent + running.pack}
+    def _uses(self, running: ReplayedJob) -> tuple[Integers, Floats, int]:
+        """What the job may share with others (links and, if it is packed, GPUs); its share of each; its level."""
+        links, seconds = running.traffic.arrays
+        shares = seconds / (running.fluid.communication_s or 1.0)
+        if running.pack >= 0:
+            links, shares = np.append(links, self._index.absent + running.pack), np.append(shares, IN_TURNS)
+        return links, shares, running.fluid.level
 
     def _decide(self, running: ReplayedJob, arrived: bool) -> None:
         began = time.perf_counter()
@@ -312,7 +317,7 @@ class Replay:
         running.fluid = fluid
         return True
 
-    def _settle(self, touched: Collection[str]) -> None:
+    def _settle(self, touched: Sequence[str]) -> None:
         """Find the rates of ``touched`` and of all whom these may slow."""
         rates = self._rates.after(touched, self.now_s)
         for name, rate in rates.items():

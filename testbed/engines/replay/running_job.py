@@ -72,8 +72,9 @@ class ReplayedJob:
     Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves.
     ``full_speed_s``: seconds of an iteration alone there, were its GPUs of speed 1; 0: they are.
     ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
-    ``shares``: whether it contends over links or GPUs. ``above``: by name, those that may slow it directly; ``sign``
-    changes with them and its own links, and ``known_rates`` are those that it had beside others.
+    ``shares``: whether it contends over links or GPUs. ``above``: by name, those that may slow it directly, and
+    ``below``, whom it may slow, or could once; ``sign`` changes with those above and its own links, and ``known_rates``
+    are those that it had beside others.
     ``state`` and ``contention`` are kept where every iteration is stepped through: where in its iteration it stands,
     and the group as arrays, as its first job was stepped last.
     """
@@ -91,6 +92,7 @@ class ReplayedJob:
     full_speed_s: float = 0.0
     shares: bool = False
     above: dict[str, ReplayedJob] = field(default_factory=dict, repr=False)
+    below: set[str] = field(default_factory=set, repr=False)
     sign: int = 0
     known_rates: dict[frozenset[int], float] = field(default_factory=dict, repr=False)
     state: State | None = None

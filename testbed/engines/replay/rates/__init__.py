@@ -1,0 +1,1 @@
+"""Who shares links with whom, and the long-run rates of those who do."""
