@@ -20,8 +20,10 @@ from testbed.fluid.steady_state import settle, state_in_phase
 
 MOST_KNOWN: Final = 64
 """Rates that are kept of a job; all are forgotten when there are more."""
-GROWTH: Final = 1.5
-"""To settle so many jobs takes about as long as their number to this power."""
+NEW: Final = 0.5
+"""Share of a set of jobs that may be new to others that it is settled with: computing the rest twice takes longer."""
+MOST_TOGETHER: Final = 100
+"""Sets do not grow beyond so many jobs by that: the more there are, the longer each of them takes."""
 
 
 class LongRunRates:
@@ -114,16 +116,15 @@ class LongRunRates:
 
 
 def taken_together(sets: Iterable[Mapping[str, ReplayedJob]]) -> list[dict[str, ReplayedJob]]:
-    """Return unions of ``sets``, each of which is part of one: those that take less time as one than one by one.
+    """Return unions of ``sets``, each of which is part of one: those that have most of their jobs in common.
 
-    That is, those that have most of their jobs in common. A job's rate is the same in any set with all who may slow it
-    and all who may slow those.
+    A job's rate is the same in any set with all who may slow it and all who may slow those.
     """
     found: list[dict[str, ReplayedJob]] = []
     for jobs in sorted(sets, key=len, reverse=True):
         for union in found:
-            together = len(union) + len(jobs.keys() - union.keys())
-            if together**GROWTH <= len(union) ** GROWTH + len(jobs) ** GROWTH:
+            new = len(jobs.keys() - union.keys())
+            if new <= NEW * len(jobs) and (new == 0 or len(union) + new <= MOST_TOGETHER):
                 union |= jobs
                 break
         else:

@@ -112,3 +112,11 @@ def test_sets_with_most_jobs_in_common_are_taken_together_and_each_is_part_of_on
     pair = [{"a": running, "b": running, "c": running}, {"b": running, "c": running, "d": running}]
     assert [sorted(union) for union in taken_together(pair)] == [["a", "b", "c", "d"]]
     assert len(taken_together([*pair[:1], {"c": running, "e": running, "f": running}])) == 2
+
+
+def test_sets_do_not_grow_beyond_a_hundred_jobs() -> None:
+    cluster = Cluster()
+    cluster.start("any", [0, 4], 0)
+    running = cluster.running["any"]
+    sets = [{str(job): running for job in range(first, first + 60)} for first in range(0, 100, 20)]
+    assert [len(union) for union in taken_together(sets)] == [100, 80]
