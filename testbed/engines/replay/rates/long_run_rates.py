@@ -22,7 +22,7 @@ MOST_KNOWN: Final = 64
 """Rates that are kept of a job; all are forgotten when there are more."""
 NEW: Final = 0.5
 """Share of a set of jobs that may be new to others that it is settled with: computing the rest twice takes longer."""
-MOST_TOGETHER: Final = 100
+MOST_TOGETHER: Final = 40
 """Sets do not grow beyond so many jobs by that: the more there are, the longer each of them takes."""
 
 

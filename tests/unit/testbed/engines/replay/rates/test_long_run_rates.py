@@ -114,9 +114,9 @@ def test_sets_with_most_jobs_in_common_are_taken_together_and_each_is_part_of_on
     assert len(taken_together([*pair[:1], {"c": running, "e": running, "f": running}])) == 2
 
 
-def test_sets_do_not_grow_beyond_a_hundred_jobs() -> None:
+def test_sets_do_not_grow_beyond_40_jobs() -> None:
     cluster = Cluster()
     cluster.start("any", [0, 4], 0)
     running = cluster.running["any"]
-    sets = [{str(job): running for job in range(first, first + 60)} for first in range(0, 100, 20)]
-    assert [len(union) for union in taken_together(sets)] == [100, 80]
+    sets = [{str(job): running for job in range(first, first + 24)} for first in range(0, 40, 8)]
+    assert [len(union) for union in taken_together(sets)] == [40, 32]
