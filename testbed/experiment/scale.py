@@ -8,8 +8,7 @@ packets give more of them per message where the machine forwards more of them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Final
@@ -20,7 +19,7 @@ from testbed.machine.budget import DEFAULT, Budget
 from topologies.fabric import Fabric, Path
 from topologies.shaping import TCP_IP_HEADER
 from workloads.analysis import isolated
-from workloads.job import Job
+from workloads.job import Flow, Job
 
 MAX_LINK_RATE: Final = 100e6
 """bit/s; faster emulated links gain nothing and make timers coarse beside a packet's time."""
@@ -50,6 +49,9 @@ LEAST_ALLTOALL_PACKETS: Final = 20
 MANAGED_SHARE: Final = 0.5
 """Share of the budget for jobs under a cluster manager: they cost CPU when they come and go as well, and no iteration
 that a neighbour of the machine disturbed is rerun."""
+
+_Burst = tuple[str, int, str]
+"""Job, phase and port: what a port sends in a phase."""
 
 LONGEST_RUN_S: Final = 3600.0
 """Seconds of wall clock that ``auto`` lets one scheduler's run be planned for."""
@@ -129,7 +131,7 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
     enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
     fine = [s for s in enough if s.time <= FINE_DILATION and grain(jobs, s).chunk >= FINE_CHUNK_PACKETS]
     if enough:
-        return _calm(fabric, jobs, (fine or enough)[0])
+        return _slowed_for_alltoalls(fabric, jobs, (fine or enough)[0])
     tried = [Scale(bandwidth, dilations[-1], mtu) for mtu, bandwidth in bandwidths.items()]
     best = max(tried, key=lambda scale: grain(jobs, scale).share)
     found = grain(jobs, best)
@@ -185,26 +187,21 @@ def _bandwidth(fabric: Fabric, jobs: Sequence[Job], budget: Budget, mtu: int) ->
     return _round_up(max(within_budget, fastest / MAX_LINK_RATE, 1.0))
 
 
-def _calm(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> Scale:
+def _slowed_for_alltoalls(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> Scale:
     """``scale`` with links slow enough for all-to-alls, if every message keeps the packets it needs."""
     fastest = max((link.capacity for link in fabric.network_links), default=0.0)
-    calm = replace(scale, bandwidth=max(scale.bandwidth, _round_up(fastest / ALLTOALL_LINK_RATE)))
-    before, after = grain(jobs, scale), grain(jobs, calm)
+    slowed = replace(scale, bandwidth=max(scale.bandwidth, _round_up(fastest / ALLTOALL_LINK_RATE)))
+    before, after = grain(jobs, scale), grain(jobs, slowed)
     fine_enough = after.share >= 1 and after.chunk >= min(before.chunk, FINE_CHUNK_PACKETS)
-    return calm if _has_alltoall(jobs) and fine_enough else scale
+    return slowed if _has_alltoall(jobs) and fine_enough else scale
 
 
 def _has_alltoall(jobs: Sequence[Job]) -> bool:
     """Whether a port sends to several ports at once, none of it waiting for anything."""
-    begun = {
-        (job.name, index, job.flow_by_id[transfer.flow].source, job.flow_by_id[transfer.flow].target)
-        for job in jobs
-        if job.external is None
-        for index, phase in enumerate(job.phases)
-        for transfer in phase.transfers
-        if transfer.after is None
-    }
-    return max(Counter(key[:3] for key in begun).values(), default=0) > 1
+    targets: dict[_Burst, set[str]] = {}
+    for burst, flow, _ in _independent_messages(jobs):
+        targets.setdefault(burst, set()).add(flow.target)
+    return any(len(found) > 1 for found in targets.values())
 
 
 def _packet_bits(mtu: int) -> float:
@@ -238,14 +235,21 @@ def _chunks(jobs: Sequence[Job]) -> list[float]:
 
 def _alltoall_bytes(jobs: Sequence[Job]) -> list[float]:
     """Bytes that each port sends in each phase in messages that wait for nothing."""
-    sums: dict[tuple[str, int, str], float] = {}
-    for job in jobs:
-        for index, phase in enumerate(job.phases):
-            for transfer in phase.transfers:
-                if transfer.after is None:
-                    key = (job.name, index, job.flow_by_id[transfer.flow].source)
-                    sums[key] = sums.get(key, 0.0) + transfer.bytes
+    sums: dict[_Burst, float] = {}
+    for burst, _, size in _independent_messages(jobs):
+        sums[burst] = sums.get(burst, 0.0) + size
     return list(sums.values())
+
+
+def _independent_messages(jobs: Sequence[Job]) -> Iterator[tuple[_Burst, Flow, float]]:
+    """Every message that waits for nothing: whose it is, its flow and its bytes; those of real programs are unknown."""
+    for job in jobs:
+        if job.external is None:
+            for index, phase in enumerate(job.phases):
+                for transfer in phase.transfers:
+                    if transfer.after is None:
+                        flow = job.flow_by_id[transfer.flow]
+                        yield (job.name, index, flow.source), flow, transfer.bytes
 
 
 def _round_up(value: float) -> float:

@@ -20,8 +20,6 @@ from controller.schedulers.crux.levels.contention_graph import ContentionGraph, 
 from controller.schedulers.crux.levels.kept_levels import NO_LEVEL, KeptLevels
 from controller.schedulers.crux.levels.large_parts import LARGE, compress_graph
 
-_NO_PART = 0
-
 
 class _Part:
     """Jobs that contention joins, highest priority first; what it takes to level them is computed when it is asked for.
