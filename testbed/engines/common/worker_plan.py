@@ -23,7 +23,7 @@ from workloads.job import Flow, Job, Phase
 MIN_WINDOW_PACKETS: Final = 8
 MOST_PACKETS: Final = 128
 """In flight on a flow whose share of a link counts bytes: more than the emulated queues need, less than they hold."""
-WINDOW_S: Final = 0.04
+WINDOW_S: Final = 0.02
 """What a flow may have in flight: eight full packets, and on fast links as much as they send in this time, which
 covers the path through the switches and back. Enough for the longest path, little to wait behind."""
 INSIDE_PACKETS: Final = 2
