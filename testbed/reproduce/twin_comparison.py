@@ -15,6 +15,7 @@ from testbed.experiment.experiment import Sharing
 from testbed.progress import Progress
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
+from testbed.reproduce.twin_sensitivity import MOVED_S, largest_range, moved_starts
 from testbed.scenario import bundled, load
 
 LEFT_OUT: Final = ("fixed", "ecmp-switch")
@@ -86,6 +87,7 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
     made = [task for task in tasks if found[task].entry]
     believable = [task for task in made if found[task].verdict == "ok"] or made
     here = numbers(_beside(believable, found, "max-min")) | _in_proportion(_beside(believable, found, "proportional"))
+    here |= _moved(believable, found)
     problems = [found[task].problem for task in tasks if found[task].problem]
     verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
     note = "; ".join([*problems, *verdicts] or _misses(here))
@@ -103,6 +105,16 @@ def _in_proportion(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
     """What the flow engine says where flows share links as fixed windows do."""
     here = numbers(made)
     return {f"proportional_{key}": here[key] for key in ("points", "iteration_error") if here}
+
+
+def _moved(tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> dict[str, float]:
+    """What the flow engine says if jobs start some milliseconds later, and how far that moves an iteration."""
+    draws = {task: moved_starts(task) for task in tasks}
+    here = numbers([(entry, its) for task, moved in draws.items() if (entry := found[task].entry) for its in moved])
+    if not here:
+        return {}
+    spread = max(largest_range(moved) for moved in draws.values())
+    return {"moved_points": here["points"], "moved_iteration_error": here["iteration_error"], "moved_range": spread}
 
 
 def numbers(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
@@ -141,4 +153,6 @@ def _misses(here: Mapping[str, float]) -> list[str]:
         missed.append(f"more than {POINTS:g} points apart")
     if abs(here.get("iteration_error", 0.0)) > ITERATION_ERROR:
         missed.append(f"an iteration more than {ITERATION_ERROR:.0%} off")
+    if missed and (moved := here.get("moved_range", 0.0)) > ITERATION_ERROR:
+        missed.append(f"starts up to {1000 * MOVED_S:g} ms later move an iteration of the flow engine by {moved:.1%}")
     return missed

@@ -10,9 +10,10 @@ import pytest
 from testbed.api import run_scenario
 from testbed.errors import EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.kept_runs import Task, Treatment
 from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.twin_comparison import iteration_errors, numbers, pairs, reproduce
+from testbed.reproduce.twin_sensitivity import DRAWS, largest_range, moved_starts
 
 
 def entry(utilization: float, **iterations: float | None) -> dict[str, Any]:
@@ -63,4 +64,21 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
         (row,) = reproduce(settings, progress, compute)
     assert row.here["points"] == 0.0 and row.here["iteration_error"] == 0.0
     assert abs(row.here["proportional_points"]) < 5.0 and abs(row.here["proportional_iteration_error"]) < 0.2
+    assert abs(row.here["moved_points"]) < 5.0 and 0.0 < row.here["moved_range"] < 0.2
     assert row.status == status
+
+
+def test_the_range_of_moved_starts_is_that_of_the_job_that_hinges_most_on_them() -> None:
+    entries = [entry(0.5, a=1.0, b=2.0), entry(0.5, a=1.02, b=2.2), entry(0.5, a=1.01, b=None)]
+    assert largest_range(entries) == pytest.approx(0.1)
+
+
+def test_starts_are_moved_by_draws_of_the_seed_and_the_same_again() -> None:
+    task = Task("hello.yaml", Treatment("ecmp", "ecmp"), 1)
+    first = moved_starts(task)
+    assert first == moved_starts(task)
+    assert len({each["gpu_utilization"] for each in first}) == DRAWS
+
+
+def test_no_start_is_moved_where_a_manager_decides_it() -> None:
+    assert moved_starts(Task("arrivals.yaml", Treatment("ecmp", "ecmp"), 1)) == []
