@@ -28,11 +28,15 @@ __all__ = ["FabricIndex", "Floats", "JobIndex", "Numbers"]
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """The paths between two switches of ``fabric``: ``paths`` by name, ``links`` by number (a row per path)."""
+    """The paths between two switches of ``fabric``: ``paths`` by name, ``links`` by number (a row per path).
+
+    ``unlike``: whether they differ in capacity at some hop.
+    """
 
     fabric: Fabric
     paths: tuple[Path, ...]
     links: Numbers
+    unlike: bool
 
     @cached_property
     def place(self) -> dict[Path, int]:
@@ -147,7 +151,8 @@ class FabricIndex:
         if key not in self._bundles:
             paths = self._switch_paths.between(self._switch_names[source], self._switch_names[target])
             numbers = np.array([[self.number[link] for link in path] for path in paths], np.intp)
-            self._bundles[key] = Bundle(self.fabric, paths, numbers)
+            rates = self.capacity[numbers]
+            self._bundles[key] = Bundle(self.fabric, paths, numbers, bool((rates != rates[:1]).any()))
         return self._bundles[key]
 
 
@@ -199,34 +204,70 @@ class JobIndex:
         sizes = [flow.bytes for flow in flows]
         self.bytes: Floats = np.array(sizes, float)
         self.sent_bytes = sum(sizes)
-        sends = self.bytes > 0
-        inside = [index.number[link] for link in job.inside if link in index.number]
-        self.pcie: Numbers = np.concatenate(
-            (ports.from_pcie[self._sources[sends]], ports.to_pcie[self._targets[sends]], np.array(inside, np.intp))
-        )
         self._inside_s = [bottleneck_time(dict(phase.inside), index.fabric) for phase in job.phases]
         self._inside_total_s = bottleneck_time(job.inside, index.fabric)
-        self._between, self._bundle_of = self._bundles()
         position = {flow.id: place for place, flow in enumerate(flows)}
         self.total = Sizes(np.arange(len(flows)), self.bytes)
         self.phases = [self._sizes(phase.transfers, position) for phase in job.phases]
         self.lead_s = compute_before_communication(job)
-        self.table: Numbers = self._candidates()
-        """[hop, flow, candidate] -> link."""
-        self.touched = self._touched()
-        self.meeting_places = frozenset(index.meeting_place[self.touched].tolist())
-        """Two jobs have one in common wherever they have a candidate link in common."""
         self.alone = self.profile(self.host_links)
+
+    @cached_property
+    def pcie(self) -> Numbers:
+        """The links inside hosts that the job sends over."""
+        ports, sends, number = self.index.ports, self.bytes > 0, self.index.number
+        inside = [number[link] for link in self.job.inside if link in number]
+        sides = ports.from_pcie[self._sources[sends]], ports.to_pcie[self._targets[sends]]
+        return np.concatenate((*sides, np.array(inside, np.intp)))
+
+    @cached_property
+    def touched(self) -> Numbers:
+        """The candidate links of all flows."""
+        member = np.zeros(self.index.closed + 1, bool)
+        member[self.table] = True
+        member[self.index.absent :] = False
+        return np.flatnonzero(member)
+
+    @cached_property
+    def meeting_places(self) -> frozenset[int]:
+        """Two jobs have one in common wherever they have a candidate link in common."""
+        return frozenset(self.index.meeting_place[self.touched].tolist())
 
     @cached_property
     def bundles(self) -> list[Bundle]:
         """Flow -> the paths between the switches at its ends."""
-        return [self._between[place] for place in self._bundle_of.tolist()]
+        between, bundle_of = self._taken
+        return [between[place] for place in bundle_of.tolist()]
+
+    @cached_property
+    def table(self) -> Numbers:
+        """[hop, flow, candidate] -> link."""
+        between, bundle_of = self._taken
+        shapes = [bundle.links.shape for bundle in between]
+        count = max((paths for paths, _ in shapes), default=1)
+        hops = 2 + max((length for _, length in shapes), default=0)
+        table = np.full((hops, len(self.bytes), count), self.index.absent, np.intp)
+        table[0] = self.host_links[0][:, None]
+        last = self.host_links[1]
+        if len(set(shapes)) == 1:
+            links = np.stack([bundle.links for bundle in between])
+            table[1:-1], table[-1] = links[bundle_of].transpose(2, 0, 1), last[:, None]
+            return table
+        for shape in dict.fromkeys(shapes):
+            alike = np.array([other == shape for other in shapes])
+            links = np.stack([bundle.links for bundle in between if bundle.links.shape == shape])
+            rows = np.flatnonzero(alike[bundle_of])
+            paths, length = shape
+            table[1 : 1 + length, rows, :paths] = links[(np.cumsum(alike) - 1)[bundle_of[rows]]].transpose(2, 0, 1)
+            table[1 + length, rows] = last[rows, None]
+            table[0, rows, paths:] = self.index.closed
+        return table
 
     @cached_property
     def unlike(self) -> Flags:
         """Flow -> whether its candidates differ in capacity at some hop between the switches."""
-        return self._unlike()[self._bundle_of]
+        between, bundle_of = self._taken
+        return np.array([bundle.unlike for bundle in between], bool)[bundle_of]
 
     @cached_property
     def batches(self) -> list[FlowBatch]:
@@ -289,7 +330,8 @@ class JobIndex:
         found = [(ups[source], *bundle.paths[taken], downs[target]) for source, target, bundle, taken in places]
         return {flow.id: path for flow, path in zip(self.job.flows, found, strict=True)}
 
-    def _bundles(self) -> tuple[list[Bundle], Numbers]:
+    @cached_property
+    def _taken(self) -> tuple[list[Bundle], Numbers]:
         """The bundles that the flows take, each once, and flow -> its place among them."""
         switch = self.index.ports.switch
         pairs = list(zip(switch[self._sources].tolist(), switch[self._targets].tolist(), strict=True))
@@ -301,34 +343,6 @@ class JobIndex:
         sizes = np.array([transfer.bytes for transfer in transfers], float)
         same = np.array_equal(flows, self.total.flows) and np.array_equal(sizes, self.total.bytes)
         return self.total if same else Sizes(flows, sizes)
-
-    def _candidates(self) -> Numbers:
-        """[hop, flow, candidate] -> link."""
-        shapes = [bundle.links.shape for bundle in self._between]
-        count = max((paths for paths, _ in shapes), default=1)
-        hops = 2 + max((between for _, between in shapes), default=0)
-        table = np.full((hops, len(self.bytes), count), self.index.absent, np.intp)
-        table[0] = self.host_links[0][:, None]
-        bundle_of, last = self._bundle_of, self.host_links[1]
-        if len(set(shapes)) == 1:
-            links = np.stack([bundle.links for bundle in self._between])
-            table[1:-1], table[-1] = links[bundle_of].transpose(2, 0, 1), last[:, None]
-            return table
-        for shape in dict.fromkeys(shapes):
-            alike = np.array([other == shape for other in shapes])
-            links = np.stack([bundle.links for bundle in self._between if bundle.links.shape == shape])
-            rows = np.flatnonzero(alike[bundle_of])
-            paths, between = shape
-            table[1 : 1 + between, rows, :paths] = links[(np.cumsum(alike) - 1)[bundle_of[rows]]].transpose(2, 0, 1)
-            table[1 + between, rows] = last[rows, None]
-            table[0, rows, paths:] = self.index.closed
-        return table
-
-    def _unlike(self) -> Flags:
-        """Place among the bundles -> whether its paths differ in capacity at some hop between the switches."""
-        capacity = self.index.capacity
-        rates = [capacity[bundle.links] for bundle in self._between]
-        return np.array([bool((rate != rate[:1]).any()) for rate in rates], bool)
 
     def _independent(self) -> list[Numbers]:
         """Positions of flows, batch by batch: a flow comes after every earlier one with which it shares a link."""
@@ -350,7 +364,8 @@ class JobIndex:
         go from switch to switch share a switch where they share a port.
         """
         switch, ports, switches = self.index.ports.switch, len(self.index.port_number), len(self.index.switch_number)
-        hops = [bundle.links.shape[1] for bundle in self._between]
+        taken, bundle_of = self._taken
+        hops = [bundle.links.shape[1] for bundle in taken]
         kinds = [2 * ports + switch[self._sources], 2 * ports + switches + switch[self._targets]]
         if 0 in hops:
             kinds += [self._sources, ports + self._targets]
@@ -358,11 +373,5 @@ class JobIndex:
         most = 2 if self.index.layered else 0
         if max(hops, default=0) <= most and 0 not in hops:
             return keys
-        between, middle = [hops[bundle] for bundle in self._bundle_of.tolist()], (2 * (ports + switches),)
+        between, middle = [hops[bundle] for bundle in bundle_of.tolist()], (2 * (ports + switches),)
         return [own[2:] if hop == 0 else own + middle * (hop > most) for own, hop in zip(keys, between, strict=True)]
-
-    def _touched(self) -> Numbers:
-        member = np.zeros(self.index.closed + 1, bool)
-        member[self.table] = True
-        member[self.index.absent :] = False
-        return np.flatnonzero(member)
