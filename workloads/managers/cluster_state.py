@@ -81,7 +81,7 @@ class ClusterState:
 
     def at(self, time_s: float) -> ClusterState:
         """Return the same at another time."""
-        return replace(self, time_s=time_s)
+        return self if time_s == self.time_s else replace(self, time_s=time_s)
 
     def start(
         self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...] = (), *, holding: bool = False

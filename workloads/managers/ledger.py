@@ -97,16 +97,18 @@ class Ledger:
             self.state = self.state.with_jobs(measured)
         self._collect(now_s)
         done: list[Action] = []
-        before_s = self.state.decided_s
+        decided = False
         for event in self._events:
             if not self._waiting and not self._always and isinstance(event, Submitted | Ended | Tick):
                 continue
-            state = replace(self._as_it_is(now_s, remaining), decided_s=before_s)
+            state, decided = self._as_it_is(now_s, remaining), True
             for action in self._manager.decide(state, self._asking(), event):
                 self._book(action, state, remaining)
                 state = state.after(action)
                 done.append(action)
-            self.state = replace(state, decided_s=now_s)
+            self.state = state
+        if decided:
+            self.state = replace(self.state, decided_s=now_s)
         self._events.clear()
         self._wake_s = self._next_wake(now_s)
         self._why = self._causes(now_s)

@@ -121,16 +121,18 @@ class Manager:
         state = replace(state, asking=tuple(entry.job for entry in queued))
         makes_way = {entry.job.name: entry.evicts for entry in queued if entry.evicts}
         blocked: set[str] = set()
+        actions: tuple[Action, ...] = ()
         for asked in self.policy.decide(state, queued, event):
+            for action in actions:  # of the request before: after the last one nobody asks for the state
+                state = state.after(action)
+            actions = ()
             if not isinstance(asked, PlacementRequest):
-                actions: tuple[Action, ...] = (asked,)
+                actions = (asked,)
             elif asked.line in blocked or (asked.kind == "start" and asked.job.name in state.running):
                 continue
             else:
                 actions = self._fulfil(state, asked, makes_way.get(asked.job.name, ()), blocked)
-            for action in actions:
-                yield action
-                state = state.after(action)
+            yield from actions
 
     def _fulfil(
         self, state: ClusterState, request: PlacementRequest, makes_way: tuple[str, ...], blocked: set[str]
