@@ -41,27 +41,34 @@ class JobShapes:
 
     def __init__(self, fabric: Fabric, asked: Asked) -> None:
         self._fabric, self._asked = fabric, asked
+        self._collectives: dict[str, set[str]] = {}
+        """By model, where it has been checked."""
         self._known: dict[tuple[str, _Shape], _Built] = {}
         self._used: dict[tuple[str, frozenset[str]], tuple[object, tuple[str, ...]]] = {}
 
     def job(self, name: str, model: str, gpus: tuple[str, ...]) -> Job:
         """Return the job ``name`` of ``model`` on ``gpus``; raises as :func:`~workloads.build.build_jobs` does."""
-        spec = self._asked(name, model, gpus)
-        check_job(spec)
+        collectives = self._collectives.get(model)
+        if collectives is None or not name or ":" in name:
+            spec = self._asked(name, model, gpus)
+            check_job(spec)
+            collectives = self._collectives[model] = _collectives(spec)
         known_gpus = self._fabric.host_of_gpu.keys() >= set(gpus) and len(set(gpus)) == len(gpus) > 0
-        collectives = _collectives(spec)
         if not known_gpus or not collectives or "scattered-ring" in collectives:
-            return build_jobs([spec], self._fabric, seed=_SEED)[0]
+            return self._built(name, model, gpus)
         shape, ports = self._shape(gpus, counts=not collectives <= _BY_NIC)
         known = self._known.get((model, shape))
         if known is not None:
             return known.job(name, gpus, ports)
-        job = build_jobs([spec], self._fabric, seed=_SEED)[0]
+        job = self._built(name, model, gpus)
         if not job.inside:
             if len(self._known) >= MOST_SHAPES:
                 self._known.clear()
             self._known[model, shape] = _Built.of(job, ports)
         return job
+
+    def _built(self, name: str, model: str, gpus: tuple[str, ...]) -> Job:
+        return build_jobs([self._asked(name, model, gpus)], self._fabric, seed=_SEED)[0]
 
     def _shape(self, gpus: Sequence[str], counts: bool) -> tuple[_Shape, list[tuple[str, ...]]]:
         """The shape of ``gpus``, and the ports that may be used of each host."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Final
+from weakref import WeakValueDictionary
 
 from controller.schedulers.crux.intensity import profile
 from testbed.engines.replay.running_job import Builder, ReplayRequest
 from topologies.clos import clos
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
-from workloads.build import JobSpec, build_jobs
-from workloads.job import Job
+from workloads.build import JobSpec
 from workloads.job_shapes import JobShapes
 from workloads.models.catalogue import CATALOGUE
 from workloads.traces.job_failures import STATUS_OF_FATE
@@ -81,12 +82,21 @@ def builder(fabric: Fabric, volume: float = 1.0, channels: int = 1) -> Builder:
     It sends ``volume`` times the bytes of its model, through so many ``channels`` per pair of ports.
     """
 
-    shapes = JobShapes(fabric, lambda name, model, gpus: _spec(name, model, gpus, volume, channels))
+    shapes = _shapes(fabric, volume, channels)
     return lambda request, gpus: shapes.job(request.name, request.model, gpus)
 
 
-def _job(name: str, model: str, gpus: tuple[str, ...], fabric: Fabric, volume: float) -> Job:
-    return build_jobs([_spec(name, model, gpus, volume)], fabric)[0]
+def _shapes(fabric: Fabric, volume: float, channels: int = 1) -> JobShapes:
+    """Those of all who build the same jobs on ``fabric`` at the same time."""
+    key = (id(fabric), volume, channels)
+    known = _SHAPES.get(key)
+    if known is None:  # shapes hold their fabric, so no other one has that identity while they are known
+        known = JobShapes(fabric, lambda name, model, gpus: _spec(name, model, gpus, volume, channels))
+        _SHAPES[key] = known
+    return known
+
+
+_SHAPES: Final[WeakValueDictionary[tuple[int, float, int], JobShapes]] = WeakValueDictionary()
 
 
 def _spec(name: str, model: str, gpus: tuple[str, ...], volume: float, channels: int = 1) -> JobSpec:
@@ -97,9 +107,11 @@ def _spec(name: str, model: str, gpus: tuple[str, ...], volume: float, channels:
 def reference_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], float]:
     """Return request -> seconds of an iteration, alone, on GPUs that lie together; ``volume`` as in :func:`builder`."""
 
+    shapes = _shapes(fabric, volume)
+
     @cache
     def iteration_s(model: str, gpus: int) -> float:
-        return profile(_job("job", model, fabric.gpus[:gpus], fabric, volume), fabric).iteration_s
+        return profile(shapes.job("job", model, fabric.gpus[:gpus]), fabric).iteration_s
 
     return lambda request: iteration_s(request.model, min(request.gpus, len(fabric.gpus)))
 
@@ -110,9 +122,11 @@ def stage_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest]
     ``volume`` as in :func:`builder`.
     """
 
+    shapes = _shapes(fabric, volume)
+
     @cache
     def times(model: str, gpus: int) -> tuple[float, float]:
-        job = _job("job", model, fabric.gpus[:gpus], fabric, volume)
+        job = shapes.job("job", model, fabric.gpus[:gpus])
         return job.compute_s, profile(job, fabric).communication_s
 
     return lambda request: times(request.model, min(request.gpus, len(fabric.gpus)))
