@@ -166,16 +166,17 @@ def choose(cells: Cells, allowed: Bools, gpus: int) -> Ints | None:
     if level is None:
         return None
     cell = tightest(cells, counts, level, np.flatnonzero(counts[level] >= gpus))
-    members = np.flatnonzero(allowed & cells.inside((level, cell)))
+    rest = allowed & cells.inside((level, cell))
+    members = np.flatnonzero(rest)
     if len(members) == gpus:
         return members
     part_of = cells.cell_of[level - 1][members]
     parts = np.flatnonzero(np.bincount(part_of))
     room = counts[level - 1][parts]
     order = np.argsort(-room, kind="stable")
-    filled = parts[order[np.cumsum(room[order]) <= gpus]]
-    taken = members[np.isin(part_of, filled)]
-    rest = allowed & cells.inside((level, cell))
+    filled = np.zeros(len(cells.sizes[level - 1]), dtype=np.bool_)
+    filled[parts[order[np.cumsum(room[order]) <= gpus]]] = True
+    taken = members[filled[part_of]]
     rest[taken] = False
     more = choose(cells, rest, gpus - len(taken)) if len(taken) < gpus else None
     return taken if more is None else np.concatenate((taken, more))
