@@ -27,8 +27,9 @@ _Shape = tuple[int, tuple[tuple[int, object], ...]]
 """GPUs in all; per host, in order: how many (0 where that matters to nobody), and what tells their NICs from others."""
 _BY_NIC: Final = frozenset({"hierarchical", "reduce-scatter", "all-gather", "ring", "broadcast"})
 """Collectives that have as many bytes for every NIC, however many GPUs it is nearest to."""
-_Connection = tuple[str, int, int, int, int, float]
-"""Of a flow: its role; which host of the job sends from which of its ports; the same of the receiver; bytes."""
+_Connection = tuple[str, int, int, int, int, float, int]
+"""Of a flow: its role; which host of the job sends from which of its ports; the same of the receiver; bytes; target
+port, which is counted up per port of the receiver, so that it is the same for all jobs of a shape."""
 _Message = tuple[int, float, int, float]
 """Of a transfer: place of its flow, bytes, place of the flow it waits for (-1: none), lead."""
 
@@ -122,7 +123,10 @@ class _Built:
         number = {flow.id: number for number, flow in enumerate(job.flows)}
         return cls(
             job,
-            tuple((_role(flow), *place[flow.source], *place[flow.target], flow.bytes) for flow in job.flows),
+            tuple(
+                (_role(flow), *place[flow.source], *place[flow.target], flow.bytes, flow.target_port)
+                for flow in job.flows
+            ),
             tuple(
                 tuple(
                     (number[each.flow], each.bytes, -1 if each.after is None else number[each.after], each.lead)
@@ -136,20 +140,11 @@ class _Built:
         """The job ``name`` of this shape on ``gpus``, whose hosts have ``ports``."""
         book = PortBook(_SEED)
         flows: list[Flow] = []
-        for role, source_host, source_port, target_host, target_port, size in self.connections:
+        for role, source_host, source_port, target_host, target_port, size, listens in self.connections:
             source, target = ports[source_host][source_port], ports[target_host][target_port]
             identity = f"{name}:{role}:{source}>{target}"
-            flows.append(
-                Flow(
-                    identity,
-                    name,
-                    source,
-                    target,
-                    size,
-                    book.source_port(identity, source),
-                    book.target_port(target),
-                )
-            )
+            own_port = book.source_port(identity, source)
+            flows.append(Flow(identity, name, source, target, size, own_port, listens))
         ids = [flow.id for flow in flows]
         phases = tuple(
             replace(phase, transfers=_transfers(ids, sent)) if sent else phase
