@@ -118,9 +118,10 @@ class LiveJobs(Mapping[str, LiveJob]):
         """Iterations that all hosts of job ``name`` have ended; 0 before it arrives."""
         return self._jobs[name].completed if name in self._jobs else 0
 
-    def recent_throughput(self) -> dict[str, float]:
-        """How fast those that are present were of late beside what they would be alone."""
-        return recent_throughput(self.present_jobs(), self.reports, self._experiment)
+    def recent_throughput(self, now: float) -> dict[str, float]:
+        """How fast those that have begun were of late, up to ``now``, beside what they would be alone."""
+        began = {live.job.name: (live.job, live.began) for live in self.present() if live.iterations}
+        return recent_throughput(began, self.reports, self._experiment, now)
 
     def profiles_due(self, disturbed: Callable[[], Spans]) -> list[tuple[LiveJob, int]]:
         """Jobs a profile can be taken of now, and from which iteration; each once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 import numpy as np
@@ -71,17 +71,26 @@ def measure_profile(job: Job, reports: Sequence[HostIteration], dilation: float,
 
 
 def recent_throughput(
-    jobs: Sequence[Job], reports: Sequence[HostIteration], experiment: Experiment
+    began: Mapping[str, tuple[Job, float]], reports: Sequence[HostIteration], experiment: Experiment, now: float
 ) -> dict[str, float]:
-    """Return job -> iterations per second over its last :data:`RECENT` ones / those it would make alone."""
+    """Return job -> iterations per second over its last :data:`RECENT` ones / those it would make alone.
+
+    ``began``: name -> job, and when it began, on the clock of ``reports`` and ``now``. The iteration that it is in
+    counts as soon as it lasts so long that the mean is above that of the others even if it ended now: a job that ends
+    none has lost more with every second. One that has ended none, and could not have alone, is left out.
+    """
     shares: dict[str, float] = {}
-    for job in jobs:
-        used = [report for report in reports if report.job == job.name]
+    for name, (job, since) in began.items():
+        used = [report for report in reports if report.job == name]
         last = max((report.iteration for report in used), default=0)
         recent = [report for report in used if report.iteration > last - RECENT]
+        since = min((report.phases[0].start for report in recent), default=since)
+        so_far_s = (now - since) / experiment.scale.time / (len({report.iteration for report in recent}) + 1)
+        alone_s = isolated(job, experiment.fabric).iteration_s
         if recent:
-            alone = isolated(job, experiment.fabric).iteration_s
-            shares[job.name] = alone / _mean_iteration(recent, experiment.scale.time)
+            shares[name] = alone_s / max(_mean_iteration(recent, experiment.scale.time), so_far_s)
+        elif so_far_s > alone_s:
+            shares[name] = alone_s / so_far_s
     return shares
 
 

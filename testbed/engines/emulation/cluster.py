@@ -206,7 +206,7 @@ class Cluster:
 
     async def measure_throughput(self) -> None:
         """Hand in recent throughput, and carry out what follows."""
-        shares = self.jobs.recent_throughput()
+        shares = self.jobs.recent_throughput(time.monotonic())
         if shares:
             await self.decide("recent throughput", lambda there: there.throughput_measured(shares))
 
@@ -231,7 +231,7 @@ class Cluster:
 
     async def _tell_throughput(self) -> None:
         """How fast the running jobs were of late beside what they would be alone."""
-        shares = self.jobs.recent_throughput()
+        shares = self.jobs.recent_throughput(time.monotonic())
         if shares:
             await self._controller.tell_throughput(shares)
 

@@ -194,7 +194,7 @@ class FluidCluster:
     def _arrive(self, job: Job) -> None:
         if job.name in self._cancelled:
             return
-        self._decider.take_throughput(self.jobs.recent_throughput())
+        self._decider.take_throughput(self.jobs.recent_throughput(self.now))
         decision = self._decider.arrive(job)
         self.jobs.arrive(job)
         running = self._carried[job.name] = FluidJob(self.jobs.begin(job.name, self.now))
@@ -261,7 +261,7 @@ class FluidCluster:
 
     def _measure_throughput(self, _late: float) -> None:
         """Time has passed: let the scheduler decide by how fast jobs were of late."""
-        shares = self.jobs.recent_throughput()
+        shares = self.jobs.recent_throughput(self.now)
         if shares:
             self._note("recent throughput", decision := self._decider.throughput_measured(shares))
             self._carry_out(decision)

@@ -7,6 +7,7 @@ import pytest
 from testbed.api import prepare
 from testbed.engines.common.live_jobs import LiveJobs
 from testbed.engines.common.profiling import ITERATIONS
+from workloads.analysis import isolated
 from workloads.iteration.protocol import IterationEnded, PhaseTimes
 
 EXPERIMENT = prepare("hello").experiments[0]
@@ -84,3 +85,22 @@ def test_a_profile_begins_after_a_disturbed_iteration(jobs: LiveJobs) -> None:
 def test_who_has_left_is_not_asked_when_the_run_was_disturbed(jobs: LiveJobs) -> None:
     jobs.begin(FIRST.name, 0.0).ended = True
     assert jobs.profiles_due(lambda: pytest.fail("nobody waits")) == []
+
+
+def test_a_job_in_its_first_iteration_loses_throughput_with_every_second_beyond_what_it_takes_alone(
+    jobs: LiveJobs,
+) -> None:
+    alone_s = isolated(FIRST, EXPERIMENT.fabric).iteration_s * EXPERIMENT.scale.time
+    assert jobs.recent_throughput(100.0) == {}  # it has not begun
+    jobs.begin(FIRST.name, 7.0)
+    assert jobs.recent_throughput(7.0 + alone_s / 2) == {}
+    assert jobs.recent_throughput(7.0 + 10 * alone_s)[FIRST.name] == pytest.approx(0.1)
+
+
+def test_a_long_iteration_counts_in_throughput_before_it_has_ended(jobs: LiveJobs) -> None:
+    alone_s = isolated(FIRST, EXPERIMENT.fabric).iteration_s * EXPERIMENT.scale.time
+    jobs.begin(FIRST.name, 0.0)
+    for host in HOSTS:
+        end(jobs, host, 0)  # in a second
+    assert jobs.recent_throughput(2.0)[FIRST.name] == pytest.approx(alone_s)
+    assert jobs.recent_throughput(20.0)[FIRST.name] == pytest.approx(alone_s / 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import yaml
 
 from benchmarks.common import TWO_TORS
 from testbed.api import prepare
+from testbed.engines.flow.cluster import FluidCluster
 from testbed.engines.flow.engine import FlowEngine
+from testbed.experiment.experiment import UNSCALED
 from testbed.results.record import RunRecord
 
 
@@ -44,3 +47,15 @@ def test_levels_follow_lost_throughput_every_ten_seconds(tmp_path: Path, fairnes
     assert rows[1].decision.levels == {"intense": 0, "starved": 1}
     assert timed[0].decision.levels == {"starved": 0, "intense": 1}
     assert timed[0].levels_changed == 2
+
+
+def test_a_job_that_ends_no_iteration_rises_too(tmp_path: Path) -> None:
+    (experiment,) = prepare("philly-servers", engine="flow", schedulers=["crux-fair"]).experiments
+    cluster = FluidCluster(replace(experiment, scale=UNSCALED))
+    while cluster.now < 50.0:
+        cluster.step()
+    crowd = [f"crowd-{number}" for number in range(4)]
+    levels = [row.decision.levels for row in cluster.decisions if row.cause == "recent throughput"]
+    assert all(levels[0]["crowd-3"] < levels[0][other] for other in crowd[:3])  # the last of four until then
+    assert {max(crowd, key=each.__getitem__) for each in levels} >= {"crowd-0", "crowd-1"}
+    assert min(cluster.jobs[job].completed for job in crowd) > 0
