@@ -53,6 +53,7 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
         "lina.yaml": ["ecmp", "lina"],
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
         "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
+        "philly-servers.yaml": ["ecmp", "crux-fair"],
     }
     assert [choice.label for choice in scenario.choices] == labels.get(name, ["ecmp", "crux"])
 
