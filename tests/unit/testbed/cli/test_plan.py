@@ -36,6 +36,7 @@ def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, caps
         "lina.yaml": ["ecmp", "lina"],
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
         "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
+        "philly-servers.yaml": ["ecmp", "crux-fair"],
     }
     assert [entry["scheduler"] for entry in document["schedulers"]] == labels.get(name, ["ecmp", "crux"])
 
