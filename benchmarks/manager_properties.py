@@ -17,7 +17,7 @@ from benchmarks.manager_audit import Books, books_of, waiting_forever, watched
 from benchmarks.manager_cases import CASES, Case, RandomJob, random_trace
 from controller.schedulers.crux.intensity import profile
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, reference_times, stage_times
+from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.replay import Replay
 from testbed.engines.replay.running_job import ReplayRequest
@@ -62,8 +62,8 @@ def check(case: Case, seed: int, *, jump: bool) -> Checked:
     """Replay the random trace of ``seed`` under a manager, and return what does not hold."""
     requests = [request_of(number, job) for number, job in enumerate(random_trace(seed))]
     seen = watched(case.manager(seed))
-    placing = ManagedPlacing(seen, FABRIC, _stage_times)
-    replay = Replay(FABRIC, create(SCHEDULER), placing, requests, builder(FABRIC), reference_s=_reference_s, jump=jump)
+    placing = ManagedPlacing(seen, FABRIC, _JOBS.stage_times)
+    replay = Replay(FABRIC, create(SCHEDULER), placing, requests, _JOBS.build, reference_s=_JOBS.reference_s, jump=jump)
     done = replay.run()
     books = books_of(seen.seen, done.jobs)
     waiting = waiting_forever(done.jobs, [each.name for each in requests], placing.refused)
@@ -89,8 +89,8 @@ def check(case: Case, seed: int, *, jump: bool) -> Checked:
 
 def _off(request: ReplayRequest, outcome: JobOutcome) -> float:
     """Iterations that the GPUs of an ended job have computed beyond what its recorded duration says."""
-    compute_s, _ = _stage_times(request)
-    return outcome.busy_gpu_s / (compute_s * request.gpus) - request.duration_s / _reference_s(request)
+    compute_s, _ = _JOBS.stage_times(request)
+    return outcome.busy_gpu_s / (compute_s * request.gpus) - request.duration_s / _JOBS.reference_s(request)
 
 
 def _ahead(request: ReplayRequest, books: Books) -> float:
@@ -100,12 +100,11 @@ def _ahead(request: ReplayRequest, books: Books) -> float:
     """
     mine = [each for each in books.stretches if each.job == request.name]
     alone = sum((each.to_s - each.from_s) / _iteration_s(request.model, each.gpus) * len(each.gpus) for each in mine)
-    made = request.duration_s / _reference_s(request) * request.gpus
+    made = request.duration_s / _JOBS.reference_s(request) * request.gpus
     return (made - alone) / request.gpus / len(mine)
 
 
-_reference_s: Final = reference_times(FABRIC)
-_stage_times: Final = stage_times(FABRIC)
+_JOBS: Final = TraceJobs(FABRIC)
 
 
 @cache

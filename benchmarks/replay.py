@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 
 from benchmarks.common import Line, Outcome, main, percent, say
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, clos_of_the_paper, requests_of, stage_times
+from testbed.engines.replay.inputs import TraceJobs, clos_of_the_paper, requests_of
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.replay import Replay
 from workloads.managers.registry import manager
@@ -68,11 +68,12 @@ def replay(scale: int, days: float, from_day: float = 0.0, jump: bool = True, pl
     fabric = clos_of_the_paper(scale)
     drawn = lingjun_like(SEED, GPUS * scale, JOBS * scale, DAYS, gpu_share=1.0, keep_peaks=False)
     trace = window(drawn, from_day * DAY_S, (from_day + days) * DAY_S)
-    placing = ManagedPlacing(manager(placement), fabric, stage_times(fabric))
+    jobs = TraceJobs(fabric)
+    placing = ManagedPlacing(manager(placement), fabric, jobs.stage_times)
     before_s = reference_s()
     began = time.process_time()
     made = Replay(
-        fabric, create("crux"), placing, requests_of(trace, SEED), builder(fabric), until_s=days * DAY_S, jump=jump
+        fabric, create("crux"), placing, requests_of(trace, SEED), jobs.build, until_s=days * DAY_S, jump=jump
     ).run()
     cpu_s = time.process_time() - began
     mean_jobs = float(made.series.means()[:, 0].mean())

@@ -18,7 +18,7 @@ from benchmarks.common import Line, parser_of, report, say
 from benchmarks.replay import DAY_S, DAYS, GPUS, JOBS, MOST_POINTS, SEED, alone
 from controller.schedulers.registry import create
 from testbed.engines.replay.fixed_placement import RecordingPlacing, recorded_manager
-from testbed.engines.replay.inputs import builder, clos_of_the_paper, requests_of, stage_times
+from testbed.engines.replay.inputs import TraceJobs, clos_of_the_paper, requests_of
 from testbed.engines.replay.replay import Replay
 from workloads.managers.policies.recorded import RecordedStart
 from workloads.managers.registry import manager
@@ -60,10 +60,11 @@ def replayed(part: Part, jump: bool, starts: Sequence[RecordedStart] | None = No
     drawn = lingjun_like(SEED, GPUS * part.scale, JOBS * part.scale, DAYS, gpu_share=1.0, keep_peaks=False)
     trace = window(drawn, part.first_day * DAY_S, (part.first_day + part.days) * DAY_S)
     placed_by = manager(part.placement) if starts is None else recorded_manager(starts)
-    placing = RecordingPlacing(placed_by, fabric, stage_times(fabric))
+    jobs = TraceJobs(fabric)
+    placing = RecordingPlacing(placed_by, fabric, jobs.stage_times)
     began = time.process_time()
     requests, until_s = requests_of(trace, SEED), part.days * DAY_S
-    done = Replay(fabric, create("crux"), placing, requests, builder(fabric), until_s=until_s, jump=jump).run()
+    done = Replay(fabric, create("crux"), placing, requests, jobs.build, until_s=until_s, jump=jump).run()
     cpu_s = time.process_time() - began
     return Found(done.gpu_utilization, done.totals.allocated, cpu_s, len(trace.jobs), placing.starts)
 

@@ -108,11 +108,16 @@ def build_job_of(model: Model, spec: JobSpec, fabric: Fabric) -> Job:
     return _build(spec, spec.placement or (), fabric, PortBook(1), model=model)
 
 
+def is_job_name(name: str) -> bool:
+    """Whether a job may be called ``name``: ``:`` parts the id of a flow."""
+    return bool(name) and ":" not in name
+
+
 def check_job(spec: JobSpec) -> None:
     """Raise :class:`JobError` if the job cannot be built, wherever it is placed."""
     of_experts = None if spec.experts is None else spec.experts.problem()
     rules = (
-        (bool(spec.name) and ":" not in spec.name, "a job needs a name without ':'"),
+        (is_job_name(spec.name), "a job needs a name without ':'"),
         (
             spec.workload is not None or spec.external is not None or spec.model in CATALOGUE,
             f"unknown model '{spec.model}'{_suggestion(spec.model)}",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from topologies.fabric import Fabric
-from workloads.build import JobSpec, build_jobs, check_job
+from workloads.build import JobSpec, build_jobs, check_job, is_job_name
 from workloads.connections import PortBook
 from workloads.job import Flow, Job, Transfer
 from workloads.models.catalogue import CATALOGUE
@@ -50,7 +50,7 @@ class JobShapes:
     def job(self, name: str, model: str, gpus: tuple[str, ...]) -> Job:
         """Return the job ``name`` of ``model`` on ``gpus``; raises as :func:`~workloads.build.build_jobs` does."""
         collectives = self._collectives.get(model)
-        if collectives is None or not name or ":" in name:
+        if collectives is None or not is_job_name(name):
             spec = self._asked(name, model, gpus)
             check_job(spec)
             collectives = self._collectives[model] = _collectives(spec)

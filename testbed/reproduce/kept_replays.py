@@ -20,14 +20,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import (
-    builder,
-    clos_of_the_paper,
-    double_sided_of_the_paper,
-    reference_times,
-    requests_of,
-    stage_times,
-)
+from testbed.engines.replay.inputs import TraceJobs, clos_of_the_paper, double_sided_of_the_paper, requests_of
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
@@ -119,19 +112,20 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
     """Run the replay of ``cell``; ``report`` receives the completed share of its time."""
     fabric: Fabric = FABRICS[cell.fabric]()
     trace, until_s = trace_of(cell), cell.days * DAY_S
-    placing = ManagedPlacing(_manager(cell), fabric, stage_times(fabric, cell.volume))
+    jobs = TraceJobs(fabric, cell.volume, cell.channels)
+    placing = ManagedPlacing(_manager(cell), fabric, jobs.stage_times)
     requests = requests_of(trace, cell.seed)
     replay = Replay(
         fabric,
         create(cell.scheduler, {}, cell.seed),
         placing,
         requests,
-        builder(fabric, cell.volume, cell.channels),
+        jobs.build,
         seed=cell.seed,
         until_s=until_s,
         jump=cell.jump,
         numerics=NUMERICAL_SETTINGS[cell.numerics],
-        reference_s=reference_times(fabric, cell.volume) if cell.reference else None,
+        reference_s=jobs.reference_s if cell.reference else None,
     )
     return replay.run(None if report is None else lambda now_s: report(now_s / until_s))
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from controller.schedulers.registry import names
-from testbed.api import run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.experiment.experiment import Sharing
 from testbed.progress import Progress
+from testbed.reproduce.flow_entries import Entry, flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.twin_sensitivity import MOVED_S, largest_range, moved_starts
@@ -22,8 +20,6 @@ LEFT_OUT: Final = ("fixed", "ecmp-switch")
 """One takes its decision from the scenario; the other leaves paths to the switches' hash, which only they know."""
 ITERATION_ERROR: Final = 0.03
 POINTS: Final = 1.5
-
-Entry = Mapping[str, Any]
 
 
 def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate) -> Sequence[PaperRow]:
@@ -68,20 +64,6 @@ def _schedulers_of(scenario: str) -> list[str]:
     return [name for name in (*known, *labels) if name not in (*LEFT_OUT, *isolating)]
 
 
-def compute(task: Task, sharing: Sharing = "max-min") -> Entry:
-    """Return the flow engine's entry of ``summary.json`` for ``task``."""
-    with tempfile.TemporaryDirectory(prefix="twin-") as folder:
-        result = run_scenario(
-            task.scenario,
-            engine="flow",
-            overrides=[*task.treatment.overrides, f"sharing={sharing}", "checks=[]"],
-            seed=task.seed,
-            out=Path(folder),
-        )
-        entry: Entry = result.summary["runs"][0]
-        return entry
-
-
 def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
     """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
     made = [task for task in tasks if found[task].entry]
@@ -98,7 +80,7 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
 def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], sharing: Sharing) -> list[tuple[Entry, Entry]]:
     """The entries of both engines for each of ``tasks``."""
     entries = ((found[task].entry, task) for task in tasks)
-    return [(entry, compute(task, sharing)) for entry, task in entries if entry]
+    return [(entry, flow_entry(flow_experiment(task, f"sharing={sharing}"))) for entry, task in entries if entry]
 
 
 def _in_proportion(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:

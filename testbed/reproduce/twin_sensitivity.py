@@ -6,25 +6,20 @@ the start: then a single answer of either engine is one of several, and a differ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from testbed.api import prepare
 from testbed.engines.common.isolated_runs import isolates_jobs
-from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import Experiment
-from testbed.metrics.summary import run_entry
+from testbed.reproduce.flow_entries import Entry, flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import Task
 
 MOVED_S: Final = 0.02
 """Seconds by which a start is moved at most: what packets in flight move a burst by, a window."""
 DRAWS: Final = 6
-
-Entry = Mapping[str, Any]
 
 
 def moved_starts(task: Task) -> list[Entry]:
@@ -32,8 +27,7 @@ def moved_starts(task: Task) -> list[Entry]:
 
     None where no start can be moved: under a manager, or if every job runs alone.
     """
-    overrides = [*task.treatment.overrides, "checks=[]"]
-    (experiment,) = prepare(task.scenario, engine="flow", overrides=overrides, seed=task.seed).experiments
+    experiment = flow_experiment(task)
     if experiment.managed is not None or isolates_jobs(experiment):
         return []
     draws = np.random.default_rng(task.seed).uniform(0.0, MOVED_S, (DRAWS, len(experiment.jobs)))
@@ -50,6 +44,4 @@ def largest_range(entries: Sequence[Entry]) -> float:
 
 def _computed(experiment: Experiment, moved: Sequence[float]) -> Entry:
     jobs = tuple(replace(job, start_s=job.start_s + by) for job, by in zip(experiment.jobs, moved, strict=True))
-    later = replace(experiment, jobs=jobs)
-    entry: Entry = run_entry(FlowEngine().run(later, Path(), lambda message: None), later)
-    return entry
+    return flow_entry(replace(experiment, jobs=jobs))

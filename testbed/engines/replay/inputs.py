@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Final
-from weakref import WeakValueDictionary
+from collections.abc import Iterator
 
-from controller.schedulers.crux.intensity import profile
-from testbed.engines.replay.running_job import Builder, ReplayRequest
+from controller.schedulers.crux.intensity import Profile, profile
+from testbed.engines.replay.running_job import ReplayRequest
 from topologies.clos import clos
 from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
 from workloads.build import JobSpec
+from workloads.job import Job
 from workloads.job_shapes import JobShapes
 from workloads.models.catalogue import CATALOGUE
 from workloads.traces.job_failures import STATUS_OF_FATE
@@ -76,57 +74,38 @@ def requests_of(trace: Trace, seed: int) -> Iterator[ReplayRequest]:
         )
 
 
-def builder(fabric: Fabric, volume: float = 1.0, channels: int = 1) -> Builder:
-    """Return what makes a job of a request on its GPUs.
+class TraceJobs:
+    """The jobs of a trace's requests on ``fabric``: built on their GPUs, and timed on GPUs that lie together.
 
-    It sends ``volume`` times the bytes of its model, through so many ``channels`` per pair of ports.
+    A job sends ``volume`` times the bytes of its model, through so many ``channels`` per pair of ports.
     """
 
-    shapes = _shapes(fabric, volume, channels)
-    return lambda request, gpus: shapes.job(request.name, request.model, gpus)
+    def __init__(self, fabric: Fabric, volume: float = 1.0, channels: int = 1) -> None:
+        self._fabric = fabric
+        self._shapes = JobShapes(fabric, lambda name, model, gpus: _spec(name, model, gpus, volume, channels))
+        self._together: dict[tuple[str, int], tuple[Job, Profile]] = {}
+
+    def build(self, request: ReplayRequest, gpus: tuple[str, ...]) -> Job:
+        """Return the job of ``request`` on ``gpus``."""
+        return self._shapes.job(request.name, request.model, gpus)
+
+    def stage_times(self, request: ReplayRequest) -> tuple[float, float]:
+        """Return seconds of compute and of communication of an iteration, alone, on GPUs that lie together."""
+        job, alone = self._alone_together(request)
+        return job.compute_s, alone.communication_s
+
+    def reference_s(self, request: ReplayRequest) -> float:
+        """Return seconds of an iteration, alone, on GPUs that lie together."""
+        return self._alone_together(request)[1].iteration_s
+
+    def _alone_together(self, request: ReplayRequest) -> tuple[Job, Profile]:
+        key = request.model, min(request.gpus, len(self._fabric.gpus))
+        if key not in self._together:
+            job = self._shapes.job("job", request.model, self._fabric.gpus[: key[1]])
+            self._together[key] = job, profile(job, self._fabric)
+        return self._together[key]
 
 
-def _shapes(fabric: Fabric, volume: float, channels: int = 1) -> JobShapes:
-    """Those of all who build the same jobs on ``fabric`` at the same time."""
-    key = (id(fabric), volume, channels)
-    known = _SHAPES.get(key)
-    if known is None:  # shapes hold their fabric, so no other one has that identity while they are known
-        known = JobShapes(fabric, lambda name, model, gpus: _spec(name, model, gpus, volume, channels))
-        _SHAPES[key] = known
-    return known
-
-
-_SHAPES: Final[WeakValueDictionary[tuple[int, float, int], JobShapes]] = WeakValueDictionary()
-
-
-def _spec(name: str, model: str, gpus: tuple[str, ...], volume: float, channels: int = 1) -> JobSpec:
+def _spec(name: str, model: str, gpus: tuple[str, ...], volume: float, channels: int) -> JobSpec:
     sent = None if volume == 1.0 else volume * CATALOGUE[model].communication_bytes
     return JobSpec(name, model, placement=gpus, communication_bytes=sent, channels=channels)
-
-
-def reference_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], float]:
-    """Return request -> seconds of an iteration, alone, on GPUs that lie together; ``volume`` as in :func:`builder`."""
-
-    shapes = _shapes(fabric, volume)
-
-    @cache
-    def iteration_s(model: str, gpus: int) -> float:
-        return profile(shapes.job("job", model, fabric.gpus[:gpus]), fabric).iteration_s
-
-    return lambda request: iteration_s(request.model, min(request.gpus, len(fabric.gpus)))
-
-
-def stage_times(fabric: Fabric, volume: float = 1.0) -> Callable[[ReplayRequest], tuple[float, float]]:
-    """Return request -> seconds of compute and of communication of an iteration, on GPUs that lie together.
-
-    ``volume`` as in :func:`builder`.
-    """
-
-    shapes = _shapes(fabric, volume)
-
-    @cache
-    def times(model: str, gpus: int) -> tuple[float, float]:
-        job = shapes.job("job", model, fabric.gpus[:gpus])
-        return job.compute_s, profile(job, fabric).communication_s
-
-    return lambda request: times(request.model, min(request.gpus, len(fabric.gpus)))

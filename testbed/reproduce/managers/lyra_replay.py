@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, clos_of_the_paper, requests_of, stage_times
+from testbed.engines.replay.inputs import TraceJobs, clos_of_the_paper, requests_of
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
@@ -69,12 +69,13 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 
 def replayed(fabric: Fabric, trace: Trace, row: Row, scheduler: str, seed: int, until_s: float) -> Replayed:
     """Return the replay of one row under one scheduler."""
+    jobs = TraceJobs(fabric)
     return Replay(
         fabric,
         create(scheduler, {}, seed),
-        ManagedPlacing(manager_of(row, fabric), fabric, stage_times(fabric)),
+        ManagedPlacing(manager_of(row, fabric), fabric, jobs.stage_times),
         requests_of(trace, seed),
-        builder(fabric),
+        jobs.build,
         seed=seed,
         until_s=until_s,
     ).run()

@@ -23,7 +23,7 @@ from controller.service.service import RequestError, Service
 from testbed.api import prepare
 from testbed.cli.main import main
 from testbed.engines.emulation.foreign_plugins.stand_ins import ManagedJobsStandIn, scheduler_of
-from testbed.engines.replay.inputs import builder, stage_times
+from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.replay import Replay
 from testbed.engines.replay.running_job import ReplayRequest
@@ -114,8 +114,8 @@ def requests() -> list[ReplayRequest]:
 
 
 def replay(scheduler: str, **parts: str) -> None:
-    placing = ManagedPlacing(manager(**{"placer": "consolidated", **parts}), FABRIC, stage_times(FABRIC))
-    Replay(FABRIC, create(scheduler), placing, requests(), builder(FABRIC)).run()
+    placing = ManagedPlacing(manager(**{"placer": "consolidated", **parts}), FABRIC, TraceJobs(FABRIC).stage_times)
+    Replay(FABRIC, create(scheduler), placing, requests(), TraceJobs(FABRIC).build).run()
 
 
 @pytest.mark.parametrize(

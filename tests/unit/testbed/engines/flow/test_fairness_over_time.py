@@ -49,16 +49,14 @@ def test_levels_follow_lost_throughput_every_ten_seconds(tmp_path: Path, fairnes
     assert timed[0].levels_changed == 2
 
 
-def test_a_job_that_ends_no_iteration_rises_too(tmp_path: Path) -> None:
+def test_a_job_that_ends_no_iteration_rises_too() -> None:
     (experiment,) = prepare("philly-servers", engine="flow", schedulers=["crux-fair"]).experiments
     cluster = FluidCluster(replace(experiment, scale=UNSCALED))
     while cluster.now < 50.0:
         cluster.step()
     crowd = [f"crowd-{number}" for number in range(4)]
     levels = [row.decision.levels for row in cluster.decisions if row.cause == "recent throughput"]
-    assert all(
-        levels[0]["crowd-3"] < levels[0][other] for other in ("crowd-0", "crowd-1")
-    )  # the last of four until then
+    assert all(levels[0]["crowd-3"] < levels[0][other] for other in ("crowd-0", "crowd-1"))  # it was last until then
     assert min(crowd, key=levels[1].__getitem__) == "crowd-3"
     assert {max(crowd, key=each.__getitem__) for each in levels} == set(crowd)
     assert min(cluster.jobs[job].completed for job in crowd) > 0

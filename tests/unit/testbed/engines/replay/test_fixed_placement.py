@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.schedulers.registry import create
 from testbed.engines.replay.fixed_placement import RecordingPlacing, recorded_manager
-from testbed.engines.replay.inputs import builder, stage_times
+from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed
 from testbed.engines.replay.replay import Replay
@@ -25,16 +25,16 @@ REQUESTS = [ReplayRequest(f"job{n}", 25.0 * n, 200.0 + 10 * (n % 3), SIZES[n % 4
 
 
 def replay(placing: ManagedPlacing, requests: list[ReplayRequest] = REQUESTS, jump: bool = True) -> Replayed:
-    return Replay(FABRIC, create("crux"), placing, requests, builder(FABRIC), jump=jump).run()
+    return Replay(FABRIC, create("crux"), placing, requests, TraceJobs(FABRIC).build, jump=jump).run()
 
 
 def recording(manager: str = "none") -> RecordingPlacing:
-    return RecordingPlacing(named_manager(manager), FABRIC, stage_times(FABRIC))
+    return RecordingPlacing(named_manager(manager), FABRIC, TraceJobs(FABRIC).stage_times)
 
 
 def played(starts: tuple[RecordedStart, ...]) -> RecordingPlacing:
     """A placing that plays ``starts`` and records what comes of it."""
-    return RecordingPlacing(recorded_manager(starts), FABRIC, stage_times(FABRIC))
+    return RecordingPlacing(recorded_manager(starts), FABRIC, TraceJobs(FABRIC).stage_times)
 
 
 def test_a_replay_at_its_own_recorded_placement_has_the_same_starts_and_utilisation() -> None:

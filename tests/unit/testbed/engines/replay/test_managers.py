@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, reference_times, requests_of, stage_times
+from testbed.engines.replay.inputs import TraceJobs, requests_of
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed
 from testbed.engines.replay.replay import Replay
@@ -17,6 +17,7 @@ from workloads.managers.registry import manager, names
 from workloads.traces.trace import Trace, TraceJob
 
 FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2, port_rate=100e9, fabric_rate=100e9)
+JOBS = TraceJobs(FABRIC)
 SIZES = (1, 8, 2, 16, 4)
 CROWD = [
     ReplayRequest(f"job{number}", 30.0 * number, 400.0 + 7 * number, SIZES[number % 5], "crux-bert", "ab"[number % 2])
@@ -32,8 +33,8 @@ def replay(
     policy: str, requests: list[ReplayRequest] = CROWD, queue: str = "fifo-backfill", **options: object
 ) -> Replayed:
     managed = manager("consolidated", queue, policy, options={"policy": options})
-    placing = ManagedPlacing(managed, FABRIC, stage_times(FABRIC))
-    return Replay(FABRIC, create("crux"), placing, requests, builder(FABRIC), reference_s=reference_times(FABRIC)).run()
+    placing = ManagedPlacing(managed, FABRIC, JOBS.stage_times)
+    return Replay(FABRIC, create("crux"), placing, requests, JOBS.build, reference_s=JOBS.reference_s).run()
 
 
 @pytest.mark.parametrize("policy", GANGS)
@@ -44,7 +45,7 @@ def test_every_job_ends_and_has_computed_what_it_had_to(policy: str) -> None:
     requested = {request.name: request for request in CROWD}
     for job in done.jobs:
         request = requested[job.name]
-        share = stage_times(FABRIC)(request)[0] / reference_times(FABRIC)(request)
+        share = JOBS.stage_times(request)[0] / JOBS.reference_s(request)
         assert job.busy_gpu_s == pytest.approx(share * job.alone_s * job.gpus, rel=1e-6)
         assert job.allocated_gpu_s >= job.busy_gpu_s * (1 - 1e-9)
     assert sum(job.busy_gpu_s for job in done.jobs) == pytest.approx(done.totals.busy, rel=1e-6)
@@ -99,7 +100,7 @@ def test_a_job_that_fails_waits_and_runs_again_from_the_beginning() -> None:
     assert found["fails"].end_s == pytest.approx(340.0)
     assert (found["fails"].status, found["fails"].attempts) == ("unsuccessful", 3)
     assert (found["other"].status, found["other"].attempts) == ("passed", 1)
-    busy = stage_times(FABRIC)(requests[0])[0] / reference_times(FABRIC)(requests[0])
+    busy = JOBS.stage_times(requests[0])[0] / JOBS.reference_s(requests[0])
     assert found["fails"].busy_gpu_s == pytest.approx(busy * 300.0 * 16, rel=1e-6)
 
 

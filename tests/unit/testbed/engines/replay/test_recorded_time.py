@@ -8,7 +8,7 @@ import pytest
 
 from controller.schedulers.crux.intensity import profile
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, stage_times
+from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.replay import Replay
 from testbed.engines.replay.running_job import ReplayRequest
@@ -58,9 +58,9 @@ def scattered() -> Manager:
 
 
 def took_s(model: str, gpus: int, jump: bool, by: Manager, fabric: Fabric = FABRIC) -> float:
-    placing = ManagedPlacing(by, fabric, stage_times(fabric))
+    placing = ManagedPlacing(by, fabric, TraceJobs(fabric).stage_times)
     request = ReplayRequest("one", 0.0, RECORDED_S, gpus, model)
-    (done,) = Replay(fabric, create("crux"), placing, [request], builder(fabric), jump=jump).run().jobs
+    (done,) = Replay(fabric, create("crux"), placing, [request], TraceJobs(fabric).build, jump=jump).run().jobs
     assert done.end_s is not None and done.start_s is not None
     return done.end_s - done.start_s
 
@@ -70,7 +70,7 @@ def test_a_job_alone_takes_its_recorded_time(model: str) -> None:
     for gpus in (1, 2, 8, 12, 16, 32):
         assert took_s(model, gpus, True, manager("consolidated")) == pytest.approx(RECORDED_S, rel=1e-9)
         # Step by step it ends in the middle of an iteration, not at a mean rate: at most that much early or late.
-        iteration_s = sum(stage_times(FABRIC)(ReplayRequest("one", 0.0, RECORDED_S, gpus, model)))
+        iteration_s = sum(TraceJobs(FABRIC).stage_times(ReplayRequest("one", 0.0, RECORDED_S, gpus, model)))
         assert took_s(model, gpus, False, manager("consolidated")) == pytest.approx(RECORDED_S, abs=iteration_s)
 
 
@@ -88,7 +88,7 @@ def test_what_moves_inside_a_host_takes_its_time_too(model: str) -> None:
 
 @pytest.mark.parametrize("model", sorted(CATALOGUE))
 def test_a_profile_says_the_same_of_an_iteration_as_its_phases(model: str) -> None:
-    build = builder(FABRIC)
+    build = TraceJobs(FABRIC).build
     for gpus in (1, 8, 12, 32):
         job = build(ReplayRequest("one", 0.0, 1.0, gpus, model), FABRIC.gpus[:gpus])
         seen = profile(job, FABRIC)

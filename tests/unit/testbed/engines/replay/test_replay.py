@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.schedulers.registry import create
-from testbed.engines.replay.inputs import builder, stage_times
+from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series
 from testbed.engines.replay.replay import Replay
@@ -24,8 +24,8 @@ FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=4, aggregations=2,
 
 
 def replay(requests: Sequence[ReplayRequest], scheduler: str = "ecmp", placer: str = "none", **values: Any) -> Replayed:
-    placing = ManagedPlacing(manager(placer), FABRIC, stage_times(FABRIC))
-    return Replay(FABRIC, create(scheduler), placing, requests, builder(FABRIC), **values).run()
+    placing = ManagedPlacing(manager(placer), FABRIC, TraceJobs(FABRIC).stage_times)
+    return Replay(FABRIC, create(scheduler), placing, requests, TraceJobs(FABRIC).build, **values).run()
 
 
 def request(name: str, submit_s: float, duration_s: float, gpus: int, model: str = "crux-bert") -> ReplayRequest:
@@ -106,9 +106,9 @@ def test_the_same_trace_gives_the_same_replay() -> None:
 
 
 def test_a_job_that_could_never_start_is_refused_and_the_others_go_on() -> None:
-    placing = ManagedPlacing(manager("none"), FABRIC, stage_times(FABRIC))
+    placing = ManagedPlacing(manager("none"), FABRIC, TraceJobs(FABRIC).stage_times)
     requests = [request("huge", 0.0, 10.0, 17), request("one", 1.0, 10.0, 4)]
-    done = Replay(FABRIC, create("ecmp"), placing, requests, builder(FABRIC)).run()
+    done = Replay(FABRIC, create("ecmp"), placing, requests, TraceJobs(FABRIC).build).run()
     assert placing.refused == {"huge": "job 'huge' asks for 17 GPUs, the fabric has 16"}
     assert [job.name for job in done.jobs] == ["one"]
 

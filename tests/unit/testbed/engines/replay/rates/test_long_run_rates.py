@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.decision import Decision
 from controller.schedulers.crux.path_index import FabricIndex
-from testbed.engines.replay.inputs import builder
+from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.rates.link_users import LinkUsers
 from testbed.engines.replay.rates.long_run_rates import LongRunRates, taken_together
 from testbed.engines.replay.running_job import ReplayedJob, ReplayRequest
@@ -33,7 +33,7 @@ class Cluster:
 
     def start(self, name: str, gpus: list[int], level: int) -> dict[str, float]:
         request = ReplayRequest(name, 0.0, 1000.0, len(gpus), "crux-bert")
-        job = builder(self.fabric)(request, tuple(self.fabric.gpus[gpu] for gpu in gpus))
+        job = TraceJobs(self.fabric).build(request, tuple(self.fabric.gpus[gpu] for gpu in gpus))
         traffic = Traffic(job, self.index, link_classes(self.index), seed=1)
         traffic.follow(traffic.default)
         fluid = traffic.fluid(Decision(levels={name: level}), 8)

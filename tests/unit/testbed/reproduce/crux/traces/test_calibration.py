@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.cli.main import main
-from testbed.engines.replay.inputs import builder, clos_of_the_paper
+from testbed.engines.replay.inputs import TraceJobs, clos_of_the_paper
 from testbed.engines.replay.running_job import ReplayRequest
 from testbed.progress import Progress
 from testbed.reproduce import kept_replays
@@ -87,10 +87,10 @@ def test_a_larger_volume_costs_utilisation() -> None:
 def test_channels_leave_what_is_sent_as_it_is() -> None:
     fabric = clos_of_the_paper()
     request = ReplayRequest("job", 0.0, 60.0, 16, "crux-bert")
-    one, four = (builder(fabric, 0.9, channels)(request, fabric.gpus[4:20]) for channels in (1, 4))
+    one, four = (TraceJobs(fabric, 0.9, channels).build(request, fabric.gpus[4:20]) for channels in (1, 4))
     assert len(four.flows) == 4 * len(one.flows)
     assert sum(flow.bytes for flow in four.flows) == pytest.approx(sum(flow.bytes for flow in one.flows))
-    whole = builder(fabric)(request, fabric.gpus[4:20])
+    whole = TraceJobs(fabric).build(request, fabric.gpus[4:20])
     assert sum(flow.bytes for flow in one.flows) == pytest.approx(0.9 * sum(flow.bytes for flow in whole.flows))
 
 

@@ -1,0 +1,34 @@
+"""The flow engine's answer to a task of ``testbed reproduce``: its entry of ``summary.json``, without run files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from testbed.api import prepare
+from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
+from testbed.engines.flow.engine import FlowEngine
+from testbed.experiment.experiment import Experiment
+from testbed.metrics.summary import summary
+from testbed.reproduce.kept_runs import Task
+
+Entry = Mapping[str, Any]
+
+
+def flow_experiment(task: Task, *changed: str) -> Experiment:
+    """Return the experiment of ``task`` for the flow engine, with the options ``changed`` besides its own."""
+    overrides = [*task.treatment.overrides, *changed, "checks=[]"]
+    (experiment,) = prepare(task.scenario, engine="flow", overrides=overrides, seed=task.seed).experiments
+    return experiment
+
+
+def flow_entry(experiment: Experiment) -> Entry:
+    """Return the flow engine's entry of ``experiment``; ``RunFailedError`` as :class:`FlowEngine` raises it."""
+    parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
+    with TemporaryDirectory(prefix="flow-") as log:
+        records = [FlowEngine().run(part, Path(log), lambda _message: None) for part in parts]
+    record = side_by_side(records) if len(parts) > 1 else records[0]
+    entry: Entry = summary(experiment, [record])["runs"][0]
+    return entry
