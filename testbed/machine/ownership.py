@@ -1,8 +1,9 @@
 """Whose process is it? Every process of a run carries the run's mark in its environment.
 
-The mark is ``TESTBED_RUN=<pid>-<start>``: process id and start time (clock ticks since boot) of the
-process that is the run, as seen where the run was started. The pair names one process for as long as
-the machine is up, even if its number is given out again.
+The mark is ``TESTBED_RUN=<pid>-<start>-<namespace>``: process id and start time (clock ticks since boot) of the
+process that is the run, as seen where the run was started, and the PID namespace of that place. They name one
+process for as long as the machine is up, even if its number is given out again. A run in a container is visible from
+its host, where its numbers mean other processes: who is in another namespace cannot tell whether it goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 MARK: Final = "TESTBED_RUN"
-_ID: Final = re.compile(r"([1-9][0-9]*)-([0-9]+)")
+_ID: Final = re.compile(r"([1-9][0-9]*)-([0-9]+)-([0-9]+)")
 _PROC: Final = Path("/proc")
 
 
@@ -31,7 +32,7 @@ class Stray:
 
 def own_mark() -> str:
     """Return the value of ``TESTBED_RUN`` for processes that this process starts as a run."""
-    return f"{os.getpid()}-{_start_of(os.getpid())}"
+    return f"{os.getpid()}-{_start_of(os.getpid())}-{_own_namespace()}"
 
 
 def strays() -> Iterator[Stray]:
@@ -80,9 +81,23 @@ def mark_of(pid: int) -> str | None:
 
 
 def run_is_gone(run: str) -> bool:
-    """Say whether the process that is the run ``run`` has ended; an unreadable id counts as still there."""
+    """Say whether the process that is the run ``run`` has ended.
+
+    One with an unreadable mark, or started in another PID namespace than this process's, counts as still there.
+    """
     match = _ID.fullmatch(run)
-    return match is not None and _start_of(int(match.group(1))) != int(match.group(2))
+    if match is None:
+        return False
+    pid, start, namespace = map(int, match.groups())
+    return namespace == _own_namespace() and _start_of(pid) != start
+
+
+def _own_namespace() -> int:
+    """The number of this process's PID namespace; 0 where there is no telling."""
+    try:
+        return (_PROC / "self" / "ns" / "pid").stat().st_ino
+    except OSError:
+        return 0
 
 
 def _stat(pid: int) -> list[str]:

@@ -23,7 +23,7 @@ from testbed.machine.capabilities import probe_in_namespace
 from testbed.machine.file_lock import FileLock
 from testbed.machine.launcher_requests import LARGEST, MOST_DESCRIPTORS, NUMBER
 
-_MARK: Final = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+_MARK: Final = re.compile(r"[0-9]{1,20}(-[0-9]{1,20}){2}")
 
 
 class Launcher:

@@ -69,15 +69,21 @@ def test_a_process_of_a_run_that_goes_on_is_left_alone() -> None:
         child.kill()
 
 
-@pytest.mark.parametrize("run", ["", "nightly", "12", "0-0", "-5", "1-2-3"])
+@pytest.mark.parametrize("run", ["", "nightly", "12", "0-0", "-5", "1-2", "1-2-3-4"])
 def test_a_mark_that_says_nothing_about_a_run_is_nobodys_to_clean(run: str) -> None:
     assert not run_is_gone(run)
 
 
 def test_a_process_number_given_out_again_does_not_bring_a_run_back() -> None:
-    number, start = own_mark().split("-")
-    assert not run_is_gone(f"{number}-{start}")
-    assert run_is_gone(f"{number}-{int(start) - 1}")
+    number, start, namespace = own_mark().split("-")
+    assert not run_is_gone(f"{number}-{start}-{namespace}")
+    assert run_is_gone(f"{number}-{int(start) - 1}-{namespace}")
+
+
+def test_a_run_in_a_container_is_nobodys_to_clean_outside_of_it() -> None:
+    """Its numbers mean other processes there, or none."""
+    number, start, namespace = own_mark().split("-")
+    assert not run_is_gone(f"{number}-{int(start) - 1}-{int(namespace) + 1}")
 
 
 def test_the_one_who_cleans_and_its_ancestors_are_never_ended(gone: str) -> None:

@@ -126,7 +126,7 @@ def test_a_run_that_nobody_wants_any_more_is_ended(
 
 @pytest.mark.parametrize(
     "message",
-    [b"no JSON", b"[]", b'{"what": "shell"}', b'{"what": "run", "mark": "x\\n"}', b'{"what": "run", "mark": "1-2"}'],
+    [b"no JSON", b"[]", b'{"what": "shell"}', b'{"what": "run", "mark": "x\\n"}', b'{"what": "run", "mark": "1-2-3"}'],
 )
 def test_what_cannot_be_asked_for_is_refused_and_the_launcher_goes_on(
     asked: None, message: bytes, capfd: pytest.CaptureFixture[str]
