@@ -2,6 +2,7 @@
 SHELL := /bin/sh
 PYTHON := .venv/bin/python
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+TWO_AT_A_TIME := --dist loadgroup --tx '2*popen//python=tools/apart.sh $(PYTHON)'
 SCENARIO ?= clos96.yaml
 .DEFAULT_GOAL := help
 
@@ -23,11 +24,9 @@ setup:
 run: setup
 	$(SUDO) $(PYTHON) -m testbed run $(SCENARIO)
 
-# Checks and unit tests take the CPU that those emulation tests leave idle which judge no times.
+# Emulation tests that judge no times run two at a time, and checks and unit tests take the CPU that they leave idle.
 test: setup
-	@tools/setup.sh browser
-	@tools/setup.sh programs
-	@tools/beside.sh "$(MAKE) lint docs unit" $(PYTHON) -m pytest -m shares_machine tests/emulation
+	@tools/beside.sh "tools/setup.sh browser && tools/setup.sh programs && $(MAKE) lint docs unit" $(PYTHON) -m pytest $(TWO_AT_A_TIME) -m shares_machine tests/emulation
 	$(PYTHON) -m pytest tests/browser
 	$(PYTHON) -m pytest -m "not shares_machine" tests/emulation
 
@@ -41,7 +40,7 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 
 unit: setup
-	$(PYTHON) -m pytest --numprocesses auto tests/unit
+	$(PYTHON) -m pytest --numprocesses auto --dist worksteal tests/unit
 
 # Chromium is for these tests only; where it cannot be installed they are skipped.
 browser: setup

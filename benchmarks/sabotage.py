@@ -83,7 +83,7 @@ def trial(kind: Kind | None, *options: str, document: Mapping[str, Any]) -> Tria
             run.kill()
             run.wait()
         if run.returncode not in (0, 4):
-            return Trial(False, f"failed with status {run.returncode}", ())
+            return Trial(False, f"failed with status {run.returncode}: {_last_line(folder / 'errors')}", ())
         return _trial(json.loads(said)["runs"][0]["fidelity"], kind)
 
 
@@ -107,15 +107,25 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
             time.sleep(0.05)
         run.kill()
         run.wait()
-        said = (folder / "errors").read_text().strip()
+        said = _last_line(folder / "errors")
         if "another emulation" not in said or time.monotonic() > deadline:
-            raise RuntimeError(f"the run did not start: {said.splitlines()[-1] if said else 'it said nothing'}")
+            raise RuntimeError(f"the run did not start: {said}")
         time.sleep(LOCK_POLL_S)
 
 
+def _last_line(errors: Path) -> str:
+    said = errors.read_text(errors="replace").strip()
+    return said.splitlines()[-1] if said else "it said nothing"
+
+
 def target_of(run: int, experiment: Experiment) -> Target:
-    """The processes of the run that is process ``run``; those of other runs carry another mark."""
+    """The processes of the run that is process ``run``; those of other runs carry another mark.
+
+    ``RuntimeError`` if it has none any more.
+    """
     processes = named_processes(run)
+    if missing := [name for name in ("the first process", "ovs-vswitchd", "a worker") if name not in processes]:
+        raise RuntimeError(f"the run ended before it could be disturbed: {', '.join(missing)} not found")
     return Target(
         processes["the first process"][0],
         processes["ovs-vswitchd"][0],

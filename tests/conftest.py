@@ -13,7 +13,9 @@ from hypothesis import settings
 
 os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
 os.environ.pop("SUDO_UID", None)  # tests under sudo are root's: their commands write to folders of root
-_DATAPATHS = os.environ.get("TESTBED_DATAPATHS")
+# Processes of pytest-xdist get the first one's environment, in which both are set already.
+_GIVEN = "DATAPATHS_OF_EMULATION_TESTS" if "PYTEST_XDIST_WORKER" in os.environ else "TESTBED_DATAPATHS"
+_DATAPATHS = os.environ.get(_GIVEN) or None
 os.environ["DATAPATHS_OF_EMULATION_TESTS"] = _DATAPATHS or ""  # also while tests are collected
 os.environ["TESTBED_DATAPATHS"] = "userspace"  # so are choices of a datapath, and no unit test looks at the kernel
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it: tables are as wide as on a pipe, however tests are run

@@ -16,7 +16,7 @@ from emulation_runs import ROOT, command, run_to_end
 from testbed.engines.emulation.sandbox import LOCK
 from testbed.machine.file_lock import is_held
 
-pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine]
+pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine, pytest.mark.xdist_group("killed")]
 
 MOMENTS = 20
 LAST_MOMENT_S = 7.0

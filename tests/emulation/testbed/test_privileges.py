@@ -18,7 +18,7 @@ from emulation_runs import LOCK_WAIT_S, ROOT
 from testbed.engines.emulation.sandbox import LOCK
 from testbed.machine.file_lock import is_held
 
-pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine]
+pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine, pytest.mark.xdist_group("privileges")]
 
 USER = 31_415
 """A user id that nobody has: enough for the kernel, and for files."""

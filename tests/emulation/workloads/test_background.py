@@ -18,7 +18,7 @@ jobs:
      gradients: {background: true}}
   - {name: last, model: moe, placement: [h4, h5, h6, h7], compute: 0.4s, communication: 15GB, overlap: 0}
 schedulers: [ecmp, lina]
-measure: {iterations: 6, warmup: 1, time_limit: 60s}
+measure: {iterations: 4, warmup: 1, time_limit: 60s}
 scale: {bandwidth: 2500, time: 1}
 """
 

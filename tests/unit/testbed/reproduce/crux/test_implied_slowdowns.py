@@ -1,0 +1,37 @@
+"""What two bars and two changes of JCT say of each kind of job."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.reproduce.crux.implied_slowdowns import grid, implied, slowdowns
+from testbed.reproduce.crux.paper_bars import FIGURES, Bar
+from workloads.models.figure_calibration import FITTED
+
+GPUS = {"bert": 16, "resnet": 4}
+
+
+@pytest.mark.parametrize("bar", [bar for figure in ("crux-fig21", "crux-fig22") for bar in FIGURES[figure]])
+def test_the_utilisations_of_both_kinds_give_back_the_bars_and_the_changes_of_jct(bar: Bar) -> None:
+    without, crux = implied(bar, GPUS)
+    for found, utilization in ((without, bar.without), (crux, bar.crux)):
+        assert sum(GPUS[kind] * found[kind] for kind in GPUS) / 20 == pytest.approx(utilization)
+    for kind, change in bar.jct.items():
+        assert without[kind] / crux[kind] - 1 == pytest.approx(change)
+
+
+def test_in_the_paper_a_resnet_loses_nothing_beside_the_bert_that_it_slows_by_a_fifth() -> None:
+    without, _ = implied(FIGURES["crux-fig21"][0], GPUS)
+    assert without["bert"] < 0.838 / 1.2
+    assert without["resnet"] > 0.792
+
+
+def test_the_grid_holds_jobs_that_overlap_nothing_and_everything() -> None:
+    overlaps = {(point.bert_overlap, point.resnet_overlap) for point in grid()}
+    assert {(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)} <= overlaps
+
+
+def test_under_crux_the_job_of_the_lower_level_pays_for_the_other() -> None:
+    found = slowdowns("crux-fig21-1", FITTED)
+    assert found["bert_crux"] < 0.02 < found["bert_without"]
+    assert found["resnet_crux"] > found["resnet_without"] > 0.0
