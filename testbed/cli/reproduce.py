@@ -23,11 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds an emulated or trace experiment takes")
     parser.add_argument(
         "--row",
-        metavar="SCENARIO",
+        metavar="NAME",
         action="append",
         default=[],
         dest="only",
-        help="only this row of an emulated experiment (repeatable)",
+        help="only this row: a scenario of an emulated experiment, a manager of managers-x-schedulers (repeatable)",
     )
     parser.add_argument(
         "--trace",

@@ -109,7 +109,7 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
         raise BadInputError(f"{arguments.name} has no cases, expected --seeds")
     if not experiment.cases and arguments.cases is not None:
         raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
-    if not experiment.emulates and arguments.only:
+    if arguments.only and not (experiment.emulates or experiment.rows):
         raise BadInputError(f"{arguments.name} emulates nothing, expected no --row")
     if not experiment.seeds and arguments.seeds is not None:
         raise BadInputError(f"{arguments.name} takes one seed, expected --seed and no --seeds")

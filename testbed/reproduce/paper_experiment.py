@@ -21,8 +21,8 @@ class Settings:
     """The user's choices; :mod:`testbed.cli.reproduce` fills in the experiment's defaults.
 
     ``cases`` to generate from ``seed`` by so many ``processes``. Emulated and trace experiments: the number of
-    ``seeds``, starting at ``seed``. Emulated experiments: ``only`` these rows (all if empty); ``redo``: rerun kept runs
-    whose verdict is not ``ok``.
+    ``seeds``, starting at ``seed``. Where rows can be chosen: ``only`` these (all if empty). Emulated experiments:
+    ``redo``: rerun kept runs whose verdict is not ``ok``.
     Trace experiments: the ``trace`` (None: a synthetic one), its first ``days``, and the names of the ``numerics`` that
     each seed is repeated with (all if empty); ``channels``: connections per pair of ports (None: the experiment's own).
     Results are kept in ``out``.
@@ -99,7 +99,8 @@ class PaperExperiment:
     An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: what is not 0 is
     the default of its option. Those that replay a trace do it with ``seeds`` seeds, 0 where only one can be chosen. A
     worked example does none of them. ``artifacts``: it takes a folder of other authors' simulators as its trace.
-    ``channels``: the user may choose how many connections a job opens per pair of ports.
+    ``channels``: the user may choose how many connections a job opens per pair of ports; ``rows``: the user may choose
+    rows, though nothing is emulated.
     """
 
     name: str
@@ -113,6 +114,7 @@ class PaperExperiment:
     days: float = 0.0
     artifacts: bool = False
     channels: bool = False
+    rows: bool = False
 
     @property
     def emulates(self) -> bool:

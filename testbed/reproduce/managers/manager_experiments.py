@@ -217,5 +217,6 @@ EXPERIMENTS: Final = (
         function="testbed.reproduce.managers.managers_x_schedulers:reproduce",
         seeds=2,
         days=14.0,
+        rows=True,
     ),
 )

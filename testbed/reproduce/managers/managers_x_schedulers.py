@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from testbed.errors import BadInputError
 from testbed.metrics.confidence import is_proven
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
@@ -14,6 +15,7 @@ from testbed.reproduce.managers.manager_experiments import SCHEDULERS
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
 from testbed.reproduce.replay_ensembles import Variants, ensembles, points_numbers, utilization
+from topologies.input.spelling import expectation
 from workloads.managers.catalogue import MANAGERS
 
 _SHOWN = (
@@ -33,8 +35,15 @@ _SHOWN = (
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """Return a row per manager; a synthetic trace unless ``settings.trace`` names one. Draws a heat map."""
-    return managers_by_schedulers(settings, progress, tuple(MANAGERS), SCHEDULERS)
+    """Return a row per manager; a synthetic trace unless ``settings.trace`` names one. Draws a heat map.
+
+    ``BadInputError`` if ``settings.only`` names no manager.
+    """
+    for name in settings.only:
+        if name not in MANAGERS:
+            raise BadInputError(f"--row {name}: no such manager, {expectation(name, MANAGERS)}")
+    chosen = tuple(name for name in MANAGERS if not settings.only or name in settings.only)
+    return managers_by_schedulers(settings, progress, chosen, SCHEDULERS)
 
 
 def managers_by_schedulers(

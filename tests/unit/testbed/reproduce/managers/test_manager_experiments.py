@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_rgba
 
+from testbed.errors import BadInputError
 from testbed.progress import Progress
 from testbed.reproduce import kept_replays
-from testbed.reproduce.managers import tiresias_example
+from testbed.reproduce.managers import managers_x_schedulers, tiresias_example
 from testbed.reproduce.managers.heat_map import heat_map
 from testbed.reproduce.managers.managers_x_schedulers import managers_by_schedulers
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -54,6 +55,18 @@ def test_managers_are_compared_on_one_trace_and_drawn(
     assert all({"crux_points", "crux_points_spread", "ecmp_numerical_spread"} <= row.here.keys() for row in rows)
     assert "differences to ecmp exceed their spread" in rows[0].note
     assert (tmp_path / "managers-x-schedulers.svg").is_file()
+
+
+def test_managers_may_be_chosen_and_an_unknown_one_is_one_line(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        managers_x_schedulers, "managers_by_schedulers", lambda _settings, _progress, names, _schedulers: list(names)
+    )
+    chosen = replace(settings, only=("hived", "none"))
+    assert managers_x_schedulers.reproduce(chosen, Progress(quiet=True)) == ["none", "hived"]
+    with pytest.raises(BadInputError, match=r"^--row hivd: no such manager, did you mean 'hived'\?"):
+        managers_x_schedulers.reproduce(replace(settings, only=("hivd",)), Progress(quiet=True))
 
 
 def test_the_heat_map_colours_only_differences_above_their_spread() -> None:
