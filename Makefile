@@ -27,7 +27,7 @@ run: setup
 # Emulation tests that judge no times run two at a time, and checks and unit tests take the CPU that they leave idle.
 test: setup
 	@tools/beside.sh "tools/setup.sh browser && tools/setup.sh programs && $(MAKE) lint docs unit" $(PYTHON) -m pytest $(TWO_AT_A_TIME) -m shares_machine tests/emulation
-	$(PYTHON) -m pytest tests/browser
+	$(PYTHON) -m pytest --numprocesses auto --dist loadfile tests/browser
 	$(PYTHON) -m pytest -m "not shares_machine" tests/emulation
 
 lint: setup
@@ -45,7 +45,7 @@ unit: setup
 # Chromium is for these tests only; where it cannot be installed they are skipped.
 browser: setup
 	@tools/setup.sh browser
-	$(PYTHON) -m pytest tests/browser
+	$(PYTHON) -m pytest --numprocesses auto --dist loadfile tests/browser
 
 # Open MPI and mpi4py are for the tests of real programs only; where they cannot be installed those are skipped.
 emulation: setup

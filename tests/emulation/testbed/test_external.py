@@ -108,6 +108,7 @@ def test_nothing_is_left_of_a_program(beside: Finished) -> None:
     assert left_behind(f"{EXAMPLES}.exchange") == ""
 
 
+@pytest.mark.shares_machine
 def test_a_killed_run_leaves_nothing_of_a_program(tmp_path: Path) -> None:
     path = tmp_path / "killed.yaml"
     path.write_text(text(f"{PYTHON} -m {EXAMPLES}.exchange {{bytes}} 0.2"))
@@ -136,6 +137,7 @@ def test_iterations_of_a_program_that_says_nothing_are_found_in_its_traffic(tmp_
     assert done.job("ecmp", "real")["iteration_s"]["mean"] == pytest.approx(0.2 + 2e9 * 8 / 100e9, rel=0.1)
 
 
+@pytest.mark.shares_machine
 def test_a_command_that_fails_ends_the_run_with_its_last_words(tmp_path: Path) -> None:
     path = tmp_path / "failing.yaml"
     path.write_text(text("sh -c 'echo first >&2; echo the last words >&2; exit 3'"))
@@ -147,6 +149,7 @@ def test_a_command_that_fails_ends_the_run_with_its_last_words(tmp_path: Path) -
     assert (done.directory / "UNFINISHED").exists()
 
 
+@pytest.mark.shares_machine
 def test_a_command_that_ends_too_early_is_told(tmp_path: Path) -> None:
     path = tmp_path / "early.yaml"
     path.write_text(text("true"))
@@ -175,6 +178,7 @@ def test_torch_averages_gradients_over_the_emulated_fabric(tmp_path: Path) -> No
     assert sorted(sizes.values())[-2:] == pytest.approx([2e9, 2e9], rel=0.15)
 
 
+@pytest.mark.shares_machine
 def test_under_sudo_a_program_has_the_rights_of_the_user_who_called_it() -> None:
     user = 31_415  # whom nobody has: enough for the kernel, and for files
     with tempfile.TemporaryDirectory(prefix="testbed-user-") as name:

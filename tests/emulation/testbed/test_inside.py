@@ -20,7 +20,7 @@ schedulers:
   - ecmp
   - {name: fixed, levels: {one: 0, two: 1}}
   - {name: crux, pcie: semaphore}
-measure: {iterations: 4, warmup: 1, time_limit: 20s}
+measure: {iterations: 6, warmup: 2, time_limit: 20s}
 scale: {bandwidth: 8000, time: 1}
 """
 SCALE = 8000

@@ -68,7 +68,9 @@ def test_waiting_for_a_phase_is_idle_time_of_its_own(by_hand: Finished) -> None:
 
 @pytest.fixture(scope="module")
 def by_step(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return finished(tmp_path_factory.mktemp("by_step"), JOBS + "schedulers: [sincronia, varys, pfabric, pias]\n")
+    text = FABRIC + JOBS + "schedulers: [sincronia, varys, pfabric, pias]\n"
+    shorter = text.replace("iterations: 6, warmup: 2", "iterations: 3, warmup: 1")
+    return run_text(shorter, tmp_path_factory.mktemp("by_step"))
 
 
 @pytest.mark.parametrize("scheduler", ["sincronia", "varys", "pfabric", "pias"])
@@ -90,7 +92,7 @@ def test_a_step_reaches_its_senders_within_10_ms(by_step: Finished, scheduler: s
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     text = JOBS + "schedulers: [{name: crux, arrival: profile, profile: measured}]\n"
-    return finished(tmp_path_factory.mktemp("profiled"), text.replace("warmup: 2", "warmup: 8"))
+    return finished(tmp_path_factory.mktemp("profiled"), text)
 
 
 def test_a_new_job_is_profiled_at_the_highest_level_before_all_is_decided_anew(profiled: Finished) -> None:

@@ -67,8 +67,8 @@ def test_a_child_hears_an_interrupt_where_the_tests_ignore_it(
 ) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
     try:
-        command = [sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        command = [sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.1)"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         with start_child(command, **pipes) as process:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGINT)
