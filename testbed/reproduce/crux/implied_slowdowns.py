@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from testbed.errors import RunFailedError
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
@@ -25,10 +26,12 @@ from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
 
 KINDS: Final = ("bert", "resnet")
 OVERLAPS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-CHANNELS: Final = (1, 4)
+CHANNELS: Final = (1, 2, 4)
 SEED: Final = 101
 """Of the hash, as in the fit. The jobs share NICs, which no hash chooses."""
 
+Found = Mapping[FigureInputs, tuple[float, float]]
+"""Inputs -> utilisations without and with Crux."""
 Utilizations = Mapping[str, float]
 """Kind of job -> mean utilisation of its GPUs."""
 
@@ -52,11 +55,12 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     with started(settings.processes, lambda pool: pool) as pool:
         tasks = [(bar.scenario, point) for bar in bars for point in points]
         progress.phase("flow engine", len(tasks))
-        found: dict[tuple[str, FigureInputs], tuple[float, float]] = {}
-        for number, (task, pair) in enumerate(zip(tasks, pool.map(both_bars, tasks), strict=True), 1):
-            found[task] = pair
+        found: dict[str, dict[FigureInputs, tuple[float, float]]] = {bar.scenario: {} for bar in bars}
+        for number, ((scenario, point), pair) in enumerate(zip(tasks, pool.map(both_bars, tasks), strict=True), 1):
+            if pair is not None:
+                found[scenario][point] = pair
             progress.advance_to(number)
-    return [_row(bar, {point: found[bar.scenario, point] for point in points}) for bar in bars]
+    return [*(_row(bar, found[bar.scenario]) for bar in bars), for_all(bars, found)]
 
 
 def grid() -> Iterable[FigureInputs]:
@@ -65,11 +69,14 @@ def grid() -> Iterable[FigureInputs]:
         yield FigureInputs(bert, resnet, A_PRIORI.gpt_hidden_share, channels)
 
 
-def both_bars(task: tuple[str, FigureInputs]) -> tuple[float, float]:
-    """Return the flow engine's utilisations without and with Crux."""
+def both_bars(task: tuple[str, FigureInputs]) -> tuple[float, float] | None:
+    """Return the flow engine's utilisations without and with Crux; None if a job is left too little to be measured."""
     scenario, inputs = task
     changed = (SHORT, *overrides(scenario, inputs))
-    without, crux = (computed(scenario, scheduler, changed, SEED) for scheduler in ("ecmp", "crux"))
+    try:
+        without, crux = (computed(scenario, scheduler, changed, SEED) for scheduler in ("ecmp", "crux"))
+    except RunFailedError:
+        return None
     return mean_utilization(without), mean_utilization(crux)
 
 
@@ -90,21 +97,33 @@ def _by_kind(jobs: Mapping[str, tuple[int, float, float]]) -> Utilizations:
     return {kind: fmean(busy for job, (_, busy, _) in jobs.items() if job.startswith(kind)) for kind in KINDS}
 
 
-def _row(bar: Bar, found: Mapping[FigureInputs, tuple[float, float]]) -> PaperRow:
+def _row(bar: Bar, found: Found) -> PaperRow:
     changed = (SHORT, *overrides(bar.scenario, FITTED))
     jobs = computed(bar.scenario, "ideal", changed, SEED)
     gpus = {kind: sum(count for job, (count, _, _) in jobs.items() if job.startswith(kind)) for kind in KINDS}
     paper = _longer(_by_kind(jobs), *implied(bar, gpus))
 
-    def off(point: FigureInputs) -> float:
-        return max(abs(found[point][0] - bar.without), abs(found[point][1] - bar.crux))
+    off = {point: _off(bar, pair) for point, pair in found.items()}
+    nearest = min(off, key=lambda point: max(map(abs, off[point])))
+    without, crux = off[nearest]
+    here = slowdowns(bar.scenario, FITTED) | {"nearest_without": without, "nearest_crux": crux}
+    return PaperRow(bar.label, paper, here, f"nearest: {_in_words(nearest)}")
 
-    nearest = min(found, key=off)
-    without, crux = found[nearest]
-    here = slowdowns(bar.scenario, FITTED)
-    here |= {"nearest_without": 100 * (without - bar.without), "nearest_crux": 100 * (crux - bar.crux)}
-    note = (
-        f"nearest: overlap of BERT {nearest.bert_overlap:g}, of ResNet {nearest.resnet_overlap:g}, "
-        f"{nearest.channels} channels"
-    )
-    return PaperRow(bar.label, paper, here, note)
+
+def for_all(bars: Sequence[Bar], found: Mapping[str, Found]) -> PaperRow:
+    """The one point that comes nearest to all bars, and its distances (root mean square)."""
+    common = [point for point in found[bars[0].scenario] if all(point in found[bar.scenario] for bar in bars)]
+    off = {point: np.array([_off(bar, found[bar.scenario][point]) for bar in bars]) for point in common}
+    nearest = min(off, key=lambda point: float(np.square(off[point]).sum()))
+    without, crux = np.sqrt(np.square(off[nearest]).mean(axis=0)).tolist()
+    return PaperRow("one point for all", {}, {"nearest_without": without, "nearest_crux": crux}, _in_words(nearest))
+
+
+def _off(bar: Bar, pair: tuple[float, float]) -> tuple[float, float]:
+    """How many points the two utilisations are off the bars."""
+    return 100 * (pair[0] - bar.without), 100 * (pair[1] - bar.crux)
+
+
+def _in_words(point: FigureInputs) -> str:
+    overlaps = f"overlap of BERT {point.bert_overlap:g}, of ResNet {point.resnet_overlap:g}"
+    return f"{overlaps}, {point.channels} channels"

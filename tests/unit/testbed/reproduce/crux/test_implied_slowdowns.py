@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from testbed.reproduce.crux.implied_slowdowns import grid, implied, slowdowns
+from testbed.reproduce.crux.implied_slowdowns import for_all, grid, implied, slowdowns
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from workloads.models.figure_calibration import FITTED
 
@@ -29,6 +31,16 @@ def test_in_the_paper_a_resnet_loses_nothing_beside_the_bert_that_it_slows_by_a_
 def test_the_grid_holds_jobs_that_overlap_nothing_and_everything() -> None:
     overlaps = {(point.bert_overlap, point.resnet_overlap) for point in grid()}
     assert {(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)} <= overlaps
+
+
+def test_the_point_for_all_rows_is_the_one_that_is_least_off_in_both_bars() -> None:
+    bars = FIGURES["crux-fig21"][:2]
+    near, far = FITTED, replace(FITTED, channels=1)
+    shifts = {near: 0.01, far: 0.03}
+    found = {bar.scenario: {at: (bar.without + by, bar.crux - by) for at, by in shifts.items()} for bar in bars}
+    row = for_all(bars, found)
+    assert row.here == pytest.approx({"nearest_without": 1.0, "nearest_crux": 1.0})
+    assert row.note == "overlap of BERT 0.25, of ResNet 0.125, 4 channels"
 
 
 def test_under_crux_the_job_of_the_lower_level_pays_for_the_other() -> None:
