@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar
 
 import yaml
 from rich.console import Console
@@ -158,11 +158,6 @@ def available_datapaths() -> list[Datapath]:
     """What this machine has to forward packets, the best first."""
     missing = datapaths_here()
     return [name for name in DATAPATHS if not missing[name]]
-
-
-def datapath_of(made: Run) -> Datapath:
-    """What forwarded the packets of a run."""
-    return cast(Datapath, made.record.environment["datapath"])
 
 
 def patiently(action: Callable[[], Made]) -> Made:

@@ -62,24 +62,6 @@ def marked_run(run: Mapping[str, Any]) -> str:
     return marked(str(run["scheduler"]), verdict(run))
 
 
-def finding_table(summary: Summary) -> Table | None:
-    """A row per finding of a verdict, with its time in seconds; None if there are none."""
-    rows = [(run, finding) for run in summary["runs"] for finding in run["fidelity"].get("findings", ())]
-    if not rows:
-        return None
-    table = new_table("findings", left=("scheduler", "kind"), right=("from s", "to s"), last="what")
-    for run, finding in rows:
-        note = " (iterations left out)" if finding["discarded"] else ""
-        table.add_row(
-            str(run["scheduler"]),
-            finding["kind"],
-            seconds(finding["from_s"], 1),
-            seconds(finding["to_s"], 1),
-            finding["what"] + note,
-        )
-    return table
-
-
 def left_out(summary: Summary) -> list[str]:
     """A line for every run of whose iterations some were left out: how many, and why."""
     lines = []

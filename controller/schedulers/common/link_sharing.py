@@ -89,10 +89,6 @@ class LinkSharing:
         """The other jobs that use a link of ``job``."""
         return self._beside[job]
 
-    def using(self, links: Iterable[int]) -> set[str]:
-        """The jobs that use one of ``links``."""
-        return {job for link in links for job in self._users.get(link, ())}
-
     def contends(self, job: str) -> bool:
         """Whether ``job`` is known and uses a link that another one uses, too."""
         return bool(self._beside.get(job))

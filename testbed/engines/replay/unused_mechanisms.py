@@ -53,11 +53,3 @@ class JobInputs:
             for what, mechanism in uses.items():
                 if what not in self._found:
                     yield f"{getattr(part, 'name', '')}: {_LACKING[what]}, so {mechanism} does nothing"
-
-
-def notes_on(manager: Manager, jobs: Iterable[Waiting]) -> tuple[str, ...]:
-    """Return a line per mechanism of ``manager`` for which ``jobs`` have no input."""
-    inputs = JobInputs()
-    for job in jobs:
-        inputs.add(job)
-    return inputs.notes(manager)

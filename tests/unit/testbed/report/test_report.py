@@ -12,7 +12,7 @@ from testbed.report import html, plots
 from testbed.report.evidence import draw_evidence
 from testbed.report.gpu_timeline import shown
 from testbed.report.link_load import busiest, load
-from testbed.report.tables import doubts, finding_table, left_out, render, tables
+from testbed.report.tables import doubts, left_out, render, tables
 from testbed.results.record import Fidelity, Finding, LinkRow
 
 
@@ -156,14 +156,11 @@ def test_a_run_that_is_not_ok_says_so_wherever_its_numbers_appear(experiment, de
         assert "crux" not in name or "crux (degraded)" in drawing
 
 
-def test_findings_are_listed_and_what_was_left_out_is_said(experiment, records):
+def test_what_was_left_out_is_said(experiment, records):
     finding = Finding("standstill", 1.0, 1.3, "the worker of host h0 stood still for 300 ms", discarded=True)
     rows = tuple(dataclasses.replace(row, disturbed=row.iteration == 1) for row in records[1].iterations)
     run = dataclasses.replace(records[1], iterations=rows, fidelity=Fidelity(findings=(finding,)))
     document = summary(experiment, (records[0], run))
-    table = finding_table(document)
-    assert table is not None
-    assert "the worker of host h0 stood still for 300 ms (iterations left out)" in render([table])
     (line,) = left_out(document)
     assert line.startswith("crux: ") and "iterations left out as disturbed (1.0 to 1.3 s: the worker of host h0" in line
     assert data_of(html.page(document, (records[0], run), experiment))["left_out"] == [line]

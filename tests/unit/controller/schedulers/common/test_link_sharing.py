@@ -45,13 +45,6 @@ def test_only_jobs_said_to_have_changed_have_other_neighbours(history: list[dict
         before = now
 
 
-@given(CLUSTERS, LINKS)
-def test_users_of_links_are_all_jobs_that_use_one(links: dict[str, frozenset[int]], asked: frozenset[int]) -> None:
-    users = LinkSharing()
-    users.follow(links)
-    assert users.using(asked) == {job for job, own in links.items() if own & asked}
-
-
 def test_only_groups_around_the_given_jobs_are_found() -> None:
     users = LinkSharing()
     users.follow({"a": {0}, "b": {0, 1}, "c": {1, 2}, "d": {3}, "e": set()})
