@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import InvalidStateError, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from typing import Final, TypeVar
@@ -46,10 +47,17 @@ def started(
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt this cleanup
+            threading.excepthook = _say_unless_cancelled
             executor.shutdown(wait=False, cancel_futures=True)
             for child in set(active_children()) - others:
                 child.kill()
             raise
+
+
+def _say_unless_cancelled(raised: threading.ExceptHookArgs) -> None:
+    """The pool's own thread fails when it tells work that was cancelled that its process is gone: nobody waits for it."""
+    if not issubclass(raised.exc_type, InvalidStateError):
+        threading.__excepthook__(raised)
 
 
 def each_case(make: Callable[[int, int], Result], settings: Settings, progress: Progress) -> list[Result]:
