@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 PYTHON := .venv/bin/python
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-TWO_AT_A_TIME := --dist loadgroup --tx '2*popen//python=tools/apart.sh $(PYTHON)'
+TWO_AT_A_TIME := --tx '2*popen//python=tools/apart.sh $(PYTHON)'
 SCENARIO ?= clos96.yaml
 .DEFAULT_GOAL := help
 
@@ -24,11 +24,13 @@ setup:
 run: setup
 	$(SUDO) $(PYTHON) -m testbed run $(SCENARIO)
 
-# Emulation tests that judge no times run two at a time, and checks and unit tests take the CPU that they leave idle.
+# Emulation tests run two at a time, each in namespaces of its own, but for those whose runs need the whole machine. Checks
+# and unit tests take the CPU that those leave idle which judge no times.
 test: setup
-	@tools/beside.sh "tools/setup.sh browser && tools/setup.sh programs && $(MAKE) lint docs unit" $(PYTHON) -m pytest $(TWO_AT_A_TIME) -m shares_machine tests/emulation
+	@tools/beside.sh "tools/setup.sh browser && tools/setup.sh programs && $(MAKE) lint docs unit" $(PYTHON) -m pytest $(TWO_AT_A_TIME) --dist loadgroup -m shares_machine tests/emulation
 	$(PYTHON) -m pytest --numprocesses auto --dist loadfile tests/browser
-	$(PYTHON) -m pytest -m "not shares_machine" tests/emulation
+	$(PYTHON) -m pytest $(TWO_AT_A_TIME) --dist loadfile -m "not shares_machine and not whole_machine" tests/emulation
+	$(PYTHON) -m pytest -m "not shares_machine and whole_machine" tests/emulation
 
 lint: setup
 	$(PYTHON) -m ruff format --check .

@@ -55,7 +55,7 @@ def started(
 
 
 def _say_unless_cancelled(raised: threading.ExceptHookArgs) -> None:
-    """The pool's own thread fails when it tells work that was cancelled that its process is gone: nobody waits for it."""
+    """The pool's own thread fails when it tells cancelled work that its process is gone: nobody waits for that."""
     if not issubclass(raised.exc_type, InvalidStateError):
         threading.__excepthook__(raised)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from benchmarks.common import available_datapaths
 from topologies.datapath import Datapath
@@ -32,9 +33,10 @@ def default_datapath() -> Datapath:
         return available_datapaths()[0]
 
 
-def default_and_userspace() -> list[Datapath]:
+def default_and_userspace() -> list[Datapath | ParameterSet]:
     """The datapath that emulation tests take here, and ``userspace``, for the few modules that test both."""
-    return list(dict.fromkeys([default_datapath(), "userspace"]))
+    userspace = pytest.param("userspace", marks=pytest.mark.whole_machine)
+    return [userspace] if default_datapath() == "userspace" else [default_datapath(), userspace]
 
 
 class Repeats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from emulation_runs import Finished, run_until_believable
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.whole_machine]
 
 SHORT = ("--set", "measure.iterations=2", "--set", "measure.warmup=1", "--set", "checks=[]")
 SHORTER = {
