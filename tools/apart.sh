@@ -7,10 +7,12 @@ set -eu
 # PROGRAM must not be the first process of its PID namespace: that one has to collect orphans.
 exec unshare --net --mount --pid --fork --mount-proc --kill-child -- sh -euc '
     ip link set lo up
-    lock=$(mktemp)
-    touch /run/testbed.lock
-    mount --bind "$lock" /run/testbed.lock
-    rm "$lock"
+    folder=$(mktemp -d)
+    mount -t tmpfs tmpfs "$folder"
+    touch "$folder/lock" /run/testbed.lock
+    mount --bind "$folder/lock" /run/testbed.lock
+    umount "$folder"
+    rmdir "$folder"
     exec 3<&0
     "$@" <&3 3<&- &
     wait "$!"
