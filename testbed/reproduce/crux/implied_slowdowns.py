@@ -126,4 +126,4 @@ def _off(bar: Bar, pair: tuple[float, float]) -> tuple[float, float]:
 
 def _in_words(point: FigureInputs) -> str:
     overlaps = f"overlap of BERT {point.bert_overlap:g}, of ResNet {point.resnet_overlap:g}"
-    return f"{overlaps}, {point.channels} channels"
+    return f"{overlaps}, channels: {point.channels}"

@@ -40,7 +40,7 @@ def test_the_point_for_all_rows_is_the_one_that_is_least_off_in_both_bars() -> N
     found = {bar.scenario: {at: (bar.without + by, bar.crux - by) for at, by in shifts.items()} for bar in bars}
     row = for_all(bars, found)
     assert row.here == pytest.approx({"nearest_without": 1.0, "nearest_crux": 1.0})
-    assert row.note == "overlap of BERT 0.25, of ResNet 0.125, 4 channels"
+    assert row.note == "overlap of BERT 0.25, of ResNet 0.125, channels: 4"
 
 
 def test_under_crux_the_job_of_the_lower_level_pays_for_the_other() -> None:
