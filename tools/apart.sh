@@ -9,7 +9,7 @@ exec unshare --net --mount --pid --fork --mount-proc --kill-child -- sh -euc '
     ip link set lo up
     folder=$(mktemp -d)
     mount -t tmpfs tmpfs "$folder"
-    touch "$folder/lock" /run/testbed.lock
+    (umask 077; touch "$folder/lock" /run/testbed.lock)  # a lock that others can open is a lock that others can hold
     mount --bind "$folder/lock" /run/testbed.lock
     umount "$folder"
     rmdir "$folder"

@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine]
 INSIDE = """
 import sys
 from pathlib import Path
-from testbed.engines.emulation.sandbox import only_run_on_this_machine
+from testbed.engines.emulation.sandbox import LOCK, only_run_on_this_machine
+print(f"mode of the lock: {LOCK.stat().st_mode & 0o777:o}")
 with only_run_on_this_machine():
     print("the lock is free")
 print(len([each for each in Path("/proc").iterdir() if each.name.isdigit()]), "processes")
@@ -32,7 +33,8 @@ def apart(*command: str, given: str = "") -> subprocess.CompletedProcess[str]:
 def test_it_has_processes_and_a_lock_of_its_own_and_passes_on_input_and_status() -> None:
     with only_run_on_this_machine():
         done = apart(sys.executable, "-c", INSIDE, given="from outside")
-    assert (done.returncode, done.stdout) == (3, "the lock is free\n2 processes\nfrom outside\n"), done.stderr
+    said = ["mode of the lock: 600", "the lock is free", "2 processes", "from outside"]
+    assert (done.returncode, done.stdout.splitlines()) == (3, said), done.stderr
 
 
 def test_what_it_leaves_running_ends_with_it(tmp_path: Path) -> None:
