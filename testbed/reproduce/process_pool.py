@@ -35,7 +35,10 @@ def started(
     """
     others = set(active_children())
     context, tasks = (get_context("spawn"), 1) if fresh else (None, None)
-    with ProcessPoolExecutor(processes, context, prepare, max_tasks_per_child=tasks) as executor:
+    with (
+        _cancelled_in_silence(),
+        ProcessPoolExecutor(processes, context, prepare, max_tasks_per_child=tasks) as executor,
+    ):
         try:
             # Threads and processes inherit the mask, so that the pool's never receive an interrupt.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -47,17 +50,25 @@ def started(
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt this cleanup
-            threading.excepthook = _say_unless_cancelled
-            executor.shutdown(wait=False, cancel_futures=True)
             for child in set(active_children()) - others:
                 child.kill()
             raise
 
 
-def _say_unless_cancelled(raised: threading.ExceptHookArgs) -> None:
+@contextmanager
+def _cancelled_in_silence() -> Iterator[None]:
     """The pool's own thread fails when it tells cancelled work that its process is gone: nobody waits for that."""
-    if not issubclass(raised.exc_type, InvalidStateError):
-        threading.__excepthook__(raised)
+    before = threading.excepthook
+
+    def say(raised: threading.ExceptHookArgs) -> None:
+        if not issubclass(raised.exc_type, InvalidStateError):
+            before(raised)
+
+    threading.excepthook = say
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def each_case(make: Callable[[int, int], Result], settings: Settings, progress: Progress) -> list[Result]:
