@@ -210,12 +210,12 @@ def _calibrations(rows: Sequence[PaperRow]) -> list[str]:
 
 
 def _size(experiment: PaperExperiment, settings: Settings) -> str:
-    """The size of the experiment: hash seeds, generated cases, a replayed trace, or a worked example."""
+    """The size of the experiment: hash seeds, generated cases, a replayed trace, or none of these."""
     if experiment.emulates:
         return f"{settings.seeds} hash seeds from {settings.seed}"
     if experiment.replays:
         return _replays(settings) if experiment.seeds else f"seed {settings.seed}"
-    return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "a worked example"
+    return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "nothing is drawn"
 
 
 def _replays(settings: Settings) -> str:

@@ -98,9 +98,9 @@ class PaperExperiment:
 
     An experiment generates ``cases``, emulates ``seeds`` hash seeds, or replays ``days`` of a trace: what is not 0 is
     the default of its option. Those that replay a trace do it with ``seeds`` seeds, 0 where only one can be chosen. A
-    worked example does none of them. ``artifacts``: it takes a folder of other authors' simulators as its trace.
-    ``channels``: the user may choose how many connections a job opens per pair of ports; ``rows``: the user may choose
-    rows, though nothing is emulated.
+    worked example, or a fit with seeds of its own, does none of them. ``artifacts``: it takes a folder of other
+    authors' simulators as its trace. ``channels``: the user may choose how many connections a job opens per pair of
+    ports; ``rows``: the user may choose rows, though nothing is emulated.
     """
 
     name: str

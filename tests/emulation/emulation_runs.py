@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from benchmarks.common import available_datapaths
 from topologies.datapath import Datapath
@@ -33,7 +32,7 @@ def default_datapath() -> Datapath:
         return available_datapaths()[0]
 
 
-def default_and_userspace() -> list[Datapath | ParameterSet]:
+def default_and_userspace() -> list[object]:
     """The datapath that emulation tests take here, and ``userspace``, for the few modules that test both."""
     userspace = pytest.param("userspace", marks=pytest.mark.whole_machine)
     return [userspace] if default_datapath() == "userspace" else [default_datapath(), userspace]
