@@ -13,6 +13,7 @@ from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.summary import summary
 from testbed.reproduce.kept_runs import Task
+from testbed.results.record import RunRecord
 
 Entry = Mapping[str, Any]
 
@@ -26,9 +27,14 @@ def flow_experiment(task: Task, *changed: str) -> Experiment:
 
 def flow_entry(experiment: Experiment) -> Entry:
     """Return the flow engine's entry of ``experiment``; ``RunFailedError`` as :class:`FlowEngine` raises it."""
-    parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
-    with TemporaryDirectory(prefix="flow-") as log:
-        records = [FlowEngine().run(part, Path(log), lambda _message: None) for part in parts]
-    record = side_by_side(records) if len(parts) > 1 else records[0]
+    records = [record for _, record in flow_runs(experiment)]
+    record = side_by_side(records) if len(records) > 1 else records[0]
     entry: Entry = summary(experiment, [record])["runs"][0]
     return entry
+
+
+def flow_runs(experiment: Experiment) -> list[tuple[Experiment, RunRecord]]:
+    """Return the flow engine's runs of ``experiment``: one, or one for each job where the scheduler isolates jobs."""
+    parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
+    with TemporaryDirectory(prefix="flow-") as log:
+        return [(part, FlowEngine().run(part, Path(log), lambda _message: None)) for part in parts]

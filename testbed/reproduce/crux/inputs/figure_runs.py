@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from statistics import fmean
 from typing import Final
 
 from testbed.api import prepare
-from testbed.engines.common.isolated_runs import each_alone, isolates_jobs
-from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
+from testbed.reproduce.flow_entries import flow_runs
 from testbed.results.record import RunRecord
 from workloads.models.figure_calibration import A_PRIORI, FigureInputs, calibrations
 
@@ -40,11 +37,9 @@ def _jobs_of(scenario: str) -> tuple[str, ...]:
 def computed(scenario: str, scheduler: str, changed: tuple[str, ...], seed: int) -> dict[str, tuple[int, float, float]]:
     """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine."""
     (experiment,) = prepare(scenario, engine="flow", schedulers=[scheduler], overrides=changed, seed=seed).experiments
-    parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
     found: dict[str, tuple[int, float, float]] = {}
-    for part in parts:
-        with tempfile.TemporaryDirectory(prefix="figure-") as folder:
-            found |= _jobs(part, FlowEngine().run(part, Path(folder), lambda _message: None))
+    for part, record in flow_runs(experiment):
+        found |= _jobs(part, record)
     return found
 
 
