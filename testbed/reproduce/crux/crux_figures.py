@@ -138,14 +138,16 @@ EXPERIMENTS: Final = (
         summary="figures 21 and 22: how much longer than alone each kind of job takes, and how near any inputs come",
         source="Cao et al., SIGCOMM 2024, section 6.2, figures 21 and 22",
         columns=(
-            PaperColumn("bert_without", "BERT, ecmp: paper", change, paper=True),
-            PaperColumn("bert_without", "here", change),
-            PaperColumn("bert_crux", "crux: paper", change, paper=True),
-            PaperColumn("bert_crux", "here", change),
-            PaperColumn("resnet_without", "ResNet, ecmp: paper", change, paper=True),
-            PaperColumn("resnet_without", "here", change),
-            PaperColumn("resnet_crux", "crux: paper", change, paper=True),
-            PaperColumn("resnet_crux", "here", change),
+            *(
+                PaperColumn(key, f"{title} paper" if paper else "here", change, paper=paper)
+                for key, title in (
+                    ("bert_without", "BERT, ecmp:"),
+                    ("bert_crux", "crux:"),
+                    ("resnet_without", "ResNet, ecmp:"),
+                    ("resnet_crux", "crux:"),
+                )
+                for paper in (True, False)
+            ),
             PaperColumn("nearest_without", "nearest inputs: ecmp", points),
             PaperColumn("nearest_crux", "crux", points),
         ),

@@ -18,7 +18,7 @@ import numpy as np
 
 from testbed.errors import RunFailedError
 from testbed.progress import Progress
-from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
+from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, overrides
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
@@ -27,16 +27,20 @@ from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
 KINDS: Final = ("bert", "resnet")
 OVERLAPS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 CHANNELS: Final = (1, 2, 4)
-SEED: Final = 101
-"""Of the hash, as in the fit. The jobs share NICs, which no hash chooses."""
+SEEDS: Final = range(101, 105)
+"""Of the hash: the first of the fit's."""
 
-Found = Mapping[FigureInputs, tuple[float, float]]
-"""Inputs -> utilisations without and with Crux."""
 Utilizations = Mapping[str, float]
 """Kind of job -> mean utilisation of its GPUs."""
+Pair = tuple[Utilizations, Utilizations]
+"""Without and with Crux."""
+Distances = Mapping[FigureInputs, tuple[float, float]]
+"""Inputs -> points that the flow engine's utilisations are off the bars without and with Crux."""
+Jobs = Mapping[str, tuple[int, float, float]]
+"""As :func:`~testbed.reproduce.crux.inputs.figure_runs.computed` returns them."""
 
 
-def implied(bar: Bar, gpus: Mapping[str, int]) -> tuple[Utilizations, Utilizations]:
+def implied(bar: Bar, gpus: Mapping[str, int]) -> Pair:
     """Return the utilisations of each kind without and with Crux that give the bars and the changes of JCT.
 
     ``gpus``: kind -> GPUs of all its jobs. A JCT that changes by c changes the utilisation by 1 / (1 + c).
@@ -49,18 +53,24 @@ def implied(bar: Bar, gpus: Mapping[str, int]) -> tuple[Utilizations, Utilizatio
 
 
 def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
-    """Return a row per group of bars."""
+    """Return a row per group of bars, and one for the inputs that come nearest to all."""
     bars = [bar for figure in ("crux-fig21", "crux-fig22") for bar in FIGURES[figure]]
-    points = [FITTED, *grid()]
+    tasks = [(bar.scenario, point) for bar in bars for point in (FITTED, *grid())]
+    found: dict[str, dict[FigureInputs, Pair]] = {bar.scenario: {} for bar in bars}
     with started(settings.processes, lambda pool: pool) as pool:
-        tasks = [(bar.scenario, point) for bar in bars for point in points]
         progress.phase("flow engine", len(tasks))
-        found: dict[str, dict[FigureInputs, tuple[float, float]]] = {bar.scenario: {} for bar in bars}
-        for number, ((scenario, point), pair) in enumerate(zip(tasks, pool.map(both_bars, tasks), strict=True), 1):
+        for number, ((scenario, point), pair) in enumerate(zip(tasks, pool.map(shared, tasks), strict=True), 1):
             if pair is not None:
                 found[scenario][point] = pair
             progress.advance_to(number)
-    return [*(_row(bar, found[bar.scenario]) for bar in bars), for_all(bars, found)]
+    rows: list[PaperRow] = []
+    off: dict[str, Distances] = {}
+    for bar in bars:
+        (gpus, alone), own = by_itself(bar.scenario), found[bar.scenario]
+        off[bar.scenario] = {point: distances(bar, gpus, pair) for point, pair in own.items()}
+        paper, here = slowdowns(alone, implied(bar, gpus)), slowdowns(alone, own[FITTED])
+        rows.append(_row(bar, paper, here, off[bar.scenario]))
+    return [*rows, nearest_to_all(off)]
 
 
 def grid() -> Iterable[FigureInputs]:
@@ -69,59 +79,63 @@ def grid() -> Iterable[FigureInputs]:
         yield FigureInputs(bert, resnet, A_PRIORI.gpt_hidden_share, channels)
 
 
-def both_bars(task: tuple[str, FigureInputs]) -> tuple[float, float] | None:
-    """Return the flow engine's utilisations without and with Crux; None if a job is left too little to be measured."""
+def by_itself(scenario: str) -> tuple[Mapping[str, int], Utilizations]:
+    """Return kind -> GPUs of all its jobs, and their utilisations alone, which all inputs have in common."""
+    jobs = _computed(scenario, "ideal", FITTED, SEEDS[0])
+    gpus = {kind: sum(count for job, (count, _, _) in jobs.items() if job.startswith(kind)) for kind in KINDS}
+    return gpus, _by_kind([jobs])
+
+
+def shared(task: tuple[str, FigureInputs]) -> Pair | None:
+    """Return the utilisations by the flow engine, means over the seeds; None if a job is left too little to measure."""
     scenario, inputs = task
-    changed = (SHORT, *overrides(scenario, inputs))
     try:
-        without, crux = (computed(scenario, scheduler, changed, SEED) for scheduler in ("ecmp", "crux"))
+        without, crux = (
+            _by_kind([_computed(scenario, scheduler, inputs, seed) for seed in SEEDS]) for scheduler in ("ecmp", "crux")
+        )
     except RunFailedError:
         return None
-    return mean_utilization(without), mean_utilization(crux)
+    return without, crux
 
 
-def slowdowns(scenario: str, inputs: FigureInputs) -> dict[str, float]:
-    """Return how much longer than alone iterations are by the flow engine: ``bert_without``, ``bert_crux`` ..."""
-    changed = (SHORT, *overrides(scenario, inputs))
-    alone, without, crux = (_by_kind(computed(scenario, each, changed, SEED)) for each in ("ideal", "ecmp", "crux"))
-    return _longer(alone, without, crux)
+def slowdowns(alone: Utilizations, pair: Pair) -> dict[str, float]:
+    """Return how much longer than alone iterations are: ``bert_without``, ``bert_crux`` ..."""
+    sides = zip(("without", "crux"), pair, strict=True)
+    return {f"{kind}_{side}": alone[kind] / busy[kind] - 1 for side, busy in sides for kind in KINDS}
 
 
-def _longer(alone: Utilizations, without: Utilizations, crux: Utilizations) -> dict[str, float]:
-    found = {f"{kind}_without": alone[kind] / without[kind] - 1 for kind in KINDS}
-    return found | {f"{kind}_crux": alone[kind] / crux[kind] - 1 for kind in KINDS}
+def distances(bar: Bar, gpus: Mapping[str, int], pair: Pair) -> tuple[float, float]:
+    """Return how many points the utilisations of all GPUs are off the two bars."""
+    without, crux = (sum(gpus[kind] * busy[kind] for kind in KINDS) / sum(gpus.values()) for busy in pair)
+    return 100 * (without - bar.without), 100 * (crux - bar.crux)
 
 
-def _by_kind(jobs: Mapping[str, tuple[int, float, float]]) -> Utilizations:
-    """Kind -> utilisation; all jobs of a kind have as many GPUs."""
-    return {kind: fmean(busy for job, (_, busy, _) in jobs.items() if job.startswith(kind)) for kind in KINDS}
-
-
-def _row(bar: Bar, found: Found) -> PaperRow:
-    changed = (SHORT, *overrides(bar.scenario, FITTED))
-    jobs = computed(bar.scenario, "ideal", changed, SEED)
-    gpus = {kind: sum(count for job, (count, _, _) in jobs.items() if job.startswith(kind)) for kind in KINDS}
-    paper = _longer(_by_kind(jobs), *implied(bar, gpus))
-
-    off = {point: _off(bar, pair) for point, pair in found.items()}
-    nearest = min(off, key=lambda point: max(map(abs, off[point])))
-    without, crux = off[nearest]
-    here = slowdowns(bar.scenario, FITTED) | {"nearest_without": without, "nearest_crux": crux}
-    return PaperRow(bar.label, paper, here, f"nearest: {_in_words(nearest)}")
-
-
-def for_all(bars: Sequence[Bar], found: Mapping[str, Found]) -> PaperRow:
-    """The one point that comes nearest to all bars, and its distances (root mean square)."""
-    common = [point for point in found[bars[0].scenario] if all(point in found[bar.scenario] for bar in bars)]
-    off = {point: np.array([_off(bar, found[bar.scenario][point]) for bar in bars]) for point in common}
-    nearest = min(off, key=lambda point: float(np.square(off[point]).sum()))
-    without, crux = np.sqrt(np.square(off[nearest]).mean(axis=0)).tolist()
+def nearest_to_all(off: Mapping[str, Distances]) -> PaperRow:
+    """The one point that comes nearest to the bars of all scenarios, and its distances (root mean square)."""
+    common = set.intersection(*(set(own) for own in off.values()))
+    squares = {point: np.square([own[point] for own in off.values()]).mean(axis=0) for point in common}
+    nearest = min(squares, key=lambda point: (float(squares[point].sum()), _in_words(point)))
+    without, crux = np.sqrt(squares[nearest]).tolist()
     return PaperRow("one point for all", {}, {"nearest_without": without, "nearest_crux": crux}, _in_words(nearest))
 
 
-def _off(bar: Bar, pair: tuple[float, float]) -> tuple[float, float]:
-    """How many points the two utilisations are off the bars."""
-    return 100 * (pair[0] - bar.without), 100 * (pair[1] - bar.crux)
+def _row(bar: Bar, paper: Mapping[str, float], here: Mapping[str, float], off: Distances) -> PaperRow:
+    nearest = min(off, key=lambda point: max(map(abs, off[point])))
+    without, crux = off[nearest]
+    near = {"nearest_without": without, "nearest_crux": crux}
+    return PaperRow(bar.label, paper, {**here, **near}, f"nearest: {_in_words(nearest)}")
+
+
+def _computed(scenario: str, scheduler: str, inputs: FigureInputs, seed: int) -> Jobs:
+    return computed(scenario, scheduler, (SHORT, *overrides(scenario, inputs)), seed)
+
+
+def _by_kind(runs: Sequence[Jobs]) -> Utilizations:
+    """Kind -> utilisation, mean over ``runs``; all jobs of a kind have as many GPUs."""
+    return {
+        kind: fmean(busy for jobs in runs for job, (_, busy, _) in jobs.items() if job.startswith(kind))
+        for kind in KINDS
+    }
 
 
 def _in_words(point: FigureInputs) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.reproduce.crux.implied_slowdowns import for_all, grid, implied, slowdowns
+from testbed.reproduce.crux.implied_slowdowns import by_itself, grid, implied, nearest_to_all, shared, slowdowns
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from workloads.models.figure_calibration import FITTED
 
@@ -34,16 +34,23 @@ def test_the_grid_holds_jobs_that_overlap_nothing_and_everything() -> None:
 
 
 def test_the_point_for_all_rows_is_the_one_that_is_least_off_in_both_bars() -> None:
-    bars = FIGURES["crux-fig21"][:2]
     near, far = FITTED, replace(FITTED, channels=1)
-    shifts = {near: 0.01, far: 0.03}
-    found = {bar.scenario: {at: (bar.without + by, bar.crux - by) for at, by in shifts.items()} for bar in bars}
-    row = for_all(bars, found)
+    one_of_them = {far: (0.0, 0.0), near: (1.0, -1.0)}
+    row = nearest_to_all({"one": one_of_them, "other": {far: (3.0, -3.0), near: (-1.0, 1.0)}})
     assert row.here == pytest.approx({"nearest_without": 1.0, "nearest_crux": 1.0})
     assert row.note == "overlap of BERT 0.25, of ResNet 0.125, channels: 4"
 
 
+def test_a_point_that_a_job_could_not_be_measured_at_is_none_for_all_rows() -> None:
+    other = replace(FITTED, channels=1)
+    row = nearest_to_all({"one": {FITTED: (5.0, 5.0), other: (0.0, 0.0)}, "other": {FITTED: (5.0, 5.0)}})
+    assert row.here == pytest.approx({"nearest_without": 5.0, "nearest_crux": 5.0})
+
+
 def test_under_crux_the_job_of_the_lower_level_pays_for_the_other() -> None:
-    found = slowdowns("crux-fig21-1", FITTED)
+    gpus, alone = by_itself("crux-fig21-1")
+    pair = shared(("crux-fig21-1", FITTED))
+    assert gpus == GPUS and pair is not None
+    found = slowdowns(alone, pair)
     assert found["bert_crux"] < 0.02 < found["bert_without"]
     assert found["resnet_crux"] > found["resnet_without"] > 0.0
