@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
-from controller.ecmp_hash import ecmp_path
+from controller.schedulers.common.hashed_paths import HashedPaths
 from topologies.fabric import Path
 
 
@@ -19,11 +19,11 @@ class Ecmp(Scheduler):
 
     def __init__(self, *, seed: int | None = None) -> None:
         self._seed = seed
+        self._hashed = HashedPaths()
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a path per flow and nothing else."""
-        seed = view.seed if self._seed is None else self._seed
-        return Decision(paths={flow.id: ecmp_path(view.fabric, flow, seed) for flow in view.flows})
+        return Decision(paths=self._hashed.of(view, view.seed if self._seed is None else self._seed))
 
 
 class EcmpSwitch(Scheduler):

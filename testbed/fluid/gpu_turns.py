@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testbed.fluid.compiled import compiled
+from testbed.fluid.compiled import compiled, compiled_in_place
 from testbed.fluid.maxmin import Flags, Floats, Integers
 
 Turns = tuple[Integers, Flags, Floats, Integers]
@@ -26,7 +26,7 @@ def turns_at_start(left: Floats, times: Floats, pack: Integers) -> Turns:
     return pack, waits, asked, np.full(pack.max() + 1, -1)
 
 
-@compiled
+@compiled_in_place
 def grant(now: float, turns: Turns, since: Floats, ready: Integers, count: int) -> int:
     """Give idle GPUs to the job that asked first, and add those jobs to the ``count`` that are ready."""
     pack, waits, asked, holder = turns
