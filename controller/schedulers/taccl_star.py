@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, Literal
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
+from controller.schedulers.common.paths_by_job import PathsByJob
+from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.compression import first_levels_own
+from controller.schedulers.taccl_star_paths import LeastCongested, LeastCongestedJobs
 from controller.schedulers.varys import even_levels
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job
@@ -72,7 +75,11 @@ def taccl_star_order(
     fabric: Fabric, jobs: Sequence[Job], paths: Mapping[str, Path], distance: Distance = "hops"
 ) -> tuple[str, ...]:
     """Return the names of the ``jobs`` that send, the longest distance first; ties in the given order (of arrival)."""
-    far = {job.name: transmission_distance(fabric, job, paths, distance) for job in jobs}
+    return farthest_first({job.name: transmission_distance(fabric, job, paths, distance) for job in jobs})
+
+
+def farthest_first(far: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the jobs that send, the longest distance of ``far`` first; ties in its order."""
     return tuple(sorted((name for name in far if far[name] > 0), key=lambda name: -far[name]))
 
 
@@ -95,10 +102,26 @@ class TacclStar(Scheduler):
             raise ValueError(f"option 'compression' of taccl-star must be first or even, not '{compression}'")
         self._distance: Distance = "hops" if distance == "hops" else "cost"
         self._compress = _COMPRESSIONS[compression]
+        self._kept: LeastCongestedJobs | None = None
+        self._far: dict[str, tuple[ChosenPaths, float]] = {}
+        """Job -> its paths, and how far its traffic travels on them."""
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
-        """Return a path per flow and a level per job that sends."""
-        jobs = tuple(view.jobs.values())
-        paths = taccl_star_paths(view.fabric, jobs)
-        order = taccl_star_order(view.fabric, jobs, paths, self._distance)
+        """Return a path per flow and a level per job that sends: what :func:`taccl_star_paths` and ``_order`` say."""
+        if self._kept is None or self._kept.fabric is not view.fabric:
+            self._kept, self._far = LeastCongestedJobs(view.fabric), {}
+        placed = self._kept.follow(view.jobs)
+        known = self._far
+        self._far = {
+            name: known[name]
+            if name in known and known[name][0] is each.paths
+            else (each.paths, self._distance_of(each))
+            for name, each in placed.items()
+        }
+        order = farthest_first({name: far for name, (_, far) in self._far.items()})
+        paths = PathsByJob({name: each.paths for name, each in placed.items()})
         return Decision(paths=paths, levels=self._compress(order, view.level_count))
+
+    def _distance_of(self, placed: LeastCongested) -> float:
+        job = placed.index
+        return transmission_distance(job.index.fabric, job.job, placed.paths, self._distance)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
 from controller.dataplane.rules import RuleBuilder, plans_of
 from controller.decision import ClusterView, JobArrived
+from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.taccl_star import (
     LATENCY_S,
+    Distance,
     TacclStar,
     taccl_star_order,
     taccl_star_paths,
@@ -113,3 +116,31 @@ def test_the_switches_can_hold_every_decision(clos96_fabric: Fabric, make_mix: M
 def test_wrong_options_are_refused_in_one_line(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         TacclStar(**options)
+
+
+@pytest.mark.parametrize("distance", ["hops", "cost"])
+def test_from_event_to_event_paths_and_levels_are_those_of_placing_all_jobs_again(
+    any_fabric: Fabric, make_ring: RingMaker, distance: Distance
+) -> None:
+    draw, count = Random(7), len(any_fabric.hosts)
+    jobs = [
+        make_ring(f"job{number}", any_fabric, draw.sample(range(count), min(count, 3)), size=draw.uniform(1e8, 1e9))
+        for number in range(6)
+    ]
+    kept, running = TacclStar(distance=distance), dict[str, Job]()
+    for job in draw.choices(jobs, k=20):
+        if running.pop(job.name, None) is None:
+            running[job.name] = job
+        view, in_order = ClusterView(any_fabric, dict(running)), tuple(running.values())
+        decided, paths = kept.decide(view, JobArrived(job.name)), taccl_star_paths(any_fabric, in_order)
+        assert decided.paths == paths
+        order = taccl_star_order(any_fabric, in_order, paths, distance)
+        assert decided.levels == first_levels_own(order, view.level_count)
+
+
+def test_a_failed_link_places_all_jobs_again(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
+    jobs, kept = {job.name: job for job in make_mix(clos96_fabric)}, TacclStar()
+    kept.decide(ClusterView(clos96_fabric, jobs), JobArrived("job0"))
+    cut = clos96_fabric.without(["tor0->agg0", "agg0->tor0"])
+    decided = kept.decide(ClusterView(cut, jobs), JobArrived("job0"))
+    assert decided.paths == taccl_star_paths(cut, tuple(jobs.values()))
