@@ -20,8 +20,7 @@ from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 TRACE_DAYS: Final = 14.0
 TRACE_SEEDS: Final = 2
 FITTED_SEEDS: Final = 3
-FITTED_DAYS: Final = 4.0
-"""Of the figures whose inputs are fitted: a replay of two weeks with larger volumes takes minutes."""
+"""Of the figures whose inputs are fitted."""
 
 
 def spreads(key: str) -> tuple[PaperColumn, PaperColumn]:
@@ -201,7 +200,7 @@ EXPERIMENTS: Final = (
         ),
         function="testbed.reproduce.crux.trace_figures:figure_23",
         seeds=FITTED_SEEDS,
-        days=FITTED_DAYS,
+        days=TRACE_DAYS,
         channels=True,
     ),
     PaperExperiment(
@@ -226,7 +225,7 @@ EXPERIMENTS: Final = (
         ),
         function="testbed.reproduce.crux.trace_figures:figure_24",
         seeds=FITTED_SEEDS,
-        days=FITTED_DAYS,
+        days=TRACE_DAYS,
         channels=True,
     ),
     PaperExperiment(
@@ -247,7 +246,7 @@ EXPERIMENTS: Final = (
         ),
         function="testbed.reproduce.crux.trace_figures:figure_25",
         seeds=FITTED_SEEDS,
-        days=FITTED_DAYS,
+        days=TRACE_DAYS,
         channels=True,
     ),
     PaperExperiment(
@@ -267,7 +266,7 @@ EXPERIMENTS: Final = (
         columns=fit_columns(hundredths),
         function="testbed.reproduce.crux.traces.calibration:volume",
         seeds=FITTED_SEEDS,
-        days=FITTED_DAYS,
+        days=TRACE_DAYS,
         channels=True,
     ),
 )
