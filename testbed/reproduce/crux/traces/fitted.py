@@ -17,7 +17,7 @@ CHANNELS: Final = FITTED.channels
 """Connections per pair of ports, if the user does not choose: as fitted for figures 19 to 22, to bars without Crux."""
 PROBABILITY: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64}
 """Channels -> probability that a job gives up its locality."""
-VOLUME: Final[Mapping[int, float]] = {1: 0.93, 4: 1.54}
+VOLUME: Final[Mapping[int, float]] = {1: 0.84, 4: 1.54}
 """Channels -> factor on what every job sends."""
 
 
