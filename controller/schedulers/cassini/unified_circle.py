@@ -14,6 +14,7 @@ from math import gcd, lcm
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -76,11 +77,14 @@ class UnifiedCircle:
 
     def demand(self, job: int, turns: NDArray[np.int64]) -> Floats:
         """Demand of ``job`` for each of ``turns`` (in its own bins): len(turns) rows of one column per bin."""
-        table = self.tables[job]
-        middles = 2 * np.arange(self.size, dtype=np.int64) + 1
-        at = middles * (self.jobs[job].copies * len(table)) // (2 * self.size)
+        table, copies = self.tables[job], self.jobs[job].copies
         twice = np.concatenate((table, table))  # one way round is enough to look back by any turn
-        return np.asarray(twice[(at % len(table))[None, :] + (len(table) - turns % len(table))[:, None]])
+        back = len(table) - turns % len(table)
+        if copies * len(table) == self.size:
+            return np.tile(sliding_window_view(twice, len(table))[back], copies)
+        middles = 2 * np.arange(self.size, dtype=np.int64) + 1
+        at = middles * (copies * len(table)) // (2 * self.size)
+        return np.asarray(twice[(at % len(table))[None, :] + back[:, None]])
 
     def total(self, turns: Sequence[int], jobs: Sequence[int]) -> Floats:
         """Demand of ``jobs`` together in every bin."""
@@ -104,7 +108,9 @@ class UnifiedCircle:
     def scores_of(self, job: int, others: Sequence[int], turns: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
         """The turns that ``job`` can make against ``others``, and the score of each."""
         candidates = self.candidates(job, others)
-        return candidates, _scores(self.demand(job, candidates) + self.total(turns, others)[None, :])
+        demand = self.demand(job, candidates)
+        demand += self.total(turns, others)
+        return candidates, _scores(demand)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -186,7 +192,10 @@ def _middle_of_longest_run(good: NDArray[np.bool_]) -> int:
 
 
 def _scores(demand: Floats) -> Floats:
-    return np.asarray(1.0 - np.maximum(0.0, demand - 1.0).mean(axis=1))
+    """The score of each row of ``demand``, which is used up."""
+    demand -= 1.0
+    np.maximum(demand, 0.0, out=demand)
+    return np.asarray(1.0 - demand.mean(axis=1))
 
 
 def _shares(circle: UnifiedCircle, turns: Sequence[int]) -> tuple[float, ...]:
