@@ -260,6 +260,21 @@ EXPERIMENTS: Final = (
         channels=True,
     ),
     PaperExperiment(
+        name="crux-fit-production",
+        summary="scatter and volumes together: one replay without Crux shows figure 6 and the bar None",
+        source="Cao et al., SIGCOMM 2024, section 2.2, figure 6, and section 6.4, figure 25, bar None",
+        columns=(
+            PaperColumn("input", "input", hundredths),
+            PaperColumn("volume", "volume", hundredths),
+            PaperColumn("value", "sharing paper %", percent, paper=True),
+            PaperColumn("value", "here %", percent),
+        ),
+        function="testbed.reproduce.crux.traces.calibration:production",
+        seeds=FITTED_SEEDS,
+        days=TRACE_DAYS,
+        channels=True,
+    ),
+    PaperExperiment(
         name="crux-fit-volume",
         summary="a factor on the volumes of all jobs, fitted to the utilisation without a scheduler",
         source="Cao et al., SIGCOMM 2024, section 6.4, figure 25, bar None",

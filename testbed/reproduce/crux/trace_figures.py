@@ -1,7 +1,7 @@
 """Figures 4 to 6 and 23 to 25 of Crux: the replays, and the paper's numbers beside ours.
 
-Two inputs that the paper does not publish are fitted (:mod:`testbed.reproduce.crux.traces.fitted`), each to one number;
-all other bars are predicted. Beside them stand those of the inputs chosen a priori, of the first seed alone.
+Two inputs that the paper does not publish are fitted (:mod:`testbed.reproduce.crux.traces.fitted`) to two numbers; all
+other bars are predicted. Beside them stand those of the inputs chosen a priori, of the first seed alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from testbed.progress import Progress
 from testbed.reproduce.crux.trace_plots import link_classes, over_time
 from testbed.reproduce.crux.traces.calibration import RECORDED, SHARING_JOBS
 from testbed.reproduce.crux.traces.comparison import distance_points, mean_distance_points, said_of_order
-from testbed.reproduce.crux.traces.fitted import calibrated_on, fitted_inputs, placement_on
+from testbed.reproduce.crux.traces.fitted import calibrated_on, fitted_inputs, scatter_of, scattered_by
 from testbed.reproduce.crux.traces.inputs import A_PRIORI
 from testbed.reproduce.kept_replays import DAY_S, Cell, Result, cell, trace_note, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -263,7 +263,7 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
     Each job takes its recorded time, as in figure 5: figure 6 shows production, whose times the trace records.
     """
     chosen = cell(settings, "clos", "ecmp", PLACED)
-    inputs, on_this = fitted_inputs(settings.channels), settings.trace is None
+    inputs, on_this = scatter_of(settings.channels), settings.trace is None
     asked = replace(inputs, volume=RECORDED).of(cell(settings, "clos", "ecmp"))
     variants = ensembles([asked], settings, progress)[asked]
     before = ensembles([chosen], replace(settings, seeds=1, numerics=(FIRST,)), progress)[chosen]
@@ -273,10 +273,10 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
         *_sizes(traces),
         *_concurrency(traces, asked.days * DAY_S),
         _sharing(
-            "jobs that share a link", SHARING_JOBS, "sharing_jobs", placement_on(inputs), variants, before, on_this
+            "jobs that share a link", SHARING_JOBS, "sharing_jobs", scattered_by(inputs), variants, before, on_this
         ),
         _sharing(
-            "GPUs of jobs that share a link", 0.361, "sharing_gpus", placement_on(inputs), variants, before, on_this
+            "GPUs of jobs that share a link", 0.361, "sharing_gpus", scattered_by(inputs), variants, before, on_this
         ),
     ]
     return [replace(rows[0], note=trace_note(next(iter(traces.values())))), *rows[1:]]

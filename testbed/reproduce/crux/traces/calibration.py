@@ -1,9 +1,12 @@
-"""Fits the two unpublished inputs of the trace figures, one after the other, each to one number of the paper.
+"""Fits the two unpublished inputs of the trace figures, each to one number of the paper.
 
-First the placement: the probability that a job gives up its locality, to the share of running jobs that share a link
-(section 2.2, figure 6). Then the volumes: a factor on what every job sends, to the utilisation without a scheduler of
-communication (figure 25, bar "None"). No other number of the paper is read here; the tests check it. What the first
-fit gives is an input of the second from :mod:`testbed.reproduce.crux.traces.fitted`.
+The placement: the probability that a job gives up its locality, to the share of running jobs that share a link
+(section 2.2, figure 6). The volumes: a factor on what every job sends, to the utilisation without a scheduler of
+communication (figure 25, bar "None"). No other number of the paper is read here; the tests check it.
+
+One after the other (:func:`placement`, :func:`volume`): in the first fit every job takes its recorded time, and what it
+gives is an input of the second from :mod:`testbed.reproduce.crux.traces.fitted`. Or together (:func:`production`): both
+numbers are measurements of production without Crux, so the same replay under ECMP has to show both.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Final
 
+import numpy as np
+
 from testbed.progress import Progress
-from testbed.reproduce.crux.traces.fitted import CHANNELS, probability_of
+from testbed.reproduce.crux.traces.fitted import CHANNELS, scatter_of
 from testbed.reproduce.crux.traces.inputs import TraceInputs
 from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -28,6 +33,8 @@ NONE_ALONE: Final = 0.39
 
 PROBABILITIES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 VOLUMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
+PRODUCTION: Final = ((0.0, 0.2, 0.4, 0.6), (1.0, 1.5, 2.0, 3.0, 4.0))
+"""Probabilities and volumes of :func:`production`."""
 
 RECORDED: Final = 1e-6
 """A factor on volumes that leaves every link in use, and nobody waiting for one: each job takes its recorded time.
@@ -51,11 +58,50 @@ def placement(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 def volume(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """A row per factor on volumes with the utilisation under ECMP; the last row is the fit."""
     channels = settings.channels or CHANNELS
-    relaxed = probability_of(channels)
-    cells = {each: _scattered(settings, TraceInputs(relaxed, each, channels)) for each in VOLUMES}
+    scatter = scatter_of(channels)
+    cells = {each: _scattered(settings, replace(scatter, volume=each)) for each in VOLUMES}
     found = ensembles(list(cells.values()), settings, progress)
     curve = {each: utilization(found[cells[each]]) for each in cells}
     return _rows("volume", curve, NONE_ALONE, trace_note(trace_of(cells[1.0])))
+
+
+def production(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
+    """A row per probability: the volume at which "None" comes out, and the share of jobs that share a link there.
+
+    The last row is the fit: where that share is the paper's, too.
+    """
+    channels, (probabilities, volumes) = settings.channels or CHANNELS, PRODUCTION
+    cells = {
+        (relaxed, sent): _scattered(settings, TraceInputs(relaxed, sent, channels))
+        for relaxed in probabilities
+        for sent in volumes
+    }
+    found = ensembles(list(cells.values()), settings, progress)
+    needed, sharing = dict[float, float](), dict[float, float]()
+    for relaxed in probabilities:
+        outcomes = {sent: found[cells[relaxed, sent]] for sent in volumes}
+        at = crossing({sent: utilization(outcome).mean for sent, outcome in outcomes.items()}, NONE_ALONE)
+        if at is not None:
+            shares = {sent: over(outcome, itemgetter("sharing_jobs")).mean for sent, outcome in outcomes.items()}
+            needed[relaxed], sharing[relaxed] = at, _between(shares, at)
+    fit = crossing(sharing, SHARING_JOBS)
+    rows = [_together(f"probability {each:g}", needed.get(each), sharing.get(each)) for each in probabilities]
+    last = _together("fit", None, None, "both numbers never come out together")
+    if fit is not None:
+        last = replace(_together("fit", _between(needed, fit), SHARING_JOBS), note="")
+        last = replace(last, here={**last.here, "input": fit})
+    return [replace(rows[0], note=trace_note(trace_of(next(iter(cells.values()))))), *rows[1:], last]
+
+
+def _together(label: str, sent: float | None, sharing: float | None, problem: str = "None never comes out") -> PaperRow:
+    if sent is None or sharing is None:
+        return PaperRow(label, {"value": SHARING_JOBS}, {}, problem)
+    return PaperRow(label, {"value": SHARING_JOBS}, {"volume": sent, "value": sharing}, fitted=("volume", "value"))
+
+
+def _between(curve: Mapping[float, float], at: float) -> float:
+    """The value at ``at`` on the line through the points of ``curve``."""
+    return float(np.interp(at, sorted(curve), [curve[each] for each in sorted(curve)]))
 
 
 def crossing(curve: Mapping[float, float], wanted: float) -> float | None:

@@ -6,6 +6,8 @@ import ast
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from testbed.reproduce import kept_replays
 from testbed.reproduce.crux import trace_figures
 from testbed.reproduce.crux.traces import calibration, fitted, inputs
 from testbed.reproduce.crux.traces.calibration import NONE_ALONE, SHARING_JOBS, crossing
-from testbed.reproduce.crux.traces.fitted import CHANNELS, PROBABILITY, VOLUME, calibrated_on, fitted_inputs
+from testbed.reproduce.crux.traces.fitted import CHANNELS, SCATTER, TOGETHER, calibrated_on, fitted_inputs, scatter_of
 from testbed.reproduce.crux.traces.inputs import A_PRIORI, TraceInputs
 from testbed.reproduce.kept_replays import Cell, replayed
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -46,8 +48,8 @@ def test_the_fits_hold_two_numbers_of_the_paper_and_no_bar_that_is_predicted() -
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Constant) and isinstance(node.value, float)
     }
-    grid = {*calibration.PROBABILITIES, *calibration.VOLUMES}
-    assert (written - grid) & bars <= {SHARING_JOBS, NONE_ALONE, *PROBABILITY.values(), *VOLUME.values()}
+    grid = {*calibration.PROBABILITIES, *calibration.VOLUMES, *chain(*calibration.PRODUCTION)}
+    assert (written - grid) & bars <= {SHARING_JOBS, NONE_ALONE, *SCATTER.values(), *chain(*TOGETHER.values())}
 
 
 @given(st.floats(0, 1), st.floats(0.1, 3))
@@ -101,6 +103,13 @@ def rows_of(monkeypatch: pytest.MonkeyPatch, out: Path, experiment: str, key: st
         value = asked.relaxed if experiment == "placement" else 1 / asked.volume
         return {key: slope * (value or 0.0)}
 
+    return rows_with(monkeypatch, out, experiment, result_of)
+
+
+def rows_with(
+    monkeypatch: pytest.MonkeyPatch, out: Path, experiment: str, result_of: Callable[..., dict[str, float]]
+) -> list[PaperRow]:
+    """The rows of a fit whose replays are ``result_of``."""
     monkeypatch.setattr(kept_replays, "result_of", result_of)
     with Progress(quiet=True) as progress:
         settings = Settings(cases=0, days=0.1, seeds=2, numerics=("standard",), out=out)
@@ -120,11 +129,39 @@ def test_a_fit_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert rows[-1].here == {} and rows[-1].note == "the curve never meets the paper's number"
 
 
+def production_at(monkeypatch: pytest.MonkeyPatch, out: Path, most_sharing: float) -> list[PaperRow]:
+    """The rows of the joint fit where sharing costs utilisation, and volumes do, and jobs that wait share more."""
+
+    def result_of(asked: Cell, tell: object = None) -> dict[str, float]:
+        scatter = asked.relaxed or 0.0
+        sharing = most_sharing * scatter * (0.8 + 0.1 * asked.volume)
+        return {"gpu_utilization": 0.9 - (0.15 + 0.1 * scatter) * asked.volume, "sharing_jobs": sharing}
+
+    return rows_with(monkeypatch, out, "production", result_of)
+
+
+def test_the_joint_fit_finds_where_one_replay_shows_both_numbers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    *rows, fit = production_at(monkeypatch, tmp_path, most_sharing=0.8)
+    assert [row.here["volume"] for row in rows] == pytest.approx([3.4, 3.0, 0.51 / 0.19, 0.51 / 0.21], rel=1e-3)
+    scatter, volume = fit.here["input"], fit.here["volume"]
+    assert 0.9 - (0.15 + 0.1 * scatter) * volume == pytest.approx(NONE_ALONE, abs=0.002)
+    assert 0.8 * scatter * (0.8 + 0.1 * volume) == pytest.approx(SHARING_JOBS, abs=0.002)
+    assert not any(row.predicted for row in (*rows, fit))
+
+
+def test_a_joint_fit_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    *_, fit = production_at(monkeypatch, tmp_path, most_sharing=0.1)
+    assert fit.here == {} and fit.note == "both numbers never come out together"
+
+
 def test_inputs_are_of_the_channels_that_they_were_fitted_with() -> None:
-    assert fitted_inputs() == TraceInputs(PROBABILITY[CHANNELS], VOLUME[CHANNELS], CHANNELS)
-    assert PROBABILITY.keys() >= VOLUME.keys()
-    assert [fitted_inputs(channels).channels for channels in VOLUME] == list(VOLUME)
-    assert "(1 channel)" in calibrated_on(TraceInputs(0.5, 2.0)) and "times 2," in calibrated_on(TraceInputs(0.5, 2.0))
+    assert fitted_inputs() == TraceInputs(*TOGETHER[CHANNELS], CHANNELS)
+    assert scatter_of() == TraceInputs(SCATTER[CHANNELS], 1.0, CHANNELS)
+    assert SCATTER.keys() >= TOGETHER.keys()
+    assert [fitted_inputs(channels).channels for channels in TOGETHER] == list(TOGETHER)
+    assert "(1 channel)" in calibrated_on(TraceInputs(0.5, 2.0)) and "times 2;" in calibrated_on(TraceInputs(0.5, 2.0))
 
 
 def test_channels_without_a_fit_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
