@@ -40,12 +40,8 @@ def started(
         ProcessPoolExecutor(processes, context, prepare, max_tasks_per_child=tasks) as executor,
     ):
         try:
-            # Threads and processes inherit the mask, so that the pool's never receive an interrupt.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
+            with _interrupt_later():
                 work = start(executor)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             yield work
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
@@ -53,6 +49,25 @@ def started(
             for child in set(active_children()) - others:
                 child.kill()
             raise
+
+
+@contextmanager
+def _interrupt_later() -> Iterator[None]:
+    """Let an interrupt of the block take effect after it: a process that is half started would end with an error of its own.
+
+    Threads and processes that the block starts never receive one: they inherit the mask. The mask alone does not keep
+    Python from interrupting the main thread: another thread, which has none, may receive the signal for it.
+    """
+    interrupts: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if interrupts:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
