@@ -53,7 +53,7 @@ def started(
 
 @contextmanager
 def _interrupt_later() -> Iterator[None]:
-    """Let an interrupt of the block take effect after it: a process that is half started would end with an error of its own.
+    """Let an interrupt of the block take effect after it: a process that is half started would end with a traceback.
 
     Threads and processes that the block starts never receive one: they inherit the mask. The mask alone does not keep
     Python from interrupting the main thread: another thread, which has none, may receive the signal for it.
