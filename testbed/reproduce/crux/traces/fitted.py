@@ -22,7 +22,7 @@ CHANNELS: Final = FITTED.channels
 """Connections per pair of ports, if the user does not choose: as fitted for figures 19 to 22, to bars without Crux."""
 SCATTER: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64}
 """Channels -> probability that a job gives up its locality, each taking its recorded time (`crux-fit-placement`)."""
-TOGETHER: Final[Mapping[int, tuple[float, float]]] = {4: (0.55, 1.86)}
+TOGETHER: Final[Mapping[int, tuple[float, float]]] = {1: (0.5, 1.06), 4: (0.55, 1.86)}
 """Channels -> that probability, and a factor on what every job sends, with which one replay shows both numbers."""
 
 
