@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, Literal
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
+from controller.schedulers.common.least_congested import LeastCongested, LeastCongestedJobs
 from controller.schedulers.common.paths_by_job import PathsByJob
 from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.compression import first_levels_own
-from controller.schedulers.taccl_star_paths import LeastCongested, LeastCongestedJobs
 from controller.schedulers.varys import even_levels
 from topologies.fabric import Fabric, Path
 from workloads.job import Flow, Job

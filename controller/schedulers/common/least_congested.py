@@ -1,4 +1,4 @@
-"""Paths of TACCL*, kept from event to event: jobs placed one after the other on their least congested paths.
+"""Jobs placed one after the other on their least congested paths, kept from event to event (TACCL*).
 
 A job's choice depends only on the bytes that those before it left on its candidate links. Where these are as before, it
 keeps its paths, and what it leaves is as before: the result is that of placing all jobs again, to the last bit.
