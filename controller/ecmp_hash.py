@@ -5,6 +5,7 @@ The packet-level and the flow-level engine use the same function, so both choose
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -44,8 +45,13 @@ def ecmp_path(fabric: Fabric, flow: Flow, seed: int) -> Path:
     return remaining[0]
 
 
+def ecmp_paths(fabric: Fabric, flows: Iterable[Flow], seed: int) -> dict[str, Path]:
+    """Return flow id -> :func:`ecmp_path` of each of ``flows``."""
+    return {flow.id: ecmp_path(fabric, flow, seed) for flow in flows}
+
+
 def with_default_paths(view: ClusterView, decision: Decision) -> Decision:
     """Return ``decision`` with the ECMP path for every flow that has no path and is not hashed by the switches."""
     settled = decision.paths.keys() | set(decision.hashed)
-    missing = {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in view.flows if flow.id not in settled}
+    missing = ecmp_paths(view.fabric, (flow for flow in view.flows if flow.id not in settled), view.seed)
     return replace(decision, paths={**decision.paths, **missing}) if missing else decision

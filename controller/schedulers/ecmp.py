@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
-from controller.schedulers.common.hashed_paths import HashedPaths
-from topologies.fabric import Path
+from controller.ecmp_hash import ecmp_paths
+from controller.schedulers.common.kept_by_job import KeptByJob
+from controller.schedulers.common.paths_by_job import PathsByJob
+from topologies.fabric import Fabric, Path
+from workloads.job import Job
 
 
 class Ecmp(Scheduler):
@@ -19,11 +22,16 @@ class Ecmp(Scheduler):
 
     def __init__(self, *, seed: int | None = None) -> None:
         self._seed = seed
-        self._hashed = HashedPaths()
+        self._hashed = KeptByJob(_paths_of)
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a path per flow and nothing else."""
-        return Decision(paths=self._hashed.of(view, view.seed if self._seed is None else self._seed))
+        seed = view.seed if self._seed is None else self._seed
+        return Decision(paths=PathsByJob(self._hashed.of(view.fabric, view.jobs, seed)))
+
+
+def _paths_of(fabric: Fabric, job: Job, seed: int) -> dict[str, Path]:
+    return ecmp_paths(fabric, job.flows, seed)
 
 
 class EcmpSwitch(Scheduler):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
-from controller.ecmp_hash import ecmp_path
+from controller.ecmp_hash import ecmp_paths
 from controller.schedulers.crux.path_selection import select_paths
 from workloads.analysis import isolated
 
@@ -31,7 +31,7 @@ class Ideal(Scheduler):
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a path per flow and nothing else."""
         if self._hashed:
-            return Decision(paths={flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in view.flows})
+            return Decision(paths=ecmp_paths(view.fabric, view.flows, view.seed))
         jobs = tuple(view.jobs.values())
         iteration_s = {job.name: isolated(job, view.fabric).iteration_s for job in jobs}
         return Decision(paths=select_paths(view.fabric, jobs, iteration_s))

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import ClassVar, Final
 
 from controller.decision import ByteWeights, ClusterView, Decision, Event, Scheduler
-from controller.ecmp_hash import ecmp_path
+from controller.ecmp_hash import ecmp_paths
 
 PARTS: Final = 64
 """Parts of an iteration's bytes for each of which F(r) is taken in the middle."""
@@ -55,7 +55,7 @@ class Mltcp(Scheduler):
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return the hashed path of each flow, and F(r) for each job that sends."""
-        paths = {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in view.flows}
+        paths = ecmp_paths(view.fabric, view.flows, view.seed)
         sending = [job.name for job in view.jobs.values() if any(flow.bytes > 0 for flow in job.flows)]
         return Decision(paths=paths, weights=dict.fromkeys(sending, self._weights))
 

@@ -7,12 +7,12 @@ define distance: here the option ``distance`` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Final, Literal
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
-from controller.schedulers.common.least_congested import LeastCongested, LeastCongestedJobs
+from controller.schedulers.common.least_congested import LeastCongestedJobs
 from controller.schedulers.common.paths_by_job import PathsByJob
-from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.varys import even_levels
 from topologies.fabric import Fabric, Path
@@ -35,24 +35,8 @@ def taccl_star_paths(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, Path]:
     Each flow takes the candidate whose worst link needs the fewest seconds for all bytes per
     iteration placed on it, the flow's own included; the lowest index on a tie.
     """
-    load: dict[str, float] = {}
-    paths: dict[str, Path] = {}
-    for job in jobs:
-        for flow in job.flows:
-            path = _least_congested(fabric, flow, load)
-            for link in path:
-                load[link] = load.get(link, 0.0) + flow.bytes
-            paths[flow.id] = path
-    return paths
-
-
-def _least_congested(fabric: Fabric, flow: Flow, load: Mapping[str, float]) -> Path:
-    links = fabric.links
-
-    def congestion(path: Path) -> float:
-        return max((load.get(link, 0.0) + flow.bytes) / links[link].capacity for link in path)
-
-    return min(fabric.candidate_paths(flow.source, flow.target), key=congestion)
+    placed = LeastCongestedJobs(fabric, lambda _job, _paths: 0.0).follow({job.name: job for job in jobs})
+    return {flow: path for each in placed.values() for flow, path in each.paths.items()}
 
 
 def transmission_distance(fabric: Fabric, job: Job, paths: Mapping[str, Path], distance: Distance = "hops") -> float:
@@ -103,25 +87,13 @@ class TacclStar(Scheduler):
         self._distance: Distance = "hops" if distance == "hops" else "cost"
         self._compress = _COMPRESSIONS[compression]
         self._kept: LeastCongestedJobs | None = None
-        self._far: dict[str, tuple[ChosenPaths, float]] = {}
-        """Job -> its paths, and how far its traffic travels on them."""
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
-        """Return a path per flow and a level per job that sends: what :func:`taccl_star_paths` and ``_order`` say."""
+        """Return a path per flow and a level per job that sends."""
         if self._kept is None or self._kept.fabric is not view.fabric:
-            self._kept, self._far = LeastCongestedJobs(view.fabric), {}
+            far = partial(transmission_distance, view.fabric, distance=self._distance)
+            self._kept = LeastCongestedJobs(view.fabric, far)
         placed = self._kept.follow(view.jobs)
-        known = self._far
-        self._far = {
-            name: known[name]
-            if name in known and known[name][0] is each.paths
-            else (each.paths, self._distance_of(each))
-            for name, each in placed.items()
-        }
-        order = farthest_first({name: far for name, (_, far) in self._far.items()})
+        order = farthest_first({name: each.distance for name, each in placed.items()})
         paths = PathsByJob({name: each.paths for name, each in placed.items()})
         return Decision(paths=paths, levels=self._compress(order, view.level_count))
-
-    def _distance_of(self, placed: LeastCongested) -> float:
-        job = placed.index
-        return transmission_distance(job.index.fabric, job.job, placed.paths, self._distance)

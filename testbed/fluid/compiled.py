@@ -29,21 +29,19 @@ def compiled_in_place(function: Callable[Parameters, Result]) -> Callable[Parame
 
     The compiler counts no references to arrays in it: in loops over events that took two thirds of the time.
     """
-    try:
-        known = vars(import_module("numba.core.options").DefaultOptions)
-    except ModuleNotFoundError:
-        return function
-    return _compiled(function, **({"_nrt": False} if "_nrt" in known else {}))
+    return _compiled(function, in_place=True)
 
 
-def _compiled(function: Callable[Parameters, Result], **options: bool) -> Callable[Parameters, Result]:
+def _compiled(function: Callable[Parameters, Result], *, in_place: bool = False) -> Callable[Parameters, Result]:
     try:
-        njit = import_module("numba").njit
+        njit, known = import_module("numba").njit, vars(import_module("numba.core.options").DefaultOptions)
     except ModuleNotFoundError:
         return function
     # The loops here call small functions millions of times; and none of them divides by zero.
-    common = {"forceinline": True, "error_model": "numpy", **options}
+    options = {"forceinline": True, "error_model": "numpy"}
+    if in_place and "_nrt" in known:  # numba's own name, not documented: without it the loops are only slower
+        options["_nrt"] = False
     try:
-        return cast(Callable[Parameters, Result], njit(cache=True, **common)(function))
+        return cast(Callable[Parameters, Result], njit(cache=True, **options)(function))
     except RuntimeError:  # numba finds no directory for its cache, and raises before it compiles
-        return cast(Callable[Parameters, Result], njit(**common)(function))
+        return cast(Callable[Parameters, Result], njit(**options)(function))

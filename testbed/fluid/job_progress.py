@@ -13,6 +13,14 @@ from testbed.fluid.gpu_turns import Turns, grant
 from testbed.fluid.maxmin import Flags, Floats, Integers
 from workloads.periodic_job import SLACK_S
 
+Progress = tuple[Floats, Floats, Floats, Floats, Floats]
+"""How far jobs are.
+
+What is left [3, jobs] of compute, lead and communication, in seconds; their whole ``times`` [jobs, 4], as
+:func:`.steady_state_kernel.run` has them; the speed [jobs], 0 to 1, at which they send; up to when [jobs] this holds;
+and the sums [2, jobs] of the iterations of compute that they have done, and of the integral of time over them.
+"""
+
 
 @compiled_in_place
 def those_due(due: Floats, now: float, out: Integers) -> int:
@@ -26,8 +34,9 @@ def those_due(due: Floats, now: float, out: Integers) -> int:
 
 
 @compiled_in_place
-def expect(who: Integers, some: int, now: float, left: Floats, waits: Flags, speed: Floats, due: Floats) -> None:
+def expect(who: Integers, some: int, now: float, progress: Progress, waits: Flags, due: Floats) -> None:
     """Write into ``due`` [jobs] when the next part (compute, lead, communication) of each of ``who`` ends, if any."""
+    left, _, speed, _, _ = progress
     for place in range(some):
         job = who[place]
         step = np.inf
@@ -41,22 +50,12 @@ def expect(who: Integers, some: int, now: float, left: Floats, waits: Flags, spe
 
 
 @compiled_in_place
-def bring_to(
-    now: float,
-    who: Integers,
-    some: int,
-    left: Floats,
-    times: Floats,
-    speed: Floats,
-    turns: Turns,
-    since: Floats,
-    sums: Floats,
-) -> None:
-    """Let time pass for ``who`` from ``since`` [jobs] to ``now``, at most their next event; what has ended restarts.
+def bring_to(now: float, who: Integers, some: int, progress: Progress, turns: Turns) -> None:
+    """Let time pass for ``who`` to ``now``, at most their next event; what has ended restarts.
 
-    ``sums`` [2, jobs]: iterations of compute done, and the integral of time over them. A job that has computed
-    releases shared GPUs, and asks for them again for the next iteration.
+    A job that has computed releases shared GPUs, and asks for them again for the next iteration.
     """
+    left, times, speed, since, sums = progress
     pack, waits, asked, holder = turns
     for place in range(some):
         job = who[place]
@@ -85,28 +84,19 @@ def bring_to(
 
 
 @compiled_in_place
-def bring_due(
-    due: Floats,
-    now: float,
-    out: Integers,
-    left: Floats,
-    times: Floats,
-    speed: Floats,
-    turns: Turns,
-    since: Floats,
-    sums: Floats,
-) -> int:
+def bring_due(due: Floats, now: float, out: Integers, progress: Progress, turns: Turns) -> int:
     """Bring those to which something happens to ``now``; write them, and who gets shared GPUs, into ``out``; count."""
     some = those_due(due, now, out)
-    bring_to(now, out, some, left, times, speed, turns, since, sums)
-    return grant(now, turns, since, out, some)
+    bring_to(now, out, some, progress, turns)
+    return grant(now, turns, progress[3], out, some)
 
 
 @compiled_in_place
 def wish(
-    who: Integers, some: int, left: Floats, waits: Flags, sending: Flags, last: Flags, speed: Floats, fresh: Floats
+    who: Integers, some: int, progress: Progress, waits: Flags, sending: Flags, last: Flags, fresh: Floats
 ) -> bool:
     """Write into ``sending`` whether each of ``who`` wants its links, and stop those that do not; return any change."""
+    left, _, speed, _, _ = progress
     changed = False
     for place in range(some):
         job = who[place]
@@ -118,8 +108,9 @@ def wish(
 
 
 @compiled_in_place
-def first_done(quotas: Floats, left: Floats, times: Floats, waits: Flags, since: Floats, sums: Floats) -> float:
+def first_done(quotas: Floats, progress: Progress, waits: Flags) -> float:
     """Return when the first job will have computed its quota of iterations, [jobs], if nothing else happens before."""
+    left, times, _, since, sums = progress
     first = np.inf
     for job in range(len(quotas)):
         if left[0, job] > 0.0 and not waits[job] and quotas[job] < np.inf:

@@ -12,6 +12,7 @@ from testbed.fluid.compiled import compiled, compiled_in_place
 from testbed.fluid.fair_speeds import Links, Room, share_fairly
 from testbed.fluid.gpu_turns import Turns, turns_at_start
 from testbed.fluid.job_progress import (
+    Progress,
     adopt,
     averages,
     bring_due,
@@ -59,66 +60,65 @@ def run(
     own = that_can_be_full(starts, links, shares, users, levels)
     slows = whom_they_slow(own[0], own[1], users, levels)
     room = np.ones(count), np.zeros(count), np.arange(jobs), np.zeros(jobs, np.bool_)
-    speeds, times_s = (np.zeros(jobs), np.zeros(jobs)), (np.zeros(jobs), np.zeros(jobs))
+    speed, since, fresh, due = np.zeros(jobs), np.zeros(jobs), np.zeros(jobs), np.zeros(jobs)
     flags = np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_), np.zeros(jobs, np.bool_)
     lists = np.arange(jobs), np.arange(jobs), np.arange(jobs)
-    sums, turns = (np.zeros((2, jobs)), np.zeros((2, jobs))), turns_at_start(left, times, pack)
-    stretch = first_s, limit_s, doublings, tolerance
-    network = own, users, slows, levels
-    return go_on(
-        left, times, weights, network, turns, stretch, quotas, rates, speeds, times_s, flags, lists, sums, room
-    )
+    progress, half = (left, times, speed, since, np.zeros((2, jobs))), np.zeros((2, jobs))
+    turns = turns_at_start(left, times, pack)
+    network, stretch = (own, users, slows, levels), (first_s, limit_s, doublings, tolerance)
+    return go_on(progress, turns, network, weights, stretch, quotas, rates, fresh, due, half, flags, lists, room)
 
 
 @compiled_in_place
 def go_on(
-    left: Floats,
-    times: Floats,
-    weights: Floats,
-    network: tuple[Links, Users, Rows, Integers],
+    progress: Progress,
     turns: Turns,
+    network: tuple[Links, Users, Rows, Integers],
+    weights: Floats,
     stretch: tuple[float, float, int, float],
     quotas: Floats,
     rates: Floats,
-    speeds: tuple[Floats, Floats],
-    times_s: tuple[Floats, Floats],
+    fresh: Floats,
+    due: Floats,
+    half: Floats,
     flags: tuple[Flags, Flags, Flags],
     lists: tuple[Integers, Integers, Integers],
-    sums: tuple[Floats, Floats],
     room: Room,
 ) -> float:
-    """Carry out :func:`run` with the arrays that it made: all of zeros but ``lists``, which have all jobs."""
+    """Carry out :func:`run` with the arrays that it made: all of zeros but ``lists``, which have all jobs.
+
+    ``fresh`` [jobs]: speeds before they are adopted; ``due`` [jobs]: when something happens next; ``half``: the sums at
+    the end of the stretch before.
+    """
     first_s, limit_s, doublings, tolerance = stretch
     own, users, slows, levels = network
-    speed, fresh = speeds
-    since, due = times_s
     sending, last, inside = flags
     everybody, ready, anew = lists
-    done, half = sums
-    jobs, waits, now, end, before = len(levels), turns[1], 0.0, min(first_s, limit_s), -1.0
+    times, speed, sums, waits = progress[1], progress[2], progress[4], turns[1]
+    now, end, before = 0.0, min(first_s, limit_s), -1.0
     while True:
         while now < end - SLACK_S:
-            some = bring_due(due, now, ready, left, times, speed, turns, since, done)
-            changed = wish(ready, some, left, waits, sending, last, speed, fresh)
-            expect(ready, some, now, left, waits, speed, due)
+            some = bring_due(due, now, ready, progress, turns)
+            changed = wish(ready, some, progress, waits, sending, last, fresh)
+            expect(ready, some, now, progress, waits, due)
             if changed:
                 count, first = who_feel(ready, some, sending, last, slows, levels, inside, anew), 0
                 while first < count:
                     behind = end_of_level(anew, first, count, levels, inside)
                     some = share_fairly(anew, first, behind, sending, own, users, levels, fresh, room, ready)
                     some = that_change(ready, some, speed, fresh)
-                    bring_to(now, ready, some, left, times, speed, turns, since, done)
+                    bring_to(now, ready, some, progress, turns)
                     adopt(ready, some, fresh, speed)
-                    expect(ready, some, now, left, waits, speed, due)
+                    expect(ready, some, now, progress, waits, due)
                     count, first = those_below(ready, some, anew, count, sending, slows, levels, inside), behind
             now = earliest(due, end)
-            quota_s = first_done(quotas, left, times, waits, since, done)
-            if quota_s <= now:
-                now = first_s = end = quota_s
-        bring_to(now, everybody, jobs, left, times, speed, turns, since, done)
-        averages(done, half, now, end == first_s or end >= limit_s, rates)
+            done = first_done(quotas, progress, waits)
+            if done <= now:
+                now = first_s = end = done
+        bring_to(now, everybody, len(everybody), progress, turns)
+        averages(sums, half, now, end == first_s or end >= limit_s, rates)
         busy, whole = busy_gpus(weights, rates, times)
         if doublings == 0 or abs(busy - before) < tolerance * whole or end >= limit_s:
             return now
-        remember_sums(done, half)
+        remember_sums(sums, half)
         before, end, doublings = busy, min(2.0 * end, limit_s), doublings - 1

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
-from controller.ecmp_hash import ecmp_path
+from controller.ecmp_hash import ecmp_paths
 from controller.schedulers.cassini.affinity_graph import time_shifts, without_loops
 from controller.schedulers.cassini.common_periods import common_periods
 from controller.schedulers.cassini.link_demand import Demand, demand_of
 from controller.schedulers.cassini.shared_links import Meeting, Solved, meetings, parts, rounded, solve
+from controller.schedulers.common.kept_by_job import KeptByJob
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -33,7 +33,7 @@ class Cassini(Scheduler):
     def __init__(self, *, step: float = 5.0, grid: float = 0.01) -> None:
         self._bins = ceil(360.0 / _checked("step", step, 0.5, 90.0) - 1e-9)
         self._grid = _checked("grid", grid, 0.001, 0.1)
-        self._known: dict[str, _Known] = {}
+        self._demands = KeptByJob(_demand)
 
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a shift, and the period to keep, for every job on a link where shifting helps.
@@ -41,7 +41,7 @@ class Cassini(Scheduler):
         Shifts count from time 0 of the run, like ``start_s`` of jobs. Of the jobs that links join, the
         one that arrived first is not moved.
         """
-        demands = self._demands(view)
+        demands = self._demands.of(view.fabric, view.jobs, view.seed)
         starts_s = {job.name: job.start_s for job in view.jobs.values()}
         solved, periods_s, left_out = self._settle(meetings(demands), demands, starts_s)
         shifts = time_shifts(list(view.jobs), [one.edges for one in solved], periods_s, starts_s)
@@ -51,16 +51,6 @@ class Cassini(Scheduler):
             "links": [one.note("used") for one in solved] + left_out,
         }
         return Decision(shifts=shifts, periods={job: periods_s[job] for job in shifts}, notes=notes)
-
-    def _demands(self, view: ClusterView) -> dict[str, Demand]:
-        """Job -> what it asks; what was found for the very same job and fabric still holds."""
-        known, self._known = self._known, {}
-        for name, job in view.jobs.items():
-            found = known.get(name)
-            if found is None or found.job is not job or found.fabric is not view.fabric or found.seed != view.seed:
-                found = _Known(job, view.fabric, view.seed, _demand(view, job))
-            self._known[name] = found
-        return {name: found.demand for name, found in self._known.items()}
 
     def _settle(
         self, found: Sequence[Meeting], demands: Mapping[str, Demand], starts_s: Mapping[str, float]
@@ -100,19 +90,8 @@ class Cassini(Scheduler):
         return solved, periods_s
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A job's demand, and what it was found for."""
-
-    job: Job
-    fabric: Fabric
-    seed: int
-    demand: Demand
-
-
-def _demand(view: ClusterView, job: Job) -> Demand:
-    paths = {flow.id: ecmp_path(view.fabric, flow, view.seed) for flow in job.flows}
-    return rounded(demand_of(job, view.fabric, paths))
+def _demand(fabric: Fabric, job: Job, seed: int) -> Demand:
+    return rounded(demand_of(job, fabric, ecmp_paths(fabric, job.flows, seed)))
 
 
 def _checked(option: str, value: object, least: float, most: float) -> float:

@@ -6,32 +6,36 @@ keeps its paths, and what it leaves is as before: the result is that of placing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from controller.schedulers.crux.chosen_paths import ChosenPaths
 from controller.schedulers.crux.path_index import FabricIndex, Floats, JobIndex, Numbers
-from topologies.fabric import Fabric
+from topologies.fabric import Fabric, Path
 from workloads.job import Job
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeastCongested:
-    """A job on ``paths``; the bytes on its candidate links before it was placed (``found``) and after (``left``)."""
+    """A job on ``paths``; the bytes on its candidate links before it was placed (``found``) and after (``left``).
+
+    ``distance``: how far its traffic travels on them.
+    """
 
     index: JobIndex
     found: Floats
     left: Floats
     paths: ChosenPaths
+    distance: float
 
 
 class LeastCongestedJobs:
     """Running jobs on their least congested paths, in the order of their arrival."""
 
-    def __init__(self, fabric: Fabric) -> None:
-        self.fabric = fabric
+    def __init__(self, fabric: Fabric, distance_of: Callable[[Job, Mapping[str, Path]], float]) -> None:
+        self.fabric, self._distance_of = fabric, distance_of
         self._index = FabricIndex.of(fabric)
         self._placed: dict[str, LeastCongested] = {}
 
@@ -47,7 +51,8 @@ class LeastCongestedJobs:
                 placed[name] = known
             else:
                 paths = index.paths(least_congested_choice(index, load))
-                placed[name] = LeastCongested(index, found, load[index.touched], paths)
+                distance = self._distance_of(job, paths)
+                placed[name] = LeastCongested(index, found, load[index.touched], paths, distance)
         self._placed = placed
         return placed
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from testbed.reproduce.number_formats import (
@@ -31,13 +30,26 @@ def spreads(key: str) -> tuple[PaperColumn, PaperColumn]:
     )
 
 
-def fit_columns(form: Callable[[float], str]) -> tuple[PaperColumn, ...]:
-    """The columns of a fit: the input that was found, and what each value of it gives."""
-    return (
-        PaperColumn("input", "input", form),
-        PaperColumn("value", "paper %", percent, paper=True),
-        PaperColumn("value", "here %", percent),
-        *spreads("value"),
+FIT_COLUMNS: Final = (
+    PaperColumn("input", "input", hundredths),
+    PaperColumn("value", "paper %", percent, paper=True),
+    PaperColumn("value", "here %", percent),
+    *spreads("value"),
+)
+"""Of a fit of one input: what was found, and what each value of it gives."""
+
+
+def fit(name: str, summary: str, where: str, *columns: PaperColumn) -> PaperExperiment:
+    """A fit of inputs of the trace figures: the function of its name in ``traces.calibration``."""
+    return PaperExperiment(
+        name=name,
+        summary=summary,
+        source=f"Cao et al., SIGCOMM 2024, {where}",
+        columns=columns,
+        function=f"testbed.reproduce.crux.traces.calibration:{name.removeprefix('crux-fit-')}",
+        seeds=FITTED_SEEDS,
+        days=TRACE_DAYS,
+        channels=True,
     )
 
 
@@ -249,39 +261,25 @@ EXPERIMENTS: Final = (
         days=TRACE_DAYS,
         channels=True,
     ),
-    PaperExperiment(
-        name="crux-fit-placement",
-        summary="how many jobs give up locality, fitted to the share of jobs that share a link",
-        source="Cao et al., SIGCOMM 2024, section 2.2, figure 6",
-        columns=fit_columns(hundredths),
-        function="testbed.reproduce.crux.traces.calibration:placement",
-        seeds=FITTED_SEEDS,
-        days=TRACE_DAYS,
-        channels=True,
+    fit(
+        "crux-fit-production",
+        "scatter and volumes together: one replay without Crux shows figure 6 and the bar None",
+        "section 2.2, figure 6, and section 6.4, figure 25, bar None",
+        PaperColumn("input", "input", hundredths),
+        PaperColumn("volume", "volume", hundredths),
+        PaperColumn("value", "sharing paper %", percent, paper=True),
+        PaperColumn("value", "here %", percent),
     ),
-    PaperExperiment(
-        name="crux-fit-production",
-        summary="scatter and volumes together: one replay without Crux shows figure 6 and the bar None",
-        source="Cao et al., SIGCOMM 2024, section 2.2, figure 6, and section 6.4, figure 25, bar None",
-        columns=(
-            PaperColumn("input", "input", hundredths),
-            PaperColumn("volume", "volume", hundredths),
-            PaperColumn("value", "sharing paper %", percent, paper=True),
-            PaperColumn("value", "here %", percent),
-        ),
-        function="testbed.reproduce.crux.traces.calibration:production",
-        seeds=FITTED_SEEDS,
-        days=TRACE_DAYS,
-        channels=True,
+    fit(
+        "crux-fit-placement",
+        "how many jobs give up locality, fitted to the share of jobs that share a link",
+        "section 2.2, figure 6",
+        *FIT_COLUMNS,
     ),
-    PaperExperiment(
-        name="crux-fit-volume",
-        summary="a factor on the volumes of all jobs, fitted to the utilisation without a scheduler",
-        source="Cao et al., SIGCOMM 2024, section 6.4, figure 25, bar None",
-        columns=fit_columns(hundredths),
-        function="testbed.reproduce.crux.traces.calibration:volume",
-        seeds=FITTED_SEEDS,
-        days=TRACE_DAYS,
-        channels=True,
+    fit(
+        "crux-fit-volume",
+        "a factor on the volumes of all jobs, fitted to the utilisation without a scheduler",
+        "section 6.4, figure 25, bar None",
+        *FIT_COLUMNS,
     ),
 )

@@ -84,12 +84,11 @@ def production(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         if at is not None:
             shares = {sent: over(outcome, itemgetter("sharing_jobs")).mean for sent, outcome in outcomes.items()}
             needed[relaxed], sharing[relaxed] = at, _between(shares, at)
-    fit = crossing(sharing, SHARING_JOBS)
     rows = [_together(f"probability {each:g}", needed.get(each), sharing.get(each)) for each in probabilities]
-    last = _together("fit", None, None, "both numbers never come out together")
+    fit, last = crossing(sharing, SHARING_JOBS), _together("fit", None, None, "both numbers never come out together")
     if fit is not None:
-        last = replace(_together("fit", _between(needed, fit), SHARING_JOBS), note="")
-        last = replace(last, here={**last.here, "input": fit})
+        last = _together("fit", _between(needed, fit), SHARING_JOBS)
+        last = replace(last, here={"input": fit, **last.here}, fitted=("input", *last.fitted))
     return [replace(rows[0], note=trace_note(trace_of(next(iter(cells.values()))))), *rows[1:], last]
 
 
