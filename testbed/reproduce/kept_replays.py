@@ -47,6 +47,18 @@ FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the
 RELAXED: Final = "relaxed"
 """The manager whose placer gives up locality with a probability."""
 
+WORK: Final = (
+    "events",
+    "managing_s",
+    "placed",
+    "placing_s",
+    "decisions",
+    "decision_s",
+    "settled",
+    "settling_s",
+)
+"""What a replay took, of :class:`testbed.engines.replay.outcome.Totals`."""
+
 Result = Mapping[str, Any]
 Report = Callable[[float], None]
 
@@ -160,8 +172,7 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
         "sharing_jobs": _mean_share(means[:, 3], jobs),
         "sharing_gpus": _mean_share(means[:, 4], allocated),
         "manager": manager_metrics(done),
-        "decisions": done.totals.decisions,
-        "decision_s": done.totals.decision_s,
+        "work": {name: getattr(done.totals, name) for name in WORK},
         "cpu_s": time.process_time() - began,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "bin_s": done.series.bin_s,

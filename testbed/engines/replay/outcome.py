@@ -38,13 +38,21 @@ class Series:
 
 @dataclass
 class Totals:
-    """GPU-seconds of a replay."""
+    """GPU-seconds of a replay, and what it took: how often each of its parts was at work, and the CPU seconds of each.
+
+    The parts are the manager (``managing_s``), putting jobs on GPUs, the scheduler's decisions, and rates.
+    """
 
     allocated: float = 0.0
     busy: float = 0.0
+    events: int = 0
+    placed: int = 0
     decisions: int = 0
     settled: int = 0
+    managing_s: float = 0.0
+    placing_s: float = 0.0
     decision_s: float = 0.0
+    settling_s: float = 0.0
 
 
 @dataclass(frozen=True)

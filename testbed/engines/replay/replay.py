@@ -126,12 +126,19 @@ class Replay:
             gone = self._end_jobs()
             self._submit()
             come = self._resume_jobs()
-            for action in self._placing.actions(self.now_s, self._remaining_s):
-                for step in carry_out(action, self._accounts, self.now_s):
-                    self._carry_out(step, come, gone)
+            self._manage(come, gone)
             self._react(come, gone)
             if progress is not None:
                 progress(self.now_s)
+
+    def _manage(self, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
+        """Let the manager act, and carry out its actions one by one, since each may depend on those before."""
+        began, placing_s = time.process_time(), self._totals.placing_s
+        self._totals.events += 1
+        for action in self._placing.actions(self.now_s, self._remaining_s):
+            for step in carry_out(action, self._accounts, self.now_s):
+                self._carry_out(step, come, gone)
+        self._totals.managing_s += time.process_time() - began - (self._totals.placing_s - placing_s)
 
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
@@ -249,7 +256,7 @@ class Replay:
         self._off[name] = running
 
     def _put_on(self, step: PutOn, come: list[ReplayedJob]) -> None:
-        name, request = step.job, self._requests[step.job]
+        began, name, request = time.process_time(), step.job, self._requests[step.job]
         built = self._build(request, step.gpus)
         placed = self._placing.slowed(built)
         traffic = Traffic(placed, self._index, self._classes, self._seed)
@@ -271,6 +278,8 @@ class Replay:
         else:
             self._set_off(running)
             come.append(running)
+        self._totals.placed += 1
+        self._totals.placing_s += time.process_time() - began
 
     # What follows
 
@@ -298,7 +307,7 @@ class Replay:
         return links, shares, running.fluid.level
 
     def _decide(self, running: ReplayedJob, arrived: bool) -> None:
-        began = time.perf_counter()
+        began = time.process_time()
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
         steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
         name, event = running.name, _event(running.name, arrived, self._by_steps)
@@ -306,7 +315,7 @@ class Replay:
         if decision.rates or decision.byte_levels or decision.weights:
             raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
         self._totals.decisions += 1
-        self._totals.decision_s += time.perf_counter() - began
+        self._totals.decision_s += time.process_time() - began
 
     def _obey(self, running: ReplayedJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
@@ -319,6 +328,7 @@ class Replay:
 
     def _settle(self, touched: Sequence[str]) -> None:
         """Find the rates of ``touched`` and of all whom these may slow."""
+        began = time.process_time()
         rates = self._rates.after(touched, self.now_s)
         for name, rate in rates.items():
             running = self._running[name]
@@ -328,6 +338,7 @@ class Replay:
         for name in {**dict.fromkeys(touched), **rates}:
             running = self._running[name]
             self._columns.put(name, running.columns(running.rate))
+        self._totals.settling_s += time.process_time() - began
 
     def _expect_end(self, running: ReplayedJob) -> None:
         self._version += 1
