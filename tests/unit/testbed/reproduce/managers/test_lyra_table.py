@@ -109,3 +109,18 @@ def test_a_replay_lends_gpus_of_another_type(tmp_path: Path) -> None:
         assert len(ended) == len(done.jobs) > 0, label
         jct[label] = sum(ended) / len(ended)
     assert jct["Lyra, V100s on loan"] <= jct["Lyra, T4s on loan"] + 1e-6
+
+
+def test_the_papers_run_times_say_how_much_of_them_elastic_jobs_have_at_least() -> None:
+    halved = {"jct_mean_s": 60.0, "queue_mean_s": 10.0}
+    assert lyra_table.least_elastic_share(halved, {"jct_mean_s": 150.0, "queue_mean_s": 50.0}) == pytest.approx(1.0)
+    rows = lyra_table.PAPER_ROWS
+    assert lyra_table.least_elastic_share(rows["Basic"], rows["Baseline"]) == pytest.approx(0.637, abs=0.001)
+
+
+def test_elastic_jobs_share_of_run_times_counts_those_that_may_grow() -> None:
+    jobs = jobs_of(TRACE, Variant(), 1408, 1)
+    growing = [job for job in jobs if job.max_gpus and job.max_gpus > job.gpus]
+    share = sum(job.duration_s or 0.0 for job in growing) / sum(job.duration_s or 0.0 for job in jobs)
+    assert lyra_table.elastic_run_share(jobs) == pytest.approx(share)
+    assert 0.0 < share < 0.5
