@@ -40,7 +40,12 @@ def whole(value: float) -> str:
     return f"{value:.0f}"
 
 
+def proven_as_shown(difference: float, spread: float | None, form: Callable[[float], str] = points) -> bool:
+    """Whether ``difference`` is larger than its ``spread``, and other than 0 in the digits of ``form``."""
+    return is_proven(difference, spread) and any(digit in "123456789" for digit in form(difference))
+
+
 def with_spread(difference: float, spread: float | None, form: Callable[[float], str] = points) -> str:
-    """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run."""
+    """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run, ``(+0.0±0.0)``."""
     text = form(difference) if spread is None else f"{form(difference)}\N{PLUS-MINUS SIGN}{form(spread).lstrip('+')}"
-    return text if is_proven(difference, spread) else f"({text})"
+    return text if proven_as_shown(difference, spread, form) else f"({text})"

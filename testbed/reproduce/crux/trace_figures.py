@@ -13,7 +13,7 @@ from operator import itemgetter
 from statistics import fmean
 from typing import Final, TypeVar
 
-from testbed.metrics.confidence import is_proven
+from testbed.metrics.formats import proven_as_shown
 from testbed.progress import Progress
 from testbed.reproduce.crux.trace_plots import link_classes, over_time
 from testbed.reproduce.crux.traces.calibration import RECORDED, SHARING_JOBS
@@ -176,7 +176,7 @@ def _with_note(rows: Sequence[PaperRow], note: str, reference: str) -> Sequence[
 
 
 def _unproven(here: Mapping[str, float]) -> bool:
-    return "points" in here and not is_proven(here["points"], here.get("points_spread"))
+    return "points" in here and not proven_as_shown(here["points"], here.get("points_spread"))
 
 
 def numbers(variants: Variants) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from testbed.metrics.confidence import is_proven
+from testbed.metrics.formats import proven_as_shown
 from testbed.report.style import figure
 from testbed.reproduce.paper_experiment import PaperRow
 
@@ -59,7 +59,7 @@ def _difference_cell(axes: Axes, place: tuple[int, int], row: PaperRow, key: str
     from matplotlib.patches import Rectangle
 
     value, spread = row.here[key], row.here.get(f"{key}_spread")
-    proven = is_proven(value, spread)
+    proven = proven_as_shown(value, spread)
     face = colormaps[_COLOURS]((1 + value / largest) / 2) if proven else _GREY
     dark = proven and abs(value) > _DARK_SHARE * largest
     axes.add_patch(Rectangle((place[0] - 0.5, place[1] - 0.5), 1, 1, facecolor=face, edgecolor="white"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from testbed.errors import BadInputError
-from testbed.metrics.confidence import is_proven
+from testbed.metrics.formats import proven_as_shown
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import Cell, cell, trace_note, trace_of
 from testbed.reproduce.managers.heat_map import heat_map
@@ -92,5 +92,5 @@ def _summary(rows: Sequence[PaperRow], schedulers: Sequence[str]) -> str:
     differences = [
         (row.here[f"{name}_points"], row.here.get(f"{name}_points_spread")) for row in rows for name in others
     ]
-    proven = sum(is_proven(*each) for each in differences)
+    proven = sum(proven_as_shown(*each) for each in differences)
     return f"{proven} of {len(differences)} differences to {reference} exceed their spread; the others prove nothing"
