@@ -6,11 +6,12 @@ which overloads the Clos; how often jobs were preempted or moved stands beside i
 
 Beside the CPU seconds stand those of each part, and how often it was at work: the manager acting at each event, placing
 jobs (again, where they are preempted or moved), Crux deciding, and finding the rates of a set of jobs. A row
-above the target says which of them takes most.
+above the target says which of them takes most. A replay that takes two minutes is stopped.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -33,6 +34,8 @@ PARTS: Final = {
     "rates": ("settled", "settling_s"),
 }
 """What takes the time: column -> how often, and its CPU seconds, in :data:`testbed.reproduce.kept_replays.WORK`."""
+PATIENCE_S: Final = 120.0
+"""CPU seconds after which a replay is stopped."""
 NEVER_ENDS: Final = ("kubernetes",)
 """Jobs that each hold what others need may wait for ever: what is left to replay after that is nothing."""
 
@@ -53,14 +56,40 @@ def _trace(crowded: bool) -> str:
     return "crowded" if crowded else "standard"
 
 
-def _timed(cell: Cell) -> tuple[Result, float]:
-    """The replay, and the CPU seconds of the fixed piece of Python of :mod:`benchmarks.replay` before and after."""
-    before_s = reference_s()
-    found = result_of(cell)
+class _Stopped(Exception):
+    """A replay took too long; the argument: the share of its time that was over."""
+
+
+def _timed(cell: Cell) -> tuple[Result | float, float]:
+    """The replay, or the share of its time after which it was stopped, and CPU seconds.
+
+    These are of the fixed piece of Python of :mod:`benchmarks.replay`, before and after.
+    """
+    before_s, began = reference_s(), time.process_time()
+
+    def report(share: float) -> None:
+        if time.process_time() - began > PATIENCE_S:
+            raise _Stopped(share)
+
+    try:
+        found: Result | float = result_of(cell, report)
+    except _Stopped as stopped:
+        found = float(stopped.args[0])
     return found, 0.5 * (before_s + reference_s())
 
 
-def _line(cell: Cell, found: Result, reference: float) -> Line:
+def _line(cell: Cell, found: Result | float, reference: float) -> Line:
+    if isinstance(found, float):
+        columns: dict[str, object] = {
+            "manager": f"{cell.manager}, {_trace(cell.crowded)}",
+            "CPU s": f"over {PATIENCE_S:.0f}",
+            "x reference": f"over {PATIENCE_S / reference:.0f}",
+        }
+        return Line(columns, f"{MOST_CPU_S:.0f} s", "missed", f"stopped when {found:.0%} of its time was over")
+    return _whole_line(cell, found, reference)
+
+
+def _whole_line(cell: Cell, found: Result, reference: float) -> Line:
     cpu_s, manager, work, name = float(found["cpu_s"]), found["manager"], found["work"], cell.manager
     columns = {
         "manager": f"{name}, {_trace(cell.crowded)}",
