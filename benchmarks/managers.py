@@ -111,7 +111,7 @@ def _whole_line(cell: Cell, found: Result, reference: float) -> Line:
 def _reason(work: Mapping[str, float]) -> str:
     """The part that takes most, and what one time of it takes."""
     part, (count, seconds) = max(PARTS.items(), key=lambda each: work[each[1][1]])
-    return f"mostly {part}: {1e3 * work[seconds] / max(1, work[count]):.2g} ms each"
+    return f"mostly {part}: {float(f'{1e3 * work[seconds] / max(1, work[count]):.2g}'):g} ms each"
 
 
 if __name__ == "__main__":
