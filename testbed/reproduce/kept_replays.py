@@ -47,18 +47,6 @@ FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the
 RELAXED: Final = "relaxed"
 """The manager whose placer gives up locality with a probability."""
 
-WORK: Final = (
-    "events",
-    "managing_s",
-    "placed",
-    "placing_s",
-    "decisions",
-    "decision_s",
-    "settled",
-    "settling_s",
-)
-"""What a replay took, of :class:`testbed.engines.replay.outcome.Totals`."""
-
 Result = Mapping[str, Any]
 Report = Callable[[float], None]
 
@@ -154,7 +142,7 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
     done = replayed(cell, report)
     ended = [job for job in done.jobs if job.jct_s is not None]
     means = done.series.means()
-    jobs, allocated = means[:, 0], means[:, 1]
+    jobs, allocated, work = means[:, 0], means[:, 1], done.totals.work
     return {
         "gpu_utilization": done.gpu_utilization,
         "time_mean": done.time_mean,
@@ -172,7 +160,8 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
         "sharing_jobs": _mean_share(means[:, 3], jobs),
         "sharing_gpus": _mean_share(means[:, 4], allocated),
         "manager": manager_metrics(done),
-        "work": {name: getattr(done.totals, name) for name in WORK},
+        "settled": done.totals.settled,
+        "work": {part: {"times": times, "cpu_s": work.cpu_s[part]} for part, times in work.times.items()},
         "cpu_s": time.process_time() - began,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "bin_s": done.series.bin_s,

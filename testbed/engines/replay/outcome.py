@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from testbed.engines.replay.work import Work
 from testbed.fluid.maxmin import Floats
 from testbed.metrics.manager_metrics import outcome_metrics
 from workloads.managers.account import JobOutcome
@@ -38,21 +39,12 @@ class Series:
 
 @dataclass
 class Totals:
-    """GPU-seconds of a replay, and what it took: how often each of its parts was at work, and the CPU seconds of each.
-
-    The parts are the manager (``managing_s``), putting jobs on GPUs, the scheduler's decisions, and rates.
-    """
+    """GPU-seconds of a replay, how many sets of rates it settled, and what it took."""
 
     allocated: float = 0.0
     busy: float = 0.0
-    events: int = 0
-    placed: int = 0
-    decisions: int = 0
     settled: int = 0
-    managing_s: float = 0.0
-    placing_s: float = 0.0
-    decision_s: float = 0.0
-    settling_s: float = 0.0
+    work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True)

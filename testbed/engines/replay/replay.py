@@ -8,7 +8,6 @@ a job that sends came or went, and the rates of jobs whose links or level change
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
@@ -133,12 +132,10 @@ class Replay:
 
     def _manage(self, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
         """Let the manager act, and carry out its actions one by one, since each may depend on those before."""
-        began, placing_s = time.process_time(), self._totals.placing_s
-        self._totals.events += 1
-        for action in self._placing.actions(self.now_s, self._remaining_s):
-            for step in carry_out(action, self._accounts, self.now_s):
-                self._carry_out(step, come, gone)
-        self._totals.managing_s += time.process_time() - began - (self._totals.placing_s - placing_s)
+        with self._totals.work.of("acting"):
+            for action in self._placing.actions(self.now_s, self._remaining_s):
+                for step in carry_out(action, self._accounts, self.now_s):
+                    self._carry_out(step, come, gone)
 
     def _next_event(self) -> float:
         while self._ends and self._stale(self._ends[0]):
@@ -237,7 +234,8 @@ class Replay:
             case TakeOff():
                 self._take_off(step.job, come, gone)
             case PutOn():
-                self._put_on(step, come)
+                with self._totals.work.of("placing"):
+                    self._put_on(step, come)
             case ShareGpus():  # from now on their GPUs compute for one of them at a time
                 for name in step.jobs:
                     packed = self._running.get(name) or self._paused[name]
@@ -256,7 +254,7 @@ class Replay:
         self._off[name] = running
 
     def _put_on(self, step: PutOn, come: list[ReplayedJob]) -> None:
-        began, name, request = time.process_time(), step.job, self._requests[step.job]
+        name, request = step.job, self._requests[step.job]
         built = self._build(request, step.gpus)
         placed = self._placing.slowed(built)
         traffic = Traffic(placed, self._index, self._classes, self._seed)
@@ -278,8 +276,6 @@ class Replay:
         else:
             self._set_off(running)
             come.append(running)
-        self._totals.placed += 1
-        self._totals.placing_s += time.process_time() - began
 
     # What follows
 
@@ -289,14 +285,16 @@ class Replay:
         self._packed.clear()
         last = [running for running in (*gone, *come) if running.traffic.sends]
         if last:
-            self._decide(last[-1], arrived=last[-1] in come)
+            with self._totals.work.of("deciding"):
+                self._decide(last[-1], arrived=last[-1] in come)
             told = self._told_anew.by(self._decider.decision, self._running, come)
             touched.update((name, None) for name in told if self._obey(self._running[name]))
         for running in gone:
             self._users.remove(running.name)
         for name in touched:
             self._users.put(name, *self._uses(self._running[name]))
-        self._settle(self._users.affected())
+        with self._totals.work.of("settling"):
+            self._settle(self._users.affected())
 
     def _uses(self, running: ReplayedJob) -> tuple[Integers, Floats, int]:
         """What the job may share with others (links and, if it is packed, GPUs); its share of each; its level."""
@@ -307,15 +305,12 @@ class Replay:
         return links, shares, running.fluid.level
 
     def _decide(self, running: ReplayedJob, arrived: bool) -> None:
-        began = time.process_time()
         jobs = {name: each.traffic.job for name, each in self._running.items() if each.traffic.sends}
         steps = {name: each.step for name, each in self._running.items() if each.step} if self._by_steps else {}
         name, event = running.name, _event(running.name, arrived, self._by_steps)
         decision = self._decider.jobs_changed(jobs, event, steps=steps, time_s=self.now_s)
         if decision.rates or decision.byte_levels or decision.weights:
             raise RunFailedError(f"{self._scheduler.name} paces or counts bytes (job {name}): a replay has no senders")
-        self._totals.decisions += 1
-        self._totals.decision_s += time.process_time() - began
 
     def _obey(self, running: ReplayedJob) -> bool:
         """Bring a job to the decision in force; return whether that changes its links, level or shift."""
@@ -328,7 +323,6 @@ class Replay:
 
     def _settle(self, touched: Sequence[str]) -> None:
         """Find the rates of ``touched`` and of all whom these may slow."""
-        began = time.process_time()
         rates = self._rates.after(touched, self.now_s)
         for name, rate in rates.items():
             running = self._running[name]
@@ -338,7 +332,6 @@ class Replay:
         for name in {**dict.fromkeys(touched), **rates}:
             running = self._running[name]
             self._columns.put(name, running.columns(running.rate))
-        self._totals.settling_s += time.process_time() - began
 
     def _expect_end(self, running: ReplayedJob) -> None:
         self._version += 1
