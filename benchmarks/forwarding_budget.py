@@ -1,8 +1,9 @@
 """What each datapath forwards: the largest rate at which the CPU stays idle enough and the verdict is ``ok``.
 
-All 48 NICs of twelve hosts send at once over three switches. For each datapath of this machine and each packet size
-the rate is found by bisection: carried is what leaves a median of at least 35 % of the CPU idle in a run that is
-``ok``. A run that neighbours of the machine disturbed says nothing and is rerun. Built-in budgets come from here.
+All 48 NICs of twelve hosts send at once over three switches, with one connection to the next NIC or with four. For each
+datapath of this machine and each packet size the rate is found by bisection: carried is what leaves a median of at
+least 35 % of the CPU idle in a run that is ``ok``. A run that neighbours of the machine disturbed says nothing and is
+rerun. Built-in budgets come from here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from statistics import median
 from typing import Any, Final
 
 from benchmarks.common import Line, available_datapaths, main, patiently, say
-from testbed.engines.emulation.forwarding_budget import MTUS, SHAPES, experiment
+from testbed.engines.emulation.forwarding_budget import MTUS, SHAPES, MeasuredFabric, experiment
 from testbed.engines.registry import create_engine
 from testbed.errors import RunFailedError
 from testbed.fidelity.interference import MIN_IDLE_CPU
@@ -44,14 +45,16 @@ class Trial:
 
 
 def measure(quick: bool) -> list[Line]:
-    """A row per packet size: what each datapath carries, and the ratio of the best two."""
-    mtus, repeats = (MTUS[:1], 1) if quick else (MTUS, REPEATS)
-    return [_row(mtu, available_datapaths(), repeats) for mtu in mtus]
+    """A row per packet size and number of channels: what each datapath carries, and the ratio of the best two."""
+    single, several = SHAPES[:2]
+    wanted = [(single, mtu) for mtu in MTUS] + [(several, TARGET_MTU)]
+    rows, repeats = (wanted[:1], 1) if quick else (wanted, REPEATS)
+    return [_row(shape, mtu, available_datapaths(), repeats) for shape, mtu in rows]
 
 
-def _row(mtu: int, datapaths: Sequence[Datapath], repeats: int) -> Line:
-    found = {name: [largest_rate(name, mtu) for _ in range(repeats)] for name in datapaths}
-    columns: dict[str, object] = {"MTU": mtu}
+def _row(shape: MeasuredFabric, mtu: int, datapaths: Sequence[Datapath], repeats: int) -> Line:
+    found = {name: [largest_rate(name, shape, mtu) for _ in range(repeats)] for name in datapaths}
+    columns: dict[str, object] = {"MTU": mtu, "channels": shape.channels}
     for name, rates in found.items():
         columns[name] = f"{median(rates):,.0f}"
         columns[f"{name}, each"] = ", ".join(f"{rate:,.0f}" for rate in rates)
@@ -59,45 +62,45 @@ def _row(mtu: int, datapaths: Sequence[Datapath], repeats: int) -> Line:
         return Line(columns)
     ratio = median(found["nftables"]) / median(found["userspace"])
     columns["nftables / userspace"] = f"{ratio:.2f}"
-    if mtu != TARGET_MTU:
+    if mtu != TARGET_MTU or shape.channels != 1:
         return Line(columns)
     return Line(columns, f">= {TARGET_RATIO:g} times", "pass" if ratio >= TARGET_RATIO else "missed")
 
 
-def largest_rate(datapath: Datapath, mtu: int) -> float:
+def largest_rate(datapath: Datapath, shape: MeasuredFabric, mtu: int) -> float:
     """The largest rate that was carried; the next larger one tried, by at most 4 %, was not."""
-    rate = BUILT_IN_BUDGETS[datapath].at(mtu, SHAPES[0].ports)
+    rate = BUILT_IN_BUDGETS[datapath].at(mtu, shape.ports, shape.channels)
     carried, refused = 0.0, 0.0
     while not (carried and refused):
-        if attempt(datapath, mtu, rate).carried:
+        if attempt(datapath, shape, mtu, rate).carried:
             carried, rate = rate, rate * STEP
         else:
             refused, rate = rate, rate / STEP
     for _ in range(HALVINGS):
         middle = (carried * refused) ** 0.5
-        if attempt(datapath, mtu, middle).carried:
+        if attempt(datapath, shape, mtu, middle).carried:
             carried = middle
         else:
             refused = middle
     return carried
 
 
-def attempt(datapath: Datapath, mtu: int, rate: float) -> Trial:
+def attempt(datapath: Datapath, shape: MeasuredFabric, mtu: int, rate: float) -> Trial:
     """Try ``rate``, again where neighbours took the CPU; the last trial otherwise."""
     for left in reversed(range(ATTEMPTS)):
-        tried, disturbed = _run(datapath, mtu, rate)
+        tried, disturbed = _run(datapath, shape, mtu, rate)
         say(
-            f"{datapath}, MTU {mtu}, {rate:,.0f}: {'carried' if tried.carried else 'not carried'}, "
-            f"idle {tried.idle:.0%} {tried.why_not}"
+            f"{datapath}, channels {shape.channels}, MTU {mtu}, {rate:,.0f}: "
+            f"{'carried' if tried.carried else 'not carried'}, idle {tried.idle:.0%} {tried.why_not}"
         )
         if tried.carried or not disturbed or not left:
             return tried
     raise AssertionError("unreachable")
 
 
-def _run(datapath: Datapath, mtu: int, rate: float) -> tuple[Trial, bool]:
+def _run(datapath: Datapath, shape: MeasuredFabric, mtu: int, rate: float) -> tuple[Trial, bool]:
     """What came of one run, and whether neighbours disturbed it."""
-    made = replace(experiment(SHAPES[0], mtu, rate), datapath=datapath)
+    made = replace(experiment(shape, mtu, rate), datapath=datapath)
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         try:
             record = patiently(lambda: create_engine("emulation").run(made, Path(folder), lambda message: None))

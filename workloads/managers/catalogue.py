@@ -35,6 +35,7 @@ MANAGERS: Final[Mapping[str, Composition]] = MappingProxyType(
         "srsf": Composition(policy="srsf"),
         "philly": Composition("locality", "fair", "philly"),
         "tiresias": Composition("skew", policy="tiresias"),
+        "tiresias-rounds": Composition("skew", policy="tiresias", options={"policy": {"round_s": 60.0}}),
         "gandiva": Composition("affinity", policy="gandiva"),
         "gandiva-slicing": Composition(policy="time-slices"),
         "gandiva-packing": Composition(policy="packing"),

@@ -33,11 +33,12 @@ FIRST_GUESS: Final = {9000: 1.0, 4500: 1.2, 1500: 1.4}
 SWITCHES: Final = 3
 """Switches on every path of the measured fabrics: ToR, aggregation, ToR."""
 PORT_RATE: Final = 100e9
-SENDING_S: Final = 1.0
-ITERATIONS: Final = 5
+SENDING_S: Final = 2.0
+"""So that with four channels a chunk has at least four full packets at the rates measured."""
+ITERATIONS: Final = 3
 LIMIT_S: Final = 8.0
 RUNS_PER_POINT: Final = 2
-LONGEST_S: Final = 170.0
+LONGEST_S: Final = 230.0
 """No run of a datapath is begun that could end later than this after its first began."""
 ONE_RUN_S: Final = 15.0
 MAX_OTHERS: Final = 0.15
@@ -48,10 +49,11 @@ STEADY: Final = 0.85
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFabric:
-    """A fabric to measure on: ``hosts`` with ``nics`` each, two hosts to a ToR."""
+    """A fabric to measure on: ``hosts`` with ``nics`` each, two hosts to a ToR, ``channels`` to each next NIC port."""
 
     hosts: int
     nics: int
+    channels: int = 1
 
     @property
     def ports(self) -> int:
@@ -71,7 +73,7 @@ class MeasuredFabric:
         )
 
 
-SHAPES: Final = (MeasuredFabric(12, 4), MeasuredFabric(4, 2))
+SHAPES: Final = (MeasuredFabric(12, 4), MeasuredFabric(12, 4, channels=4), MeasuredFabric(4, 2))
 
 Show = Callable[[str, float], None]
 
@@ -92,6 +94,7 @@ def experiment(
         overlap=0.0,
         collective="hierarchical",
         iterations=ITERATIONS,
+        channels=shape.channels,
     )
     rate = packet_hops_per_s / shape.ports / SWITCHES * 8 * (mtu - TCP_IP_HEADER)
     return Experiment(
@@ -141,7 +144,7 @@ def measure_budget(
         for index, (shape, mtu) in enumerate(wanted):
             if time.monotonic() - began > LONGEST_S - RUNS_PER_POINT * ONE_RUN_S:
                 break
-            what = f"{datapath}, {shape.ports} ports, MTU {mtu}"
+            what = f"{datapath}, {shape.ports} ports, {shape.channels} channels, MTU {mtu}"
             show(what, index / len(wanted))
             point = _measure_point(engine, datapath, shape, mtu)
             if point is None:
@@ -156,7 +159,7 @@ def measure_budget(
 def _measure_point(engine: Engine, datapath: Datapath, shape: MeasuredFabric, mtu: int) -> BudgetPoint | None:
     """Two loads, the second near what the first says is affordable; None where nothing could be seen."""
     allowed = 1.0 - MIN_IDLE_CPU
-    load = BUILT_IN_BUDGETS[datapath].at(mtu, shape.ports) * FIRST_GUESS[mtu]
+    load = BUILT_IN_BUDGETS[datapath].at(mtu, shape.ports, shape.channels) * FIRST_GUESS[mtu]
     runs: list[list[Sample]] = []
     for _ in range(RUNS_PER_POINT):
         found = _run(engine, experiment(shape, mtu, load, datapath))
@@ -165,7 +168,8 @@ def _measure_point(engine: Engine, datapath: Datapath, shape: MeasuredFabric, mt
     others = [sample.others for run in runs for sample in run]
     if not others:
         return None
-    return BudgetPoint(mtu, shape.ports, round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3))
+    found, taken = round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3)
+    return BudgetPoint(mtu, shape.ports, found, taken, shape.channels)
 
 
 def _run(engine: Engine, made: Experiment) -> list[Sample]:

@@ -21,6 +21,7 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "philly": "policy: {wait_s: 2, back_off_s: 2}",
         "tiresias": "policy: {limits: [100], restart_s: 0.5}",
+        "tiresias-rounds": "policy: {limits: [100], restart_s: 0.5, round_s: 10}",
         "gandiva": "policy: {slice_s: 10, trial_s: 10, look_s: 5}",
         "gandiva-slicing": "policy: {slice_s: 10}",
         "gandiva-growing": "policy: {look_s: 5}",

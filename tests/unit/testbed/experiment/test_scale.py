@@ -28,7 +28,7 @@ from testbed.experiment.scale import (
     pipeline_fill,
     refuse_long_run,
 )
-from testbed.machine.budget import BUILT_IN_BUDGETS, Budget, BudgetPoint, constant
+from testbed.machine.budget import BUILT_IN_BUDGETS, SHARE_PLANNED, Budget, BudgetPoint, constant
 from testbed.scenario import bundled
 
 PREPARED = {name: prepare(name) for name in bundled()}
@@ -145,9 +145,27 @@ def test_small_packets_are_taken_only_where_they_save_dilation() -> None:
 
 def test_a_budget_between_two_points_costs_what_lies_between() -> None:
     halfway = MEASURED.at(5250, 48)
-    assert 0.95 / halfway == pytest.approx((1 / 12_000 + 1 / 24_000) / 2)
-    assert MEASURED.at(1000, 1) == MEASURED.at(1500, 48) == pytest.approx(0.95 * 24_000)
+    assert SHARE_PLANNED / halfway == pytest.approx((1 / 12_000 + 1 / 24_000) / 2)
+    assert MEASURED.at(1000, 1) == MEASURED.at(1500, 48) == pytest.approx(SHARE_PLANNED * 24_000)
     assert constant(500.0).at(1500, 4) == 500.0
+
+
+def test_several_channels_cost_what_was_measured_with_several() -> None:
+    single, several = (BudgetPoint(9000, 48, rate, channels=count) for rate, count in ((60_000.0, 1), (30_000.0, 4)))
+    budget = Budget((single, several), "measured once")
+    assert budget.at(9000, 8, 4) == budget.at(1500, 48, 8) == pytest.approx(SHARE_PLANNED * 30_000)
+    assert budget.at(9000, 48) == pytest.approx(SHARE_PLANNED * 60_000)
+    assert SHARE_PLANNED / budget.at(9000, 48, 2.5) == pytest.approx((1 / 60_000 + 1 / 30_000) / 2)
+    assert Budget((single,), "measured once").at(9000, 48, 4) == budget.at(9000, 48)
+
+
+def test_a_fabric_of_jobs_with_four_channels_is_planned_with_what_four_channels_leave() -> None:
+    prepared = PREPARED["crux-fig20.yaml"]
+    budget = BUILT_IN_BUDGETS["nftables"]
+    load = peak_load(prepared.fabric, prepared.jobs, Scale(8000, 1.0), budget)
+    ports = {flow.source for job in prepared.jobs for flow in job.flows}
+    assert load.budget == pytest.approx(budget.at(9000, len(ports), 4))
+    assert load.budget < budget.at(9000, len(ports), 1)
 
 
 def test_a_run_of_more_than_an_hour_is_refused_with_what_would_do() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
+from testbed.engines.emulation.forwarding_budget import SENDING_S, SHAPES, SWITCHES, experiment, samples_of
 from testbed.experiment.scale import peak_load
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.machine import budget_cache
@@ -106,7 +106,16 @@ def test_a_budget_without_points_or_of_nothing_is_none() -> None:
     with pytest.raises(ValueError):
         Budget((), "nothing")
     with pytest.raises(ValueError):
-        budget_of({"source": "x", "points": [{"mtu": 9000, "ports": 8, "packet_hops_per_s": 0, "others": 0}]})
+        budget_of({"source": "x", "points": [asdict(BudgetPoint(9000, 8, 0.0))]})
+
+
+def test_a_budget_from_before_channels_counted_does_not_count(cache: Path) -> None:
+    store(MEASURED, "userspace")
+    document = json.loads(cache.read_text())
+    for point in document["budgets"][0]["budget"]["points"]:
+        del point["channels"]
+    cache.write_text(json.dumps(document))
+    assert current_budget("userspace") == DEFAULT
 
 
 def at(load: float, *busy: float) -> list[Sample]:
@@ -141,17 +150,18 @@ def test_a_measuring_run_sends_what_it_is_asked_to(shape: object) -> None:
     assert len({flow.source for flow in job.flows}) == shape.ports  # type: ignore[attr-defined]
     for flow in job.flows:
         assert {len(path) for path in made.fabric.candidate_paths(flow.source, flow.target)} == {SWITCHES + 1}
-        assert 8 * flow.bytes / made.fabric.uplink(flow.source).capacity == pytest.approx(1.0)
+        share = 8 * flow.bytes / made.fabric.uplink(flow.source).capacity
+        assert share * shape.channels == pytest.approx(SENDING_S)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("datapath", DATAPATHS)
 def test_a_measuring_run_is_of_the_datapath_that_is_asked_for(datapath: Datapath) -> None:
-    assert experiment(SHAPES[1], 9000, 10_000.0, datapath).datapath == datapath
+    assert experiment(SHAPES[-1], 9000, 10_000.0, datapath).datapath == datapath
 
 
 @pytest.mark.parametrize("dilation", [1.0, 3.0])
 def test_samples_are_what_switches_sent_in_steady_seconds_that_others_left_alone(dilation: float) -> None:
-    made = experiment(SHAPES[1], 9000, 10_000.0)
+    made = experiment(SHAPES[-1], 9000, 10_000.0)
     made = replace(made, scale=replace(made.scale, time=dilation))
     port = next(link for link in made.fabric.network_links if link.source in made.fabric.ports)
     trunk = next(link for link in made.fabric.network_links if link.kind == "tor-agg")
