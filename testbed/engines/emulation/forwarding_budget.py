@@ -168,8 +168,8 @@ def _measure_point(engine: Engine, datapath: Datapath, shape: MeasuredFabric, mt
     others = [sample.others for run in runs for sample in run]
     if not others:
         return None
-    found, taken = round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3)
-    return BudgetPoint(mtu, shape.ports, found, taken, shape.channels)
+    fits, taken = round(affordable(runs, allowed), 1), round(sum(others) / len(others), 3)
+    return BudgetPoint(mtu, shape.ports, fits, taken, shape.channels)
 
 
 def _run(engine: Engine, made: Experiment) -> list[Sample]:
