@@ -71,7 +71,7 @@ def test_a_measured_budget_is_shown_and_planned_with(
         assert text in shown
     document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True)[1])
     assert document["budget"] == budget.document()
-    assert document["budget_packet_hops_per_s"] == pytest.approx(19_000)
+    assert document["budget_packet_hops_per_s"] == pytest.approx(16_000)
 
 
 def test_every_datapath_of_the_machine_is_measured_and_shown(
