@@ -49,13 +49,13 @@ class EmulationEngine:
         Raises ``CannotRunError`` beside another run and ``RunFailedError`` if the run does not end well.
         """
         log = directory / "testbed.log"
-        answer: list[str] = []
+        answer: list[dict[str, Any]] = []
         with nullcontext() if self._alone else only_run_on_this_machine():
             watchdog = Watchdog(spawn(SANDBOX, request_of(Request(experiment, self._watched)), log), log)
             try:
                 for message in watchdog.messages():
                     if message["phase"] == ANSWER:
-                        answer.append(str(message["text"]))
+                        answer.append(message)
                     elif message["phase"] == OUTPUT:
                         _keep_output(message, directory)
                     else:

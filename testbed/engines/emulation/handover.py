@@ -8,7 +8,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -59,11 +60,30 @@ def read_request(text: bytes) -> Request:
     return decode(Request, json.loads(text), "request")
 
 
-def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, str]]:
+class Teller:
+    """Writes messages as lines of JSON to a descriptor, each line whole, whichever threads write at a time.
+
+    ``sys.stdout`` is none: two threads that write to it can lose what one of them wrote (CPython issue 119506).
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Write ``message``; returns when its last byte is written."""
+        left = memoryview(json.dumps(message).encode() + b"\n")
+        with self._lock:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+
+
+def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, Any]]:
     """The record, or the message of what went wrong, as the last messages of the inside: pieces of one JSON text."""
     text = json.dumps(_document_of(answer), allow_nan=False)
-    for begin in range(0, len(text), _PIECE):
-        yield {"phase": ANSWER, "text": text[begin : begin + _PIECE]}
+    pieces = [text[begin : begin + _PIECE] for begin in range(0, len(text), _PIECE)]
+    for number, piece in enumerate(pieces):
+        yield {"phase": ANSWER, "piece": number, "pieces": len(pieces), "text": piece}
 
 
 def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
@@ -77,10 +97,13 @@ def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
     }
 
 
-def read_answer(pieces: Iterable[str], log: object) -> RunRecord:
+def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord:
     """Return the record; ``RunFailedError`` with the inside's message if there is none, else naming ``log``."""
+    whole = int(messages[0]["pieces"]) if messages else 0
+    if [message["piece"] for message in messages] != list(range(whole)):
+        raise RunFailedError(f"{len(messages)} of the {whole} pieces of the run's record have arrived, see {log}")
     try:
-        answer = json.loads("".join(pieces))
+        answer = json.loads("".join(str(message["text"]) for message in messages))
     except ValueError:
         raise RunFailedError(f"the run ended without a record, see {log}") from None
     try:

@@ -6,17 +6,15 @@ The request is on standard input; progress and, at last, the answer are lines of
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import resource
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import messages_of, read_request
+from testbed.engines.emulation.handover import Teller, messages_of, read_request
 from testbed.engines.emulation.session import Session
 from testbed.results.record import RunRecord
 from topologies.mininet_adapter.system import run_command
@@ -35,27 +33,21 @@ def main() -> int:
     SCRATCH.mkdir()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    for message in messages_of(_run(request)):
-        _say(message)
+    outside = Teller(sys.stdout.fileno())
+    for message in messages_of(_run(request, outside)):
+        outside.tell(message)
     return 0
 
 
-def _run(request: bytes) -> RunRecord | Exception:
+def _run(request: bytes, outside: Teller) -> RunRecord | Exception:
+    def progress(phase: str, **values: Any) -> None:
+        outside.tell({"phase": phase, **values})
+
     try:
-        return asyncio.run(Session(read_request(request), SCRATCH, _tell).run())
+        return asyncio.run(Session(read_request(request), SCRATCH, progress).run())
     except Exception as error:
         traceback.print_exc()  # into the run's log
         return error
-
-
-def _tell(phase: str, **values: Any) -> None:
-    """A progress message for the outside."""
-    _say({"phase": phase, **values})
-
-
-def _say(message: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

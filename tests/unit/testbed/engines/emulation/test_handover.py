@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,17 @@ import pytest
 
 from testbed.api import prepare
 from testbed.engines.emulation import engine as engine_module
+from testbed.engines.emulation import handover
 from testbed.engines.emulation.engine import EmulationEngine
-from testbed.engines.emulation.handover import Request, messages_of, read_answer, read_request, request_of, sealed
+from testbed.engines.emulation.handover import (
+    Request,
+    Teller,
+    messages_of,
+    read_answer,
+    read_request,
+    request_of,
+    sealed,
+)
 from testbed.engines.emulation.sandbox import spawn
 from testbed.engines.flow.engine import FlowEngine
 from testbed.errors import RunFailedError
@@ -38,8 +49,8 @@ def test_the_inside_runs_the_very_experiment(name: str) -> None:
         assert read_request(request_of(Request(there, watched=True))) == Request(there, watched=True)
 
 
-def said_by(answer: RunRecord | Exception) -> list[str]:
-    return [message["text"] for message in messages_of(answer)]
+def said_by(answer: RunRecord | Exception) -> list[dict[str, Any]]:
+    return list(messages_of(answer))
 
 
 def test_the_outside_gets_the_very_record(record: RunRecord) -> None:
@@ -54,12 +65,44 @@ def test_what_went_wrong_inside_is_said_outside() -> None:
 @pytest.mark.parametrize("answer", ["", "{}", "[]", "3", '{"record": {}}', '{"record": 3, "iterations": ""}'])
 def test_an_answer_that_is_no_record_is_an_error_that_names_the_log(answer: str) -> None:
     with pytest.raises(RunFailedError, match="see LOG"):
-        read_answer([answer], "LOG")
+        read_answer([{"piece": 0, "pieces": 1, "text": answer}], "LOG")
 
 
-def test_an_answer_that_was_cut_off_is_no_record(record: RunRecord) -> None:
-    with pytest.raises(RunFailedError, match="the run ended without a record, see LOG"):
-        read_answer(said_by(record)[:-1], "LOG")
+@pytest.mark.parametrize("lost", [0, 1, -1])
+def test_an_answer_of_which_a_piece_is_lost_is_no_record(
+    record: RunRecord, lost: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "_PIECE", 1000)
+    messages = said_by(record)
+    del messages[lost]
+    arrived = f"{len(messages)} of the {len(messages) + 1} pieces of the run's record have arrived, see LOG"
+    with pytest.raises(RunFailedError, match=f"^{arrived}$"):
+        read_answer(messages, "LOG")
+
+
+def test_a_run_that_says_nothing_has_no_record() -> None:
+    with pytest.raises(RunFailedError, match=r"^the run ended without a record, see LOG$"):
+        read_answer([], "LOG")
+
+
+def test_lines_of_threads_that_tell_at_the_same_time_arrive_whole() -> None:
+    read, write = os.pipe()
+    teller, text = Teller(write), "x" * 40_000
+
+    def tell(name: int) -> None:
+        for number in range(20):
+            teller.tell({"name": name, "number": number, "text": text if name else ""})
+
+    threads = [threading.Thread(target=tell, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    closer = threading.Thread(target=lambda: ([thread.join() for thread in threads], os.close(write)))
+    closer.start()
+    with os.fdopen(read) as lines:
+        arrived = [json.loads(line) for line in lines]
+    closer.join()
+    assert sorted((each["name"], each["number"]) for each in arrived) == [(n, k) for n in range(4) for k in range(20)]
+    assert all(each["text"] == (text if each["name"] else "") for each in arrived)
 
 
 def test_a_request_cannot_be_changed_on_its_way() -> None:
