@@ -9,10 +9,10 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
@@ -25,6 +25,7 @@ ANSWER: Final = "answer"
 """The phase of messages that hold the answer."""
 _PIECE: Final = 1 << 15
 """Characters in a message: a line that is read bit by bit should not be long."""
+_Row = TypeVar("_Row")
 _SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
@@ -111,9 +112,17 @@ def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord
             raise RunFailedError(str(answer["problem"]))
         return run_from(
             answer["record"],
-            iterations=row_files.iterations_from_csv(answer["iterations"]),
-            links=row_files.links_from_csv(answer["links"]),
+            iterations=_rows(answer, "iterations", row_files.iterations_from_csv),
+            links=_rows(answer, "links", row_files.links_from_csv),
             decisions=tuple(decision_row_from(row) for row in answer["decisions"]),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RunFailedError(f"the record of the run is not understood ({error}), see {log}") from error
+
+
+def _rows(answer: Mapping[str, Any], name: str, parse: Callable[[str], tuple[_Row, ...]]) -> tuple[_Row, ...]:
+    try:
+        return parse(answer[name])
+    except row_files.RowError as error:
+        text = "".join(str(answer[name]).splitlines()[error.line - 1 : error.line])[:200]
+        raise ValueError(f"{name}, line {error.line}: {error}: '{text}'") from error

@@ -80,6 +80,14 @@ def test_an_answer_of_which_a_piece_is_lost_is_no_record(
         read_answer(messages, "LOG")
 
 
+def test_a_row_that_is_not_understood_is_named(record: RunRecord) -> None:
+    answer = json.loads("".join(each["text"] for each in said_by(record)))
+    header, first, *others = answer["links"].splitlines()
+    answer["links"] = "\n".join([header, first, "1.0,h0", *others])
+    with pytest.raises(RunFailedError, match=r"\(links, line 3: 2 cells instead of 6: '1.0,h0'\), see LOG$"):
+        read_answer([{"piece": 0, "pieces": 1, "text": json.dumps(answer)}], "LOG")
+
+
 def test_a_run_that_says_nothing_has_no_record() -> None:
     with pytest.raises(RunFailedError, match=r"^the run ended without a record, see LOG$"):
         read_answer([], "LOG")
