@@ -64,7 +64,7 @@ def read_request(text: bytes) -> Request:
 class Teller:
     """Writes messages as lines of JSON to a descriptor, each line whole, whichever threads write at a time.
 
-    ``sys.stdout`` is none: two threads that write to it can lose what one of them wrote (CPython issue 119506).
+    ``sys.stdout`` does not: where PYTHONUNBUFFERED is set, the lines of two threads cut each other in two.
     """
 
     def __init__(self, descriptor: int) -> None:
