@@ -61,7 +61,7 @@ def read_request(text: bytes) -> Request:
     return decode(Request, json.loads(text), "request")
 
 
-class Teller:
+class MessageWriter:
     """Writes messages as lines of JSON to a descriptor, each line whole, whichever threads write at a time.
 
     ``sys.stdout`` does not: where PYTHONUNBUFFERED is set, the lines of two threads cut each other in two.
@@ -71,7 +71,7 @@ class Teller:
         self._descriptor = descriptor
         self._lock = threading.Lock()
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def write(self, message: Mapping[str, Any]) -> None:
         """Write ``message``; returns when its last byte is written."""
         left = memoryview(json.dumps(message).encode() + b"\n")
         with self._lock:
@@ -100,14 +100,10 @@ def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
 
 def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord:
     """Return the record; ``RunFailedError`` with the inside's message if there is none, else naming ``log``."""
-    whole = int(messages[0]["pieces"]) if messages else 0
-    if [message["piece"] for message in messages] != list(range(whole)):
-        raise RunFailedError(f"{len(messages)} of the {whole} pieces of the run's record have arrived, see {log}")
+    if not messages:
+        raise RunFailedError(f"the run ended without a record, see {log}")
     try:
-        answer = json.loads("".join(str(message["text"]) for message in messages))
-    except ValueError:
-        raise RunFailedError(f"the run ended without a record, see {log}") from None
-    try:
+        answer = json.loads(_text_of(messages))
         if "problem" in answer:
             raise RunFailedError(str(answer["problem"]))
         return run_from(
@@ -118,6 +114,14 @@ def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RunFailedError(f"the record of the run is not understood ({error}), see {log}") from error
+
+
+def _text_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Join the pieces of a text; ``ValueError`` unless all are there, in order."""
+    whole = int(messages[0]["pieces"])
+    if [message["piece"] for message in messages] != list(range(whole)):
+        raise ValueError(f"{len(messages)} of its {whole} pieces have arrived")
+    return "".join(str(message["text"]) for message in messages)
 
 
 def _rows(answer: Mapping[str, Any], name: str, parse: Callable[[str], tuple[_Row, ...]]) -> tuple[_Row, ...]:

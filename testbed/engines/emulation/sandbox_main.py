@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import Teller, messages_of, read_request
+from testbed.engines.emulation.handover import MessageWriter, messages_of, read_request
 from testbed.engines.emulation.session import Session
 from testbed.results.record import RunRecord
 from topologies.mininet_adapter.system import run_command
@@ -33,15 +33,15 @@ def main() -> int:
     SCRATCH.mkdir()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    outside = Teller(sys.stdout.fileno())
+    outside = MessageWriter(sys.stdout.fileno())
     for message in messages_of(_run(request, outside)):
-        outside.tell(message)
+        outside.write(message)
     return 0
 
 
-def _run(request: bytes, outside: Teller) -> RunRecord | Exception:
+def _run(request: bytes, outside: MessageWriter) -> RunRecord | Exception:
     def progress(phase: str, **values: Any) -> None:
-        outside.tell({"phase": phase, **values})
+        outside.write({"phase": phase, **values})
 
     try:
         return asyncio.run(Session(read_request(request), SCRATCH, progress).run())

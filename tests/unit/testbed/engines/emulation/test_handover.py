@@ -17,8 +17,8 @@ from testbed.engines.emulation import engine as engine_module
 from testbed.engines.emulation import handover
 from testbed.engines.emulation.engine import EmulationEngine
 from testbed.engines.emulation.handover import (
+    MessageWriter,
     Request,
-    Teller,
     messages_of,
     read_answer,
     read_request,
@@ -68,6 +68,12 @@ def test_an_answer_that_is_no_record_is_an_error_that_names_the_log(answer: str)
         read_answer([{"piece": 0, "pieces": 1, "text": answer}], "LOG")
 
 
+@pytest.mark.parametrize("message", [{}, {"text": "{}"}, {"piece": 0, "pieces": "some", "text": "{}"}])
+def test_a_message_that_is_no_piece_of_a_record_is_an_error_that_names_the_log(message: dict[str, Any]) -> None:
+    with pytest.raises(RunFailedError, match="see LOG"):
+        read_answer([message], "LOG")
+
+
 @pytest.mark.parametrize("lost", [0, 1, -1])
 def test_an_answer_of_which_a_piece_is_lost_is_no_record(
     record: RunRecord, lost: int, monkeypatch: pytest.MonkeyPatch
@@ -75,8 +81,8 @@ def test_an_answer_of_which_a_piece_is_lost_is_no_record(
     monkeypatch.setattr(handover, "_PIECE", 1000)
     messages = said_by(record)
     del messages[lost]
-    arrived = f"{len(messages)} of the {len(messages) + 1} pieces of the run's record have arrived, see LOG"
-    with pytest.raises(RunFailedError, match=f"^{arrived}$"):
+    arrived = rf"\({len(messages)} of its {len(messages) + 1} pieces have arrived\), see LOG$"
+    with pytest.raises(RunFailedError, match=arrived):
         read_answer(messages, "LOG")
 
 
@@ -95,11 +101,11 @@ def test_a_run_that_says_nothing_has_no_record() -> None:
 
 def test_lines_of_threads_that_tell_at_the_same_time_arrive_whole() -> None:
     read, write = os.pipe()
-    teller, text = Teller(write), "x" * 40_000
+    writer, text = MessageWriter(write), "x" * 40_000
 
     def tell(name: int) -> None:
         for number in range(20):
-            teller.tell({"name": name, "number": number, "text": text if name else ""})
+            writer.write({"name": name, "number": number, "text": text if name else ""})
 
     threads = [threading.Thread(target=tell, args=(name,)) for name in range(4)]
     for thread in threads:
