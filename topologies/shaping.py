@@ -3,8 +3,8 @@
 Level 0 is served first, as class selector CS7; level ``k`` is DSCP ``8 * (7 - k)``; level 7 is the default class,
 DSCP 0. Settings are values, tc commands text.
 
-One shaper per transmitting interface with eight strict priority classes chosen by DSCP. Only the
-commands are made here; :mod:`topologies.mininet_adapter` runs them and reads them back.
+One shaper per transmitting interface with eight strict priority classes chosen by DSCP, and beside it a class for
+acknowledgements. Only the commands are made here; :mod:`topologies.mininet_adapter` runs them and reads them back.
 
 HTB is strict between ``prio`` values only while each class's own guaranteed ``rate`` is
 negligible, hence ``GUARANTEED_BIT_PER_S``; everything above it is borrowed from the parent in
@@ -24,14 +24,21 @@ Discipline = Literal["htb", "prio"]
 ETHERNET_HEADER: Final = 14
 TCP_IP_HEADER: Final = 40
 """IPv4 and TCP without options: time stamps are off in the emulated hosts."""
-ACKNOWLEDGEMENT: Final = (ETHERNET_HEADER + TCP_IP_HEADER) / 2
-"""Bytes of acknowledgement per full packet in the other direction: one for two. A collective loads both alike."""
-
 ACKNOWLEDGEMENT_LEVEL: Final = 0
 """Acknowledgements travel before all data, at the highest level. RDMA senders do not stop for want of acknowledgements;
 those of TCP, with a fixed window, do. At their flow's level they waited behind higher levels of the opposite direction,
 so a flow stood still although its own path was free: GPT in ``clos96-2to1`` under Crux took 1.741 s instead of 1.667 s
 an iteration (1.666 s by the flow engine)."""
+ACKNOWLEDGEMENT_CLASS: Final = "1:2"
+ACKNOWLEDGEMENT_LEAF: Final = 0x20
+"""The class of acknowledgements, and the handle of its queue. It is beside the shaper, not below it: an acknowledgement
+that waits for the shaper costs a timer interrupt, and so does the data that then waits for the acknowledgement. These
+interrupts were half of all that a run needed (docs/lab-notebook.md). The class has a rate that acknowledgements
+never reach; the shaper's rate is all for data, whatever the load of the other direction."""
+
+_TCP_FLAGS: Final = 33
+"""Where a packet without IP options has them, in bytes."""
+_ONLY_ACK: Final = 0x10
 
 GUARANTEED_BIT_PER_S: Final = 8
 GUARANTEED_BURST: Final = 100
@@ -79,7 +86,7 @@ class Shaping:
 
     @property
     def wire_rate(self) -> int:
-        """Rate in bit/s the shaper is set to: the payload rate, headers of full packets and acknowledgements."""
+        """Rate in bit/s the shaper is set to: the payload rate and the headers of full packets."""
         return round(self.rate / payload_share(self.mtu))
 
     @property
@@ -89,8 +96,8 @@ class Shaping:
 
 
 def payload_share(mtu: int) -> float:
-    """Payload bytes per byte on a wire that carries full packets, and acknowledgements of as many in reverse."""
-    return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER + ACKNOWLEDGEMENT)
+    """Payload bytes per byte on a wire that carries full packets."""
+    return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER)
 
 
 def tc_commands(shaping: Shaping) -> tuple[str, ...]:
@@ -103,6 +110,7 @@ def _htb(shaping: Shaping) -> Iterator[str]:
     lowest = shaping.levels - 1
     yield f"qdisc add dev {device} root handle 1: htb default 1{lowest}"
     yield f"class add dev {device} parent 1: classid 1:1 htb rate {ceiling} ceil {ceiling} burst {burst} cburst {burst}"
+    yield from _acknowledgements(shaping)
     for level in range(shaping.levels):
         yield (
             f"class add dev {device} parent 1:1 classid 1:1{level} htb rate {GUARANTEED_BIT_PER_S}bit ceil {ceiling} "
@@ -118,12 +126,34 @@ def _prio(shaping: Shaping) -> Iterator[str]:
     lowest = shaping.levels - 1
     yield f"qdisc add dev {device} root handle 1: htb default 1"
     yield f"class add dev {device} parent 1: classid 1:1 htb rate {ceiling} ceil {ceiling} burst {burst} cburst {burst}"
+    yield from _acknowledgements(shaping)
     priomap = " ".join([str(lowest)] * 16)
     yield f"qdisc add dev {device} parent 1:1 handle 2: prio bands {shaping.levels} priomap {priomap}"
     for level in range(shaping.levels):
         yield _leaf(shaping, f"2:{level + 1}", level)
         if level < lowest:
             yield _filter(shaping, "2:", level, f"2:{level + 1}")
+
+
+def _acknowledgements(shaping: Shaping) -> Iterator[str]:
+    """Their class, queue and filter: TCP packets of 40 bytes, nothing but ACK set, with the mark of their level.
+
+    Any other packet, the last one of a message included, keeps its place in the queue of its level.
+    """
+    device, rate, burst = shaping.interface, f"{shaping.wire_rate}bit", shaping.burst
+    yield (
+        f"class add dev {device} parent 1: classid {ACKNOWLEDGEMENT_CLASS} htb rate {rate} ceil {rate} "
+        f"burst {burst} cburst {burst} prio 0"
+    )
+    yield (
+        f"qdisc add dev {device} parent {ACKNOWLEDGEMENT_CLASS} handle {ACKNOWLEDGEMENT_LEAF:x}: "
+        f"bfifo limit {shaping.buffer}"
+    )
+    yield (
+        f"filter add dev {device} parent 1: protocol ip prio 1 u32 "
+        f"match ip dsfield {tos_of_level(ACKNOWLEDGEMENT_LEVEL):#x} 0xfc match u16 {TCP_IP_HEADER} 0xffff at 2 "
+        f"match u8 {_ONLY_ACK:#x} 0xff at {_TCP_FLAGS} flowid {ACKNOWLEDGEMENT_CLASS}"
+    )
 
 
 def _leaf(shaping: Shaping, parent: str, level: int) -> str:

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator
 from topologies.mininet_adapter.detours import Detour
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of, run_command
-from topologies.shaping import LEAF_HANDLE, Shaping, tos_of_level
+from topologies.shaping import (
+    ACKNOWLEDGEMENT_CLASS,
+    ACKNOWLEDGEMENT_LEAF,
+    ACKNOWLEDGEMENT_LEVEL,
+    LEAF_HANDLE,
+    TCP_IP_HEADER,
+    Shaping,
+    tos_of_level,
+)
 
 RATE_TOLERANCE = 0.001
 """``tc`` prints rates with four digits."""
@@ -17,6 +25,12 @@ _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _RATE = re.compile(r"class htb 1:1 root.* rate ([0-9.]+)([KMG]?)bit")
 _CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
+_ACKNOWLEDGEMENTS = re.compile(rf"class htb {ACKNOWLEDGEMENT_CLASS} root.* rate ([0-9.]+)([KMG]?)bit")
+_LED_THERE = re.compile(
+    rf"flowid {ACKNOWLEDGEMENT_CLASS}\b.*\n"
+    rf"  match {tos_of_level(ACKNOWLEDGEMENT_LEVEL) << 16 | TCP_IP_HEADER:08x}/00fcffff at 0\n"
+    r"  match 00100000/00ff0000 at 32"
+)
 _LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)([KM]?)b")
 _REDIRECT = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")
 _MATCH = re.compile(r"match ([0-9a-f]{8})/00fc0000 at 0")
@@ -79,8 +93,9 @@ def _classes_and_filters(shapings: list[Shaping]) -> list[str]:
     return ["".join(run_command(["tc", *line.split()]) for line in asked) for asked in questions]
 
 
-def _asked(shaping: Shaping) -> tuple[str, str]:
-    return "class show dev {}", "filter show dev {}" if shaping.discipline == "htb" else "filter show dev {} parent 2:"
+def _asked(shaping: Shaping) -> tuple[str, ...]:
+    at_root = "class show dev {}", "filter show dev {}"
+    return at_root if shaping.discipline == "htb" else (*at_root, "filter show dev {} parent 2:")
 
 
 def blocks(text: str) -> list[str]:
@@ -112,16 +127,21 @@ def _answers(questions: list[list[str]]) -> list[str]:
 
 def compare(shaping: Shaping, answer: str) -> Iterable[str]:
     """What differs between ``shaping`` and what ``tc`` shows of its interface's qdiscs, classes and filters."""
-    root = _RATE.search(answer)
-    if root is None:
+    rate = _rate_of(_RATE, answer)
+    if rate is None:
         yield "the shaper is gone"
         return
-    rate = float(root.group(1)) * _UNITS[root.group(2)]
     if abs(rate - shaping.wire_rate) > RATE_TOLERANCE * shaping.wire_rate:
         yield f"the shaper is set to {rate:.0f} bit/s, not {shaping.wire_rate}"
+    if abs((_rate_of(_ACKNOWLEDGEMENTS, answer) or 0.0) - shaping.wire_rate) > RATE_TOLERANCE * shaping.wire_rate:
+        yield "the class of acknowledgements is not as set"
+    if not _LED_THERE.search(answer):
+        yield "no filter leads acknowledgements to their class"
     limits = {handle: int(limit) * _SIZES[unit] for handle, limit, unit in _LEAF.findall(answer)}
     classes = {handle: int(prio) for handle, prio in _CLASS.findall(answer)}
     marks = {int(value, 16) >> 16 for value in _MATCH.findall(answer)}
+    if limits.get(f"{ACKNOWLEDGEMENT_LEAF:x}") != shaping.buffer:
+        yield "the queue of acknowledgements is not as set"
     for level in range(shaping.levels):
         if limits.get(f"{LEAF_HANDLE + level:x}") != shaping.buffer:
             yield f"the queue of level {level} is not as set"
@@ -129,3 +149,9 @@ def compare(shaping: Shaping, answer: str) -> Iterable[str]:
             yield f"no filter leads DSCP {tos_of_level(level) >> 2} to level {level}"
         if shaping.discipline == "htb" and classes.get(f"1:1{level}") != level:
             yield f"the class of level {level} does not have its priority"
+
+
+def _rate_of(pattern: re.Pattern[str], answer: str) -> float | None:
+    """Bit/s of the class that ``pattern`` finds; None if there is none."""
+    found = pattern.search(answer)
+    return None if found is None else float(found.group(1)) * _UNITS[found.group(2)]

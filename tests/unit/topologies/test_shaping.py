@@ -21,6 +21,11 @@ def shown(shaping: Shaping) -> str:
     rate = f"{shaping.wire_rate // 1000}Kbit"
     lines = ["qdisc htb 1: root refcnt 2 r2q 10 default 0x17 direct_packets_stat 0 direct_qlen 1000"]
     lines.append(f"class htb 1:1 root rate {rate} ceil {rate} burst 1600b cburst 1600b ")
+    lines.append(f"qdisc bfifo 20: parent 1:2 limit {shaping.buffer >> 20}Mb")
+    lines.append(f"class htb 1:2 root leaf 20: prio 0 rate {rate} ceil {rate} burst 1600b cburst 1600b ")
+    lines.append("filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:2 ")
+    lines.append("  match 00e00028/00fcffff at 0")
+    lines.append("  match 00100000/00ff0000 at 32")
     for level in range(shaping.levels):
         lines.append(f"qdisc bfifo {0x10 + level:x}: parent 1:1{level} limit {shaping.buffer >> 20}Mb")
         leaf = f"{0x10 + level:x}:"
@@ -35,10 +40,21 @@ def shown(shaping: Shaping) -> str:
 @pytest.mark.parametrize("levels", [1, 2, 8])
 def test_every_level_has_a_queue_and_every_level_but_the_last_a_filter(discipline: Discipline, levels: int) -> None:
     commands = tc_commands(Shaping("h0n0p0", 1e7, 9000, 1 << 20, levels, discipline))
-    leaves = [re.search(r"handle (\w+): bfifo limit 1048576$", command) for command in commands]
+    leaves = [re.search(r"parent (?:1:1|2:)\d handle (\w+): bfifo limit 1048576$", command) for command in commands]
     assert [match.group(1) for match in leaves if match] == [f"{0x10 + level:x}" for level in range(levels)]
-    marks = [match.group(1) for command in commands if (match := re.search(r"dsfield (\w+) 0xfc", command))]
+    marks = [match.group(1) for command in commands if (match := re.search(r"dsfield (\w+) 0xfc flowid", command))]
     assert marks == [f"{tos_of_level(level):#x}" for level in range(levels - 1)]
+
+
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+def test_acknowledgements_do_not_wait_for_the_shaper_and_nothing_else_takes_their_way(discipline: Discipline) -> None:
+    commands = tc_commands(Shaping("h0n0p0", 1e7, 9000, 1 << 20, discipline=discipline))
+    led = [command for command in commands if command.endswith("flowid 1:2")]
+    beside = [command for command in commands if "parent 1: classid 1:2 " in command]
+    assert len(led) == len(beside) == 1
+    assert "match ip dsfield 0xe0 0xfc match u16 40 0xffff at 2 match u8 0x10 0xff at 33" in led[0]
+    filters = [command for command in commands if command.startswith("filter")]
+    assert filters[0] == led[0]  # before that of data of the highest level
 
 
 def test_a_lower_level_number_is_a_higher_priority_and_all_may_borrow_the_whole_rate() -> None:
@@ -66,9 +82,12 @@ def test_what_was_asked_for_has_no_mismatch() -> None:
     ("old", "new", "line"),
     [
         ("class htb 1:1 root", "class hfsc 1:1 root", "the shaper is gone"),
-        ("root rate 12613Kbit", "root rate 6500Kbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
+        ("root rate 12575Kbit", "root rate 6500Kbit", f"the shaper is set to 6500000 bit/s, not {HTB.wire_rate}"),
         ("bfifo 13: parent 1:13 limit 32Mb", "bfifo 13: parent 1:13 limit 16Mb", "the queue of level 3 is not as set"),
         ("qdisc bfifo 10:", "qdisc pfifo 10:", "the queue of level 0 is not as set"),
+        ("bfifo 20:", "pfifo 20:", "the queue of acknowledgements is not as set"),
+        ("class htb 1:2 root leaf", "class htb 1:3 root leaf", "the class of acknowledgements is not as set"),
+        ("match 00e00028/", "match 00e00000/", "no filter leads acknowledgements to their class"),
         ("match 00c00000/", "match 00c40000/", "no filter leads DSCP 48 to level 1"),
         ("leaf 12: prio 2", "leaf 12: prio 0", "the class of level 2 does not have its priority"),
     ],

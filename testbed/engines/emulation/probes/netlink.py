@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
+
+from topologies.shaping import ACKNOWLEDGEMENT_CLASS
 
 HEADER: Final = struct.Struct("=IHHII")
 """Of every message (``nlmsghdr``): length, type, flags, sequence number, port."""
@@ -27,6 +29,7 @@ _RTM_GETTCLASS = 42
 _RTM_GETTFILTER = 46
 _REQUEST_ECHO = 9
 _TC_H_ROOT = 0xFFFFFFFF
+_ACKNOWLEDGEMENTS = int(ACKNOWLEDGEMENT_CLASS.replace(":", "000"), 16)
 _DONE = 3
 _ERROR = 2
 _IFLA_IFNAME = 3
@@ -127,7 +130,7 @@ class CounterSocket:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _PATIENCE_S, 0))
         self._socket.bind((0, 0))
 
-        self._patterns: dict[tuple[int, int], QueuePattern] = {}
+        self._patterns: dict[tuple[int, int, int], QueuePattern] = {}
 
     def close(self) -> None:
         """Close the socket."""
@@ -143,24 +146,33 @@ class CounterSocket:
 
     def root_queue(self, interface: int) -> QueueCounters:
         """Counters of the root qdisc of ``interface`` (index), its children's included."""
-        self._socket.send(_request(_RTM_GETQDISC, interface, _TC_H_ROOT, _REQUEST_ECHO))
+        return self._queue_at(interface, _TC_H_ROOT)
+
+    def data_queue(self, interface: int) -> QueueCounters:
+        """As :meth:`root_queue`, without the bytes and packets of acknowledgements, which the shaper does not count."""
+        whole, other = self.root_queue(interface), self._queue_at(interface, _ACKNOWLEDGEMENTS)
+        return whole._replace(bytes=whole.bytes - other.bytes, packets=whole.packets - other.packets)
+
+    def _queue_at(self, interface: int, parent: int) -> QueueCounters:
+        """Counters of the qdisc of ``interface`` below the class ``parent``; OSError where there is none."""
+        self._socket.send(_request(_RTM_GETQDISC, interface, parent, _REQUEST_ECHO))
         data = self._socket.recv(_LARGEST)
         if HEADER.unpack_from(data)[1] == _ERROR:
-            raise OSError(f"interface {interface} has no root queue")
-        found = self._read(_RTM_GETQDISC, interface, data)[0]
+            raise OSError(f"interface {interface} has no {'root queue' if parent == _TC_H_ROOT else 'such queue'}")
+        found = self._read(_RTM_GETQDISC, interface, parent, data)[0]
         return found._replace(handle=found.handle >> 16)
 
     def classes(self, interface: int) -> list[QueueCounters]:
         """Counters of every class of ``interface`` (index); ``handle`` is the whole one, major and minor."""
         data = self._whole_dump(_request(_RTM_GETTCLASS, interface, 0, REQUEST_DUMP))
-        return self._read(_RTM_GETTCLASS, interface, data)
+        return self._read(_RTM_GETTCLASS, interface, 0, data)
 
-    def _read(self, kind: int, interface: int, data: bytes) -> list[QueueCounters]:
-        """Counters in ``data``, at the places where those of ``interface`` were the last time if they still are."""
-        pattern = self._patterns.get((kind, interface))
+    def _read(self, kind: int, interface: int, parent: int, data: bytes) -> list[QueueCounters]:
+        """Counters in ``data``, at the places where those of the same request were the last time if they still are."""
+        pattern = self._patterns.get((kind, interface, parent))
         found = None if pattern is None else pattern.read(data)
         if found is None:
-            pattern = self._patterns[kind, interface] = QueuePattern(data)
+            pattern = self._patterns[kind, interface, parent] = QueuePattern(data)
             found = pattern.read(data)
         assert found is not None
         return found
@@ -175,12 +187,14 @@ class CounterSocket:
             if end is not None:
                 return b"".join(parts)
 
-    def settings(self, interface: int, filter_parent: int) -> list[Setting]:
-        """Every class of ``interface``, and every filter at its qdisc ``filter_parent``, without their counters."""
+    def settings(self, interface: int, filter_parents: Sequence[int]) -> list[Setting]:
+        """Every class of ``interface``, and every filter at its qdiscs ``filter_parents``, without their counters."""
         classes = self._dump(_RTM_GETTCLASS, _TCMSG.pack(0, 0, 0, interface, 0, 0, 0))
         found = [_setting("class", body) for body in classes]
-        filters = self._dump(_RTM_GETTFILTER, _TCMSG.pack(0, 0, 0, interface, 0, filter_parent, 0))
-        return found + [_setting("filter", body) for body in filters]
+        for parent in filter_parents:
+            filters = self._dump(_RTM_GETTFILTER, _TCMSG.pack(0, 0, 0, interface, 0, parent, 0))
+            found += [_setting("filter", body) for body in filters]
+        return found
 
     def interfaces(self) -> list[InterfaceCounters]:
         """Counters of every interface of the namespace."""

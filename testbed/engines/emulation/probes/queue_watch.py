@@ -13,7 +13,7 @@ from typing import Final
 
 from testbed.engines.emulation.probes.netlink import CounterSocket, Setting
 from testbed.fidelity.observations import Change
-from topologies.shaping import LEAF_HANDLE
+from topologies.shaping import ACKNOWLEDGEMENT_CLASS, LEAF_HANDLE
 
 LINKS_PER_LOOK: Final = 40
 """Links read back each second: all of a small fabric, those of ``clos96`` within seven seconds."""
@@ -29,7 +29,7 @@ class WatchedLink:
 
     socket: CounterSocket
     interface: int
-    filter_parent: int
+    filter_parents: tuple[int, ...]
 
 
 Held = Mapping[tuple[str, int, int], bytes]
@@ -83,7 +83,7 @@ class QueueWatch:
 
     @staticmethod
     def _read(link: WatchedLink) -> Held:
-        settings = link.socket.settings(link.interface, link.filter_parent)
+        settings = link.socket.settings(link.interface, link.filter_parents)
         return {(s.kind, s.parent, s.handle): s.attributes for s in settings}
 
 
@@ -106,7 +106,11 @@ def differences(first: Held, now: Held) -> list[str]:
 def _named(kind: str, handle: int, attributes: bytes) -> str:
     if kind == "filter":
         target = Setting(kind, 0, handle, attributes).target
-        return "the table of filters" if target is None else f"the filter of DSCP that leads to {_level_of(target)}"
+        if target is None:
+            return "the table of filters"
+        if _handle(target) == ACKNOWLEDGEMENT_CLASS:
+            return "the filter that leads acknowledgements to their class"
+        return f"the filter of DSCP that leads to {_level_of(target)}"
     return f"class {_handle(handle)}"
 
 

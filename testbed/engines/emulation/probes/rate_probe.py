@@ -104,7 +104,7 @@ class RateProbe:
         """Read the counters of the watched links."""
         for link in self._watched:
             try:
-                counters = link.socket.root_queue(link.interface)
+                counters = link.socket.data_queue(link.interface)
             except OSError:  # another process removed the queue: that is found when settings are read back
                 link.forget()
                 continue

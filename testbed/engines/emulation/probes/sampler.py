@@ -98,7 +98,7 @@ class Sampler:
         classes = {(0x10010 if htb else 0x20001) + level: level for level in range(shaping.levels)}
         self._probed[link.name] = ProbedLink(counters, index, shaping.wire_rate)
         self._ordered[link.name] = OrderedLink(counters, index, classes, shaping.wire_rate, shaping.burst)
-        self._watched[link.name] = WatchedLink(counters, index, 0x10000 if htb else 0x20000)
+        self._watched[link.name] = WatchedLink(counters, index, (0x10000,) if htb else (0x10000, 0x20000))
 
     def sample(self, now: float) -> Second:
         """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""

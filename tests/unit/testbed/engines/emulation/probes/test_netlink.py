@@ -80,6 +80,13 @@ def test_the_root_queue_of_one_interface_is_asked_for_by_its_index() -> None:
     assert struct.unpack_from("=i", kernel.asked[0], 20) == (7,)
 
 
+def test_the_queue_of_data_leaves_out_what_acknowledgements_took() -> None:
+    replies = [qdisc(7, 1, 9_068, 2, 9014, 0), qdisc(7, 0x20, 54, 1, 0, 0)]
+    kernel = Kernel(*(message(NEW_QDISC, reply) for reply in replies))
+    assert counters_of(kernel).data_queue(7) == QueueCounters(7, 1, 9_014, 1, 9014, 0)
+    assert [struct.unpack_from("=I", asked, 28) for asked in kernel.asked] == [(0xFFFFFFFF,), (0x10002,)]
+
+
 def test_the_same_interface_is_read_again_and_again_also_when_its_queue_is_another_one_by_now() -> None:
     replies = [qdisc(7, 1, 100, 1, 9, 0), qdisc(7, 1, 300, 3, 0, 1), qdisc(7, 2, 50, 1, 0, 0)]
     counters = counters_of(Kernel(*(message(NEW_QDISC, reply) for reply in replies)))

@@ -18,7 +18,7 @@ class Counters:
     def __init__(self, rate: float = RATE, waiting: int = 5 * PACKET) -> None:
         self.rate, self.waiting, self.sent, self.reads = rate, waiting, 0, 0
 
-    def root_queue(self, interface: int) -> QueueCounters:
+    def data_queue(self, interface: int) -> QueueCounters:
         self.reads += 1
         self.sent += round(self.rate * STEP / 8)
         return QueueCounters(interface, 1, self.sent, 0, self.waiting, 0)
@@ -59,7 +59,7 @@ class Burst:
     def __init__(self, clock: list[float], unit: int, rate: float = RATE, packets: int = 56) -> None:
         self.clock, self.unit, self.rate, self.packets = clock, unit, rate, packets
 
-    def root_queue(self, interface: int) -> QueueCounters:
+    def data_queue(self, interface: int) -> QueueCounters:
         units = int(self.clock[0] * self.rate / 8 / PACKET / self.unit) + 1
         sent = min(units * self.unit, self.packets)
         return QueueCounters(interface, 1, sent * PACKET, 0, (self.packets - sent) * PACKET, 0)
@@ -73,7 +73,7 @@ def test_packets_that_leave_together_do_not_make_a_link_seem_slow(unit: int, sha
         clock = [phase / 20 * 1.2 * PACKET * 8 / RATE]
         link = ProbedLink(Burst(clock, unit, share * RATE), 1, RATE)  # type: ignore[arg-type]
         while clock[0] < 56 * PACKET * 8 / RATE:
-            counters = link.socket.root_queue(1)
+            counters = link.socket.data_queue(1)
             link.look(clock[0], counters.bytes, counters.backlog, PACKET)
             clock[0] += 1.2 * PACKET * 8 / RATE
         link.end_stretch(PACKET)

@@ -83,7 +83,13 @@ HELD = {
     ("class", 0xFFFFFFFF, 0x10001): htb(12_613_000),
     ("class", 0x10001, 0x10010): htb(8),
     ("filter", 0x10000, 0x80000800): attribute(1, struct.pack("=I", 0x10010)),
+    ("filter", 0x10000, 0x80000801): attribute(1, struct.pack("=I", 0x10002)),
 }
+
+
+def without(target: int) -> dict[tuple[str, int, int], bytes]:
+    """``HELD`` without the filter that leads to the class ``target``."""
+    return {key: held for key, held in HELD.items() if key[0] == "class" or Setting(*key, held).target != target}
 
 
 def test_the_rate_of_a_class_and_the_target_of_a_filter_are_read_from_the_kernels_words() -> None:
@@ -96,7 +102,8 @@ def test_the_rate_of_a_class_and_the_target_of_a_filter_are_read_from_the_kernel
     [
         ({}, "the shaper is gone"),
         ({**HELD, ("class", 0xFFFFFFFF, 0x10001): htb(10**7)}, "the shaper was set from 12613000 to 10000000 bit/s"),
-        ({key: HELD[key] for key in HELD if key[0] == "class"}, "the filter of DSCP that leads to level 0 is gone"),
+        (without(0x10010), "the filter of DSCP that leads to level 0 is gone"),
+        (without(0x10002), "the filter that leads acknowledgements to their class is gone"),
         ({**HELD, ("class", 0x10001, 0x10010): htb(800)}, "class 1:10 is not as it was set (rate 8, now 800)"),
         ({**HELD, ("class", 0x10001, 0x10019): htb(8)}, "class 1:19 was added"),
     ],
