@@ -87,7 +87,7 @@ def test_the_built_in_budgets_scale_clos96() -> None:
     prepared = PREPARED["clos96.yaml"]
     assert choose_scale(prepared.fabric, prepared.jobs) == Scale(32_000.0, 2.0, 9000)
     fine = choose_scale(prepared.fabric, prepared.jobs, BUILT_IN_BUDGETS["nftables"])
-    assert fine == Scale(6700.0, 1.0, 9000)
+    assert fine == Scale(5800.0, 1.0, 9000)
     assert grain(prepared.jobs, fine).chunk >= FINE_CHUNK_PACKETS
 
 
