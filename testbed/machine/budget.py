@@ -82,6 +82,27 @@ class Budget:
         points = (replace(point, packet_hops_per_s=share * point.packet_hops_per_s) for point in self.points)
         return replace(self, points=tuple(points))
 
+    def with_more_ports(self, known: Budget) -> Budget:
+        """This budget, and points for as many ports as ``known`` has beyond this one's.
+
+        A packet costs more where more interfaces share caches; how many times more is taken from ``known``. Without
+        these points a fabric ten times as large as the measured one would be planned as if it cost the same.
+        """
+        most = max(point.ports for point in self.points)
+        more = tuple(
+            replace(
+                point,
+                ports=ports,
+                packet_hops_per_s=point.packet_hops_per_s
+                * known.at(point.mtu, ports, point.channels)
+                / known.at(point.mtu, most, point.channels),
+            )
+            for point in self.points
+            for ports in sorted({other.ports for other in known.points})
+            if point.ports == most < ports
+        )
+        return replace(self, points=self.points + more)
+
     def document(self) -> dict[str, Any]:
         """The budget as JSON."""
         return {"source": self.source, "points": [asdict(point) for point in self.points]}

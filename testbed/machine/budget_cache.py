@@ -30,13 +30,16 @@ _SYSTEM: Final = Path("/var/cache/testbed")
 
 
 def current_budget(datapath: Datapath) -> Budget:
-    """The budget of ``datapath`` measured here, or the built-in one; a file that cannot be read counts as none."""
+    """The budget of ``datapath`` measured here, or the built-in one; a file that cannot be read counts as none.
+
+    For more ports than were measured a packet costs as many times more as in the built-in budget.
+    """
     key = machine_key(datapath)
     for folder in _folders():
         for entry in _entries(folder / FILE):
             try:
                 if entry["machine"] == key:
-                    return budget_of(entry["budget"])
+                    return budget_of(entry["budget"]).with_more_ports(BUILT_IN_BUDGETS[datapath])
             except (KeyError, TypeError, ValueError):
                 continue
     return BUILT_IN_BUDGETS[datapath]

@@ -62,7 +62,23 @@ def test_each_datapath_has_a_budget_of_its_own(cache: Path) -> None:
     measured: dict[Datapath, Budget] = {name: constant(1000.0 + len(name), "measured") for name in DATAPATHS}
     for name, budget in measured.items():
         store(budget, name)
-    assert {name: current_budget(name) for name in DATAPATHS} == measured
+    assert {name: current_budget(name).points[:1] for name in DATAPATHS} == {
+        name: budget.points for name, budget in measured.items()
+    }
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+def test_a_fabric_larger_than_the_measured_one_costs_as_many_times_more_as_is_built_in(
+    channels: int, cache: Path
+) -> None:
+    built_in = BUILT_IN_BUDGETS["nftables"]
+    points = tuple(BudgetPoint(9000, ports, 90_000.0, channels=channels) for ports in (8, 48))
+    store(Budget(points, "measured"), "nftables")
+    found = current_budget("nftables")
+    expected = built_in.at(9000, 512, channels) / built_in.at(9000, 48, channels)
+    assert expected < 0.6
+    assert found.at(9000, 512, channels) / found.at(9000, 48, channels) == pytest.approx(expected)
+    assert found.at(9000, 8, channels) == found.at(9000, 48, channels)  # what was measured stays as it is
 
 
 def test_a_budget_from_before_datapaths_had_their_own_does_not_count(cache: Path) -> None:
