@@ -44,7 +44,9 @@ class JobProgram(Generic[SenderT, ReceiverT]):
     ``step``, if given, is called with ("begin" or "end", iteration, phase) of the communication of each phase that
     has any.
     ``phase_keeper`` keeps the job at its shift, None without one; ``pcie`` the table of flows that may send, or None;
-    ``gpus`` is how it requests its GPUs, None where no other job can use them.
+    ``gpus`` is how it requests its GPUs, None where no other job can use them. ``link_is_busy`` says of a flow whether
+    others send on its first link, None where that makes no difference: a message does not wait for ``departure`` there,
+    since a token bucket that others empty releases nothing at once.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self.phase_keeper: PhaseKeeper | None = None
         self.pcie: PcieSemaphore[SenderT] | None = None
         self.gpus: GpuShare | None = None
+        self.link_is_busy: Callable[[str], bool] | None = None
         self.out: dict[str, SenderT] = {}
         self.into: dict[str, ReceiverT] = {}
         self._dependents: dict[str, SenderT] = {}
@@ -158,19 +161,23 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         if plan.inside_s > 0.0:
             self._timer(self._inside_end, self._time_passed)
         if plan.out:
-            self._timer(self._ready + self._departure, lambda _late: self._send_messages(plan))
+            departure = self._departure_of(plan)
+            self._timer(self._ready + departure, lambda _late: self._send_messages(plan, departure))
         if plan.background or not plan.out:
             self._check()
 
-    def _send_messages(self, plan: PhasePlan) -> None:
-        """Send the first packets when a NIC would have sent them whole: a token bucket releases them at once."""
+    def _send_messages(self, plan: PhasePlan, departure: float) -> None:
+        """Send the first packets when a NIC would have sent them whole: a token bucket releases them at once.
+
+        ``departure``: how long they have waited for that.
+        """
         if self.halted:
             return
         streams = [self.out[message.flow] for message in plan.out]
         for message, stream in zip(plan.out, streams, strict=True):
             after = message.after
             stream.begin(message.size, message.lead, self.into[after] if after is not None else None)
-            self._hold_back(stream)
+            self._hold_back(stream, departure)
             if after is not None:
                 self._dependents[after] = stream
         if self.pcie is not None:
@@ -180,9 +187,14 @@ class JobProgram(Generic[SenderT, ReceiverT]):
                 self._send(stream)
         self._check()
 
-    def _hold_back(self, stream: SenderT) -> None:
+    def _departure_of(self, plan: PhasePlan) -> float:
+        """Seconds by which the links of ``plan`` let a message start ahead; one that is busy decides for its phase."""
+        busy = self.link_is_busy
+        return 0.0 if busy is not None and any(busy(message.flow) for message in plan.out) else self._departure
+
+    def _hold_back(self, stream: SenderT, departure: float) -> None:
         """Delay the start of a paced message so that it ends when its rate implies."""
-        more = stream.hold_back_s(self._departure)
+        more = stream.hold_back_s(departure)
         if more == 0.0:
             return
         stream.held |= Hold.HEAD_START

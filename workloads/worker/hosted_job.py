@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 
 from workloads.iteration.job_plan import Address, JobPlan, PlannedConnection
 from workloads.iteration.program import JobProgram
+from workloads.worker.socket_options import waits_at_its_link
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 
@@ -48,3 +50,14 @@ class HostedJob:
             for message in phase.into
             if message.flow == flow
         ]
+
+
+def link_is_busy(job: HostedJob, flow: str, jobs: Iterable[HostedJob]) -> bool:
+    """Whether packets of other flows of ``jobs``, all on this host, wait at the link by which ``flow`` leaves."""
+    source = job.outgoing[flow].source
+    return any(
+        stream.started and not stream.done and waits_at_its_link(stream.connection)
+        for other in jobs
+        for stream in other.program.out.values()
+        if stream.flow != flow and other.outgoing[stream.flow].source == source
+    )

@@ -26,7 +26,7 @@ from workloads.iteration.shared_gpus import SharedGpus
 from workloads.worker.connections import Connections
 from workloads.worker.event_loop import Loop
 from workloads.worker.flow_commands import FlowChanges
-from workloads.worker.hosted_job import HostedJob
+from workloads.worker.hosted_job import HostedJob, link_is_busy
 from workloads.worker.namespaces import Namespace
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
@@ -69,6 +69,7 @@ class HostService:
         program: JobProgram[TcpSender, TcpReceiver] = program_of(plan, self._loop, self._tell, self._wait_for_room)
         job = HostedJob(plan, program)
         job.program.pcie = self._pcie
+        job.program.link_is_busy = lambda flow: link_is_busy(job, flow, self._jobs.values())
         job.program.gpus = self._gpus.share_of(job.name, plan.gpus)
         self._jobs[job.name] = job
         self._connections.listen(job)

@@ -22,11 +22,20 @@ _TCP_MAXSEG = 2
 _SO_MAX_PACING_RATE = 47
 _TCP_NOTSENT_LOWAT = 25
 _NO_LIMIT = (1 << 64) - 1
+_SO_MEMINFO = 55
+_SENT_AND_HELD = 2
+"""Place of ``SK_MEMINFO_WMEM_ALLOC`` among the 32-bit words of ``SO_MEMINFO``."""
 
 
 def unacknowledged(connection: socket.socket) -> int:
     """Bytes handed to the kernel that the peer has not acknowledged."""
     return int(struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0])
+
+
+def waits_at_its_link(connection: socket.socket) -> bool:
+    """Whether a packet of ``connection`` is on its way out of this host at the moment."""
+    words = connection.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36)
+    return int(struct.unpack_from("I", words, 4 * _SENT_AND_HELD)[0]) > 0
 
 
 def keep_little_unsent(connection: socket.socket, size: int) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controller.decision import ByteLevels
 from workloads.iteration.byte_marks import ByteMarks
-from workloads.worker.socket_options import head_start, pace, unacknowledged
+from workloads.worker.socket_options import head_start, pace, unacknowledged, waits_at_its_link
 from workloads.worker.tcp_endpoints import TcpSender
 
 SLICE = 100
@@ -97,3 +97,13 @@ def test_only_a_paced_message_is_held_back_and_none_longer_than_pacing_makes_it(
     assert 0.0 < stream.hold_back_s(0.01) < 1.0
     stream.rate = 1e6
     assert stream.hold_back_s(0.01) == 0.0
+
+
+def test_what_has_been_sent_waits_until_somebody_takes_it() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        assert not waits_at_its_link(one)
+        one.send(bytes(100))
+        assert waits_at_its_link(one)
+        other.recv(100)
+        assert not waits_at_its_link(one)

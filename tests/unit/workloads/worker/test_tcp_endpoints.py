@@ -255,6 +255,19 @@ def test_a_phase_is_compute_then_messages_that_leave_one_packet_time_later(make_
     assert times.communication_end == times.end == pytest.approx(2.01)
 
 
+@pytest.mark.parametrize(("busy", "end"), [((True, True), 2.0), ((True, False), 2.01), ((False, False), 2.01)])
+def test_a_message_does_not_wait_for_a_bucket_that_others_keep_empty(
+    busy: tuple[bool, bool], end: float, make_ring: Callable[..., Ring]
+) -> None:
+    ring = make_ring((1.0, 1.0), iterations=1)
+    asked: list[str] = []
+    for program, answer in zip(ring.programs, busy, strict=True):
+        program.link_is_busy = lambda flow, answer=answer: asked.append(flow) or answer  # type: ignore[misc]
+    run(ring)
+    assert asked == ["a", "b"]
+    assert ring.rows[0][0][1][0].communication_end == pytest.approx(end)
+
+
 def test_a_late_host_delays_the_one_that_waits_for_its_bytes(make_ring: Callable[..., Ring]) -> None:
     ring = make_ring((1.0, 3.0), iterations=1)
     run(ring)
