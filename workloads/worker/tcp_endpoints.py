@@ -28,6 +28,10 @@ _SCRATCH = bytearray(1 << 20)
 
 _TCP_INFO_TOTAL_RETRANS_OFFSET = 100
 
+_RECEIVES_UNTIL_KNOWN = 16
+"""A kernel (6.18 does) forgets a window's clamp when it learns how large a connection's packets are, with the first
+full one. Windows of 65,535 bytes were the result, 44 packets of 1500 bytes, not 8. So the clamp is set this often."""
+
 
 def prepare(connection: socket.socket, window: int) -> None:
     """Options that every connection of a job carries, set before it connects or listens.
@@ -178,6 +182,7 @@ class TcpReceiver:
 
     __slots__ = (
         "_batch",
+        "_clamps_left",
         "_end_of_message",
         "_forwarded",
         "_forwarded_sizes",
@@ -202,6 +207,7 @@ class TcpReceiver:
         windows: ByteWindows | None = None,
     ) -> None:
         self._window, self._windows = 0, windows
+        self._clamps_left = _RECEIVES_UNTIL_KNOWN
         self._sizes = cycle(sizes)
         self._end_of_message = next(self._sizes, 0)
         self._forwarded_sizes = cycle(forwarded)
@@ -260,12 +266,14 @@ class TcpReceiver:
             raise ConnectionResetError(f"flow {self.flow} was closed by its sender")
         self.received += count
         self._open_window()
+        if self._clamps_left:
+            self._clamp_again()
         self._wake_at_next_slice(slice_size)
 
     def move_to(self, connection: socket.socket) -> None:
         """Go on over ``connection``, waking as this stream does."""
         self.connection = connection
-        self._window = 0
+        self._window, self._clamps_left = 0, _RECEIVES_UNTIL_KNOWN
         self._open_window()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.lowat)
 
@@ -274,6 +282,13 @@ class TcpReceiver:
         if self._windows is not None and (window := self._windows.at(self.received)) != self._window:
             self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
             self._window = window
+
+    def _clamp_again(self) -> None:
+        """Repeat what :func:`prepare` or the count of bytes has set, while the kernel may still forget it."""
+        self._clamps_left -= 1
+        window = self._window or self._batch
+        if window:
+            self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
 
     def _wake_at_next_slice(self, slice_size: int) -> None:
         # Once a slice: comparisons take half the time of calls of min().

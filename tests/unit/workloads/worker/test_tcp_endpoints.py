@@ -16,9 +16,18 @@ from workloads.iteration.job_plan import IncomingMessage, OutgoingMessage, Phase
 from workloads.iteration.program import JobProgram
 from workloads.iteration.protocol import PhaseTimes
 from workloads.iteration.time_shift import PhaseKeeper, TimeShift
+from workloads.worker import tcp_endpoints
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
 
 SLICE = 100
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_windows() -> Iterator[None]:
+    """Socket pairs have no windows to clamp (``test_receive_window.py`` has connections that do)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tcp_endpoints, "_RECEIVES_UNTIL_KNOWN", 0)
+        yield
 
 
 @pytest.fixture
