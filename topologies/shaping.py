@@ -29,12 +29,11 @@ ACKNOWLEDGEMENT_LEVEL: Final = 0
 those of TCP, with a fixed window, do. At their flow's level they waited behind higher levels of the opposite direction,
 so a flow stood still although its own path was free: GPT in ``clos96-2to1`` under Crux took 1.741 s instead of 1.667 s
 an iteration (1.666 s by the flow engine)."""
-ACKNOWLEDGEMENT_CLASS: Final = "1:2"
+ACKNOWLEDGEMENT_CLASS: Final = 2
 ACKNOWLEDGEMENT_LEAF: Final = 0x20
-"""The class of acknowledgements, and the handle of its queue. It is beside the shaper, not below it: an acknowledgement
-that waits for the shaper costs a timer interrupt, and so does the data that then waits for the acknowledgement. These
-interrupts were half of all that a run needed (docs/lab-notebook.md). The class has a rate that acknowledgements
-never reach; the shaper's rate is all for data, whatever the load of the other direction."""
+"""Acknowledgements have class ``1:2``, and its queue this handle. The class is beside the shaper, not below it: an
+acknowledgement that waits for the shaper costs a timer interrupt, and so does the data that then waits for the
+acknowledgement. The class has a rate that acknowledgements never reach; the shaper's rate is all for data."""
 
 _TCP_FLAGS: Final = 33
 """Where a packet without IP options has them, in bytes."""
@@ -106,64 +105,64 @@ def tc_commands(shaping: Shaping) -> tuple[str, ...]:
 
 
 def _htb(shaping: Shaping) -> Iterator[str]:
-    device, ceiling, burst = shaping.interface, f"{shaping.wire_rate}bit", shaping.burst
-    lowest = shaping.levels - 1
-    yield f"qdisc add dev {device} root handle 1: htb default 1{lowest}"
-    yield f"class add dev {device} parent 1: classid 1:1 htb rate {ceiling} ceil {ceiling} burst {burst} cburst {burst}"
-    yield from _acknowledgements(shaping)
+    device, ceiling, lowest = shaping.interface, f"{shaping.wire_rate}bit", shaping.levels - 1
+    yield from _root(shaping, default=f"1{lowest}")
     for level in range(shaping.levels):
         yield (
             f"class add dev {device} parent 1:1 classid 1:1{level} htb rate {GUARANTEED_BIT_PER_S}bit ceil {ceiling} "
-            f"prio {level} burst {GUARANTEED_BURST} cburst {burst} quantum {shaping.mtu + ETHERNET_HEADER}"
+            f"prio {level} burst {GUARANTEED_BURST} cburst {shaping.burst} quantum {shaping.mtu + ETHERNET_HEADER}"
         )
-        yield _leaf(shaping, f"1:1{level}", level)
+        yield _leaf(shaping, f"1:1{level}", LEAF_HANDLE + level)
         if level < lowest:
             yield _filter(shaping, "1:", level, f"1:1{level}")
 
 
 def _prio(shaping: Shaping) -> Iterator[str]:
-    device, ceiling, burst = shaping.interface, f"{shaping.wire_rate}bit", shaping.burst
     lowest = shaping.levels - 1
-    yield f"qdisc add dev {device} root handle 1: htb default 1"
-    yield f"class add dev {device} parent 1: classid 1:1 htb rate {ceiling} ceil {ceiling} burst {burst} cburst {burst}"
-    yield from _acknowledgements(shaping)
+    yield from _root(shaping, default="1")
     priomap = " ".join([str(lowest)] * 16)
-    yield f"qdisc add dev {device} parent 1:1 handle 2: prio bands {shaping.levels} priomap {priomap}"
+    yield f"qdisc add dev {shaping.interface} parent 1:1 handle 2: prio bands {shaping.levels} priomap {priomap}"
     for level in range(shaping.levels):
-        yield _leaf(shaping, f"2:{level + 1}", level)
+        yield _leaf(shaping, f"2:{level + 1}", LEAF_HANDLE + level)
         if level < lowest:
             yield _filter(shaping, "2:", level, f"2:{level + 1}")
 
 
-def _acknowledgements(shaping: Shaping) -> Iterator[str]:
-    """Their class, queue and filter: TCP packets of 40 bytes, nothing but ACK set, with the mark of their level.
+def _root(shaping: Shaping, default: str) -> Iterator[str]:
+    """The qdisc, the shaper of data, and the class of acknowledgements beside it with its queue and its filter."""
+    beside = f"1:{ACKNOWLEDGEMENT_CLASS}"
+    yield f"qdisc add dev {shaping.interface} root handle 1: htb default {default}"
+    yield _class_of_root(shaping, "1:1")
+    yield _class_of_root(shaping, beside)
+    yield _leaf(shaping, beside, ACKNOWLEDGEMENT_LEAF)
+    yield _filter(
+        shaping,
+        "1:",
+        ACKNOWLEDGEMENT_LEVEL,
+        beside,
+        f"match u16 {TCP_IP_HEADER} 0xffff at 2 match u8 {_ONLY_ACK:#x} 0xff at {_TCP_FLAGS} ",
+    )
 
+
+def _class_of_root(shaping: Shaping, handle: str) -> str:
+    rate, burst = f"{shaping.wire_rate}bit", shaping.burst
+    return (
+        f"class add dev {shaping.interface} parent 1: classid {handle} htb "
+        f"rate {rate} ceil {rate} burst {burst} cburst {burst}"
+    )
+
+
+def _leaf(shaping: Shaping, parent: str, handle: int) -> str:
+    return f"qdisc add dev {shaping.interface} parent {parent} handle {handle:x}: bfifo limit {shaping.buffer}"
+
+
+def _filter(shaping: Shaping, parent: str, level: int, target: str, further: str = "") -> str:
+    """DSCP to class; packets that no filter names, non-IP ones included, get the lowest level.
+
+    ``further`` matches leave out others of the DSCP: acknowledgements are packets of 40 bytes with nothing but ACK set.
     Any other packet, the last one of a message included, keeps its place in the queue of its level.
     """
-    device, rate, burst = shaping.interface, f"{shaping.wire_rate}bit", shaping.burst
-    yield (
-        f"class add dev {device} parent 1: classid {ACKNOWLEDGEMENT_CLASS} htb rate {rate} ceil {rate} "
-        f"burst {burst} cburst {burst} prio 0"
-    )
-    yield (
-        f"qdisc add dev {device} parent {ACKNOWLEDGEMENT_CLASS} handle {ACKNOWLEDGEMENT_LEAF:x}: "
-        f"bfifo limit {shaping.buffer}"
-    )
-    yield (
-        f"filter add dev {device} parent 1: protocol ip prio 1 u32 "
-        f"match ip dsfield {tos_of_level(ACKNOWLEDGEMENT_LEVEL):#x} 0xfc match u16 {TCP_IP_HEADER} 0xffff at 2 "
-        f"match u8 {_ONLY_ACK:#x} 0xff at {_TCP_FLAGS} flowid {ACKNOWLEDGEMENT_CLASS}"
-    )
-
-
-def _leaf(shaping: Shaping, parent: str, level: int) -> str:
-    handle = f"{LEAF_HANDLE + level:x}:"
-    return f"qdisc add dev {shaping.interface} parent {parent} handle {handle} bfifo limit {shaping.buffer}"
-
-
-def _filter(shaping: Shaping, parent: str, level: int, target: str) -> str:
-    """DSCP to class; packets that no filter names, non-IP ones included, get the lowest level."""
     return (
         f"filter add dev {shaping.interface} parent {parent} protocol ip prio 1 u32 "
-        f"match ip dsfield {tos_of_level(level):#x} 0xfc flowid {target}"
+        f"match ip dsfield {tos_of_level(level):#x} 0xfc {further}flowid {target}"
     )

@@ -25,9 +25,9 @@ _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _RATE = re.compile(r"class htb 1:1 root.* rate ([0-9.]+)([KMG]?)bit")
 _CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
-_ACKNOWLEDGEMENTS = re.compile(rf"class htb {ACKNOWLEDGEMENT_CLASS} root.* rate ([0-9.]+)([KMG]?)bit")
+_ACKNOWLEDGEMENTS = re.compile(rf"class htb 1:{ACKNOWLEDGEMENT_CLASS} root.* rate ([0-9.]+)([KMG]?)bit")
 _LED_THERE = re.compile(
-    rf"flowid {ACKNOWLEDGEMENT_CLASS}\b.*\n"
+    rf"flowid 1:{ACKNOWLEDGEMENT_CLASS}\b.*\n"
     rf"  match {tos_of_level(ACKNOWLEDGEMENT_LEVEL) << 16 | TCP_IP_HEADER:08x}/00fcffff at 0\n"
     r"  match 00100000/00ff0000 at 32"
 )

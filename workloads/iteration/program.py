@@ -188,7 +188,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._check()
 
     def _departure_of(self, plan: PhasePlan) -> float:
-        """Seconds by which the links of ``plan`` let a message start ahead; one that is busy decides for its phase."""
+        """Seconds by which the links of ``plan`` let its messages start ahead: none if one of them is busy."""
         busy = self.link_is_busy
         return 0.0 if busy is not None and any(busy(message.flow) for message in plan.out) else self._departure
 

@@ -206,8 +206,7 @@ class TcpReceiver:
         window: int = 0,
         windows: ByteWindows | None = None,
     ) -> None:
-        self._window, self._windows = 0, windows
-        self._clamps_left = _RECEIVES_UNTIL_KNOWN
+        self._window, self._windows, self._clamps_left = window, windows, _RECEIVES_UNTIL_KNOWN
         self._sizes = cycle(sizes)
         self._end_of_message = next(self._sizes, 0)
         self._forwarded_sizes = cycle(forwarded)
@@ -266,29 +265,22 @@ class TcpReceiver:
             raise ConnectionResetError(f"flow {self.flow} was closed by its sender")
         self.received += count
         self._open_window()
-        if self._clamps_left:
-            self._clamp_again()
         self._wake_at_next_slice(slice_size)
 
     def move_to(self, connection: socket.socket) -> None:
         """Go on over ``connection``, waking as this stream does."""
         self.connection = connection
-        self._window, self._clamps_left = 0, _RECEIVES_UNTIL_KNOWN
+        self._window, self._clamps_left = self._batch, _RECEIVES_UNTIL_KNOWN
         self._open_window()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.lowat)
 
     def _open_window(self) -> None:
-        """Let as much be in flight as the count of bytes allows, where it does."""
-        if self._windows is not None and (window := self._windows.at(self.received)) != self._window:
+        """Let as much be in flight as is planned or the count of bytes allows; repeat it while the kernel may forget it."""
+        window = self._batch if self._windows is None else self._windows.at(self.received)
+        if window and (window != self._window or self._clamps_left):
             self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
             self._window = window
-
-    def _clamp_again(self) -> None:
-        """Repeat what :func:`prepare` or the count of bytes has set, while the kernel may still forget it."""
-        self._clamps_left -= 1
-        window = self._window or self._batch
-        if window:
-            self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
+            self._clamps_left = max(0, self._clamps_left - 1)
 
     def _wake_at_next_slice(self, slice_size: int) -> None:
         # Once a slice: comparisons take half the time of calls of min().

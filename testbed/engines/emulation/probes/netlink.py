@@ -29,7 +29,7 @@ _RTM_GETTCLASS = 42
 _RTM_GETTFILTER = 46
 _REQUEST_ECHO = 9
 _TC_H_ROOT = 0xFFFFFFFF
-_ACKNOWLEDGEMENTS = int(ACKNOWLEDGEMENT_CLASS.replace(":", "000"), 16)
+_ACKNOWLEDGEMENTS = 0x10000 | ACKNOWLEDGEMENT_CLASS
 _DONE = 3
 _ERROR = 2
 _IFLA_IFNAME = 3
@@ -146,19 +146,22 @@ class CounterSocket:
 
     def root_queue(self, interface: int) -> QueueCounters:
         """Counters of the root qdisc of ``interface`` (index), its children's included."""
-        return self._queue_at(interface, _TC_H_ROOT)
+        return self._queue_at(interface, _TC_H_ROOT, "root queue")
 
     def data_queue(self, interface: int) -> QueueCounters:
         """As :meth:`root_queue`, without the bytes and packets of acknowledgements, which the shaper does not count."""
-        whole, other = self.root_queue(interface), self._queue_at(interface, _ACKNOWLEDGEMENTS)
+        whole, other = (
+            self.root_queue(interface),
+            self._queue_at(interface, _ACKNOWLEDGEMENTS, "queue of acknowledgements"),
+        )
         return whole._replace(bytes=whole.bytes - other.bytes, packets=whole.packets - other.packets)
 
-    def _queue_at(self, interface: int, parent: int) -> QueueCounters:
-        """Counters of the qdisc of ``interface`` below the class ``parent``; OSError where there is none."""
+    def _queue_at(self, interface: int, parent: int, name: str) -> QueueCounters:
+        """Counters of the qdisc of ``interface`` at ``parent``; OSError that says ``name`` where there is none."""
         self._socket.send(_request(_RTM_GETQDISC, interface, parent, _REQUEST_ECHO))
         data = self._socket.recv(_LARGEST)
         if HEADER.unpack_from(data)[1] == _ERROR:
-            raise OSError(f"interface {interface} has no {'root queue' if parent == _TC_H_ROOT else 'such queue'}")
+            raise OSError(f"interface {interface} has no {name}")
         found = self._read(_RTM_GETQDISC, interface, parent, data)[0]
         return found._replace(handle=found.handle >> 16)
 

@@ -108,7 +108,7 @@ def _named(kind: str, handle: int, attributes: bytes) -> str:
         target = Setting(kind, 0, handle, attributes).target
         if target is None:
             return "the table of filters"
-        if _handle(target) == ACKNOWLEDGEMENT_CLASS:
+        if target == 0x10000 | ACKNOWLEDGEMENT_CLASS:
             return "the filter that leads acknowledgements to their class"
         return f"the filter of DSCP that leads to {_level_of(target)}"
     return f"class {_handle(handle)}"
