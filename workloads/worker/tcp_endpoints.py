@@ -29,8 +29,8 @@ _SCRATCH = bytearray(1 << 20)
 _TCP_INFO_TOTAL_RETRANS_OFFSET = 100
 
 _RECEIVES_UNTIL_KNOWN = 16
-"""A kernel (6.18 does) forgets a window's clamp when it learns how large a connection's packets are, with the first
-full one. Windows of 65,535 bytes were the result, 44 packets of 1500 bytes, not 8. So the clamp is set this often."""
+"""A kernel (6.18 does) forgets a window's clamp when it learns how large a connection's packets are, with the first full
+one; 15 packets of 9000 bytes or 44 of 1500 were in flight then, not 8. So the clamp is repeated this often."""
 
 
 def prepare(connection: socket.socket, window: int) -> None:
@@ -275,7 +275,7 @@ class TcpReceiver:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.lowat)
 
     def _open_window(self) -> None:
-        """Let as much be in flight as is planned or the count of bytes allows; repeat it while the kernel may forget it."""
+        """Let as much be in flight as the plan or the count of bytes says; repeat it while the kernel may forget."""
         window = self._batch if self._windows is None else self._windows.at(self.received)
         if window and (window != self._window or self._clamps_left):
             self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
