@@ -29,8 +29,8 @@ _SCRATCH = bytearray(1 << 20)
 _TCP_INFO_TOTAL_RETRANS_OFFSET = 100
 
 _RECEIVES_UNTIL_KNOWN = 16
-"""A kernel (6.18 does) forgets a window's clamp when it learns how large a connection's packets are, with the first full
-one; 15 packets of 9000 bytes or 44 of 1500 were in flight then, not 8. So the clamp is repeated this often."""
+"""How often a receiver repeats its window's clamp. A kernel (6.18 does) forgets it with the first full packet, from
+which it learns how large a connection's packets are; 15 packets of 9000 bytes or 44 of 1500 were in flight then."""
 
 
 def prepare(connection: socket.socket, window: int) -> None:
