@@ -25,10 +25,10 @@ ETHERNET_HEADER: Final = 14
 TCP_IP_HEADER: Final = 40
 """IPv4 and TCP without options: time stamps are off in the emulated hosts."""
 ACKNOWLEDGEMENT_LEVEL: Final = 0
-"""Acknowledgements travel before all data, at the highest level. RDMA senders do not stop for want of acknowledgements;
-those of TCP, with a fixed window, do. At their flow's level they waited behind higher levels of the opposite direction,
-so a flow stood still although its own path was free: GPT in ``clos96-2to1`` under Crux took 1.741 s instead of 1.667 s
-an iteration (1.666 s by the flow engine)."""
+"""Acknowledgements travel before all data; those of workers are marked so, too. RDMA senders do not stop for want of
+acknowledgements; those of TCP, with a fixed window, do. At their flow's level they waited behind higher levels of the
+opposite direction, so a flow stood still although its own path was free: GPT in ``clos96-2to1`` under Crux took 1.741 s
+instead of 1.667 s an iteration (1.666 s by the flow engine)."""
 ACKNOWLEDGEMENT_CLASS: Final = 2
 ACKNOWLEDGEMENT_LEAF: Final = 0x20
 """Acknowledgements have class ``1:2``, and its queue this handle. The class is beside the shaper, not below it: an
@@ -114,7 +114,7 @@ def _htb(shaping: Shaping) -> Iterator[str]:
         )
         yield _leaf(shaping, f"1:1{level}", LEAF_HANDLE + level)
         if level < lowest:
-            yield _filter(shaping, "1:", level, f"1:1{level}")
+            yield _filter(shaping, "1:", _of_level(level), f"1:1{level}")
 
 
 def _prio(shaping: Shaping) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _prio(shaping: Shaping) -> Iterator[str]:
     for level in range(shaping.levels):
         yield _leaf(shaping, f"2:{level + 1}", LEAF_HANDLE + level)
         if level < lowest:
-            yield _filter(shaping, "2:", level, f"2:{level + 1}")
+            yield _filter(shaping, "2:", _of_level(level), f"2:{level + 1}")
 
 
 def _root(shaping: Shaping, default: str) -> Iterator[str]:
@@ -135,13 +135,8 @@ def _root(shaping: Shaping, default: str) -> Iterator[str]:
     yield _class_of_root(shaping, "1:1")
     yield _class_of_root(shaping, beside)
     yield _leaf(shaping, beside, ACKNOWLEDGEMENT_LEAF)
-    yield _filter(
-        shaping,
-        "1:",
-        ACKNOWLEDGEMENT_LEVEL,
-        beside,
-        f"match u16 {TCP_IP_HEADER} 0xffff at 2 match u8 {_ONLY_ACK:#x} 0xff at {_TCP_FLAGS} ",
-    )
+    pure = f"match u16 {TCP_IP_HEADER} 0xffff at 2 match u8 {_ONLY_ACK:#x} 0xff at {_TCP_FLAGS}"
+    yield _filter(shaping, "1:", pure, beside)
 
 
 def _class_of_root(shaping: Shaping, handle: str) -> str:
@@ -156,13 +151,14 @@ def _leaf(shaping: Shaping, parent: str, handle: int) -> str:
     return f"qdisc add dev {shaping.interface} parent {parent} handle {handle:x}: bfifo limit {shaping.buffer}"
 
 
-def _filter(shaping: Shaping, parent: str, level: int, target: str, further: str = "") -> str:
-    """DSCP to class; packets that no filter names, non-IP ones included, get the lowest level.
+def _of_level(level: int) -> str:
+    return f"match ip dsfield {tos_of_level(level):#x} 0xfc"
 
-    ``further`` matches leave out others of the DSCP: acknowledgements are packets of 40 bytes with nothing but ACK set.
-    Any other packet, the last one of a message included, keeps its place in the queue of its level.
+
+def _filter(shaping: Shaping, parent: str, match: str, target: str) -> str:
+    """``match`` to class; packets that no filter names, non-IP ones included, get the lowest level.
+
+    Acknowledgements are packets of 40 bytes with nothing but ACK set, whatever their mark: those of real programs carry
+    their flow's. Any other packet, the last one of a message included, keeps its place in the queue of its level.
     """
-    return (
-        f"filter add dev {shaping.interface} parent {parent} protocol ip prio 1 u32 "
-        f"match ip dsfield {tos_of_level(level):#x} 0xfc {further}flowid {target}"
-    )
+    return f"filter add dev {shaping.interface} parent {parent} protocol ip prio 1 u32 {match} flowid {target}"

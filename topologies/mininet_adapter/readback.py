@@ -11,7 +11,6 @@ from topologies.mininet_adapter.system import network_namespace_of, run_command
 from topologies.shaping import (
     ACKNOWLEDGEMENT_CLASS,
     ACKNOWLEDGEMENT_LEAF,
-    ACKNOWLEDGEMENT_LEVEL,
     LEAF_HANDLE,
     TCP_IP_HEADER,
     Shaping,
@@ -28,7 +27,7 @@ _CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
 _ACKNOWLEDGEMENTS = re.compile(rf"class htb 1:{ACKNOWLEDGEMENT_CLASS} root.* rate ([0-9.]+)([KMG]?)bit")
 _LED_THERE = re.compile(
     rf"flowid 1:{ACKNOWLEDGEMENT_CLASS}\b.*\n"
-    rf"  match {tos_of_level(ACKNOWLEDGEMENT_LEVEL) << 16 | TCP_IP_HEADER:08x}/00fcffff at 0\n"
+    rf"  match {TCP_IP_HEADER:08x}/0000ffff at 0\n"
     r"  match 00100000/00ff0000 at 32"
 )
 _LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)([KM]?)b")

@@ -332,7 +332,7 @@ class Cluster:
         running = self.jobs.running()
         jobs = [live.job for live in running]
         await self._changes.carry_out(before, after, answer.changes, jobs, cut)
-        self.programs.apply(after, self.jobs.present_jobs())
+        self.programs.apply(after)
         running = [live for live in running if live.job.external is None]
         jobs = [live.job for live in running]
         self._changes.tell_rates(before, after, jobs)

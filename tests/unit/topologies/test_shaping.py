@@ -24,7 +24,7 @@ def shown(shaping: Shaping) -> str:
     lines.append(f"qdisc bfifo 20: parent 1:2 limit {shaping.buffer >> 20}Mb")
     lines.append(f"class htb 1:2 root leaf 20: prio 0 rate {rate} ceil {rate} burst 1600b cburst 1600b ")
     lines.append("filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:2 ")
-    lines.append("  match 00e00028/00fcffff at 0")
+    lines.append("  match 00000028/0000ffff at 0")
     lines.append("  match 00100000/00ff0000 at 32")
     for level in range(shaping.levels):
         lines.append(f"qdisc bfifo {0x10 + level:x}: parent 1:1{level} limit {shaping.buffer >> 20}Mb")
@@ -52,7 +52,7 @@ def test_acknowledgements_do_not_wait_for_the_shaper_and_nothing_else_takes_thei
     led = [command for command in commands if command.endswith("flowid 1:2")]
     beside = [command for command in commands if "parent 1: classid 1:2 " in command]
     assert len(led) == len(beside) == 1
-    assert "match ip dsfield 0xe0 0xfc match u16 40 0xffff at 2 match u8 0x10 0xff at 33" in led[0]
+    assert " u32 match u16 40 0xffff at 2 match u8 0x10 0xff at 33 " in led[0]  # of every mark
     filters = [command for command in commands if command.startswith("filter")]
     assert filters[0] == led[0]  # before that of data of the highest level
 
@@ -87,7 +87,7 @@ def test_what_was_asked_for_has_no_mismatch() -> None:
         ("qdisc bfifo 10:", "qdisc pfifo 10:", "the queue of level 0 is not as set"),
         ("bfifo 20:", "pfifo 20:", "the queue of acknowledgements is not as set"),
         ("class htb 1:2 root leaf", "class htb 1:3 root leaf", "the class of acknowledgements is not as set"),
-        ("match 00e00028/", "match 00e00000/", "no filter leads acknowledgements to their class"),
+        ("match 00000028/", "match 00000034/", "no filter leads acknowledgements to their class"),
         ("match 00c00000/", "match 00c40000/", "no filter leads DSCP 48 to level 1"),
         ("leaf 12: prio 2", "leaf 12: prio 0", "the class of level 2 does not have its priority"),
     ],

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -182,10 +182,10 @@ class ExternalJobs:
         timed = any(program.progress == "traffic" for program in self.programs)
         return POLL_S if timed or settled_s < SETTLED_S else SETTLED_POLL_S
 
-    def apply(self, decision: Decision, jobs: Sequence[Job]) -> None:
-        """Mark and pace the connections of all programs as ``decision`` says; ``jobs`` are those that are there."""
+    def apply(self, decision: Decision) -> None:
+        """Mark and pace the connections of all programs as ``decision`` says."""
         for program in self.programs:
-            program.decided(decision, (flow for job in jobs if job.name != program.job.name for flow in job.flows))
+            program.apply(decision)
 
     def ended(self) -> str | None:
         """What has failed, in words; None as long as nothing has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from socket import socket
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from testbed.experiment.experiment import Experiment
 from topologies.shaping import tos_of_level
 from workloads.external import Progress
 from workloads.iteration.protocol import IterationEnded
-from workloads.job import Flow, Job
+from workloads.job import Job
 
 POLL_S: Final = 0.02
 """Between two looks at a program's sockets."""
@@ -39,10 +39,6 @@ SETTLED_S: Final = 5.0
 SETTLED_POLL_S: Final = 0.1
 MISSED: Final = 5
 """After so many looks a socket is one of another job's: a process may just have started when it was looked for."""
-WIDE: Final = 8
-"""Windows of a synthetic flow that a program's connections have where no other job has their level. Their
-acknowledgements wait behind data of the opposite direction: with one window, a low level leaves a quarter of the gaps
-between bursts of a higher one unused; with eight, nothing (docs/lab-notebook.md)."""
 GONE_S: Final = 2.0
 """A connection that no host lists for so long has been closed, its last packets have arrived."""
 MEASURED_FROM: Final = 1
@@ -67,8 +63,7 @@ class Program:
         self._missed: Counter[Ends] = Counter()
         self._holders: dict[Ends, Holder] = {}
         self._listeners: dict[int, Holder] = {}
-        self._set: dict[Ends, tuple[Holder, int, float | None, int]] = {}
-        self._shares_levels = True
+        self._set: dict[Ends, tuple[Holder, int, float | None]] = {}
         self._acknowledged: dict[Ends, int] = {}
         self._carried_before = 0
         self._again: dict[Ends, tuple[int, int]] = {}
@@ -109,6 +104,7 @@ class Program:
         self._count(sockets)
         if opened or unheld & self._holders.keys():
             self.apply(self._decision)
+        self._keep_windows(sockets)
         return self._forget_gone(sockets, now) or bool(opened) or self._take_sizes()
 
     def _joined(self, read: dict[str, list[TcpSocket]]) -> Iterator[tuple[Ends, TcpSocket]]:
@@ -125,16 +121,18 @@ class Program:
         for ends, found in sockets.items():
             if found.inode in held and (ends in new or ends in self.connections) and ends not in self._holders:
                 self._holders[ends] = held[found.inode]
-                self._change(held[found.inode], lambda each: set_window(each, self._window_now))
+                self._change(held[found.inode], lambda each: set_window(each, self._window))
         for found in (each for listed in read.values() for each in listed):
             if found.state == LISTEN and found.inode in held and found.inode not in self._listeners:
                 self._listeners[found.inode] = held[found.inode]
                 self._mark_listener(held[found.inode])
 
-    @property
-    def _window_now(self) -> int:
-        """Bytes in flight on a connection: as for all others where it shares its queue with them."""
-        return self._window if self._shares_levels else WIDE * self._window
+    def _keep_windows(self, sockets: dict[Ends, TcpSocket]) -> None:
+        """Set a window again where the kernel has forgotten it, as it does once it knows how large packets are."""
+        most = self._window + segment_size(self._experiment.scale.mtu)  # the kernel rounds up
+        for ends, holder in self._holders.items():
+            if ends in sockets and sockets[ends].window > most:
+                self._change(holder, lambda each: set_window(each, self._window))
 
     def _mark_listener(self, holder: Holder) -> None:
         """What it accepts has the window and the mark of the job until the connection has its own."""
@@ -142,7 +140,7 @@ class Program:
         tos = tos_of_level(self._decision.levels.get(self.job.name, levels - 1), levels)
 
         def change(connection: socket) -> None:
-            set_window(connection, self._window_now)
+            set_window(connection, self._window)
             set_mark(connection, tos)
 
         self._change(holder, change)
@@ -214,13 +212,6 @@ class Program:
 
     # What is decided
 
-    def decided(self, decision: Decision, others: Iterable[Flow]) -> None:
-        """Carry out ``decision`` on its connections, beside the flows of ``others``."""
-        lowest = self._experiment.levels - 1
-        own = {decision.level_of(flow, lowest) for flow in self.current().flows}
-        self._shares_levels = not own.isdisjoint(decision.level_of(flow, lowest) for flow in others)
-        self.apply(decision)
-
     def apply(self, decision: Decision) -> None:
         """Mark and pace its connections as ``decision`` says."""
         self._decision = decision
@@ -236,14 +227,14 @@ class Program:
                 continue
             rate = decision.rates.get(name)
             paced = None if rate is None else self._experiment.scale.rate(rate) / 8
-            wanted = holder, tos[name], paced, self._window_now
+            wanted = holder, tos[name], paced
             if self._set.get(ends) == wanted:
                 continue
 
             def change(connection: socket, mark: int = tos[name], paced: float | None = paced) -> None:
                 set_mark(connection, mark)
                 set_rate(connection, paced)
-                set_window(connection, self._window_now)
+                set_window(connection, self._window)
 
             self._change(holder, change)
             self._set[ends] = wanted

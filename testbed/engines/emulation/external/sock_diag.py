@@ -30,13 +30,18 @@ _MESSAGE: Final = struct.Struct("=BBBB2s2s16s16sI8sIIIII")
 _ATTRIBUTE: Final = struct.Struct("=HH")
 _RETRANSMITS: Final = 100
 _BYTES_ACKED: Final = 120
-"""Offsets in ``tcp_info`` of segments sent again, and of bytes that the peer has acknowledged."""
+_RECEIVE_WINDOW: Final = 232
+"""Offsets in ``tcp_info`` of segments sent again, of bytes that the peer has acknowledged, and of the window that this
+end offers (older kernels do not tell)."""
 _LARGEST: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class TcpSocket:
-    """A TCP socket: its state, both ends, and what it has sent; ``inode`` 0 where no process holds it (any more)."""
+    """A TCP socket: its state, both ends, and what it has sent; ``inode`` 0 where no process holds it (any more).
+
+    ``window``: bytes that its peer may have in flight, 0 where the kernel does not tell.
+    """
 
     state: int
     address: str
@@ -46,6 +51,7 @@ class TcpSocket:
     inode: int
     acknowledged: int = 0
     retransmits: int = 0
+    window: int = 0
 
 
 class SocketTable:
@@ -90,8 +96,6 @@ def parsed(body: bytes) -> TcpSocket:
     """Return the socket that a message describes."""
     family, state, _, _, port, peer_port, address, peer, *_, inode = _MESSAGE.unpack_from(body)
     info = _attribute(body, _INET_DIAG_INFO)
-    again = struct.unpack_from("=I", info, _RETRANSMITS)[0] if len(info) >= _RETRANSMITS + 4 else 0
-    acknowledged = struct.unpack_from("=Q", info, _BYTES_ACKED)[0] if len(info) >= _BYTES_ACKED + 8 else 0
     return TcpSocket(
         state,
         _text(family, address),
@@ -99,9 +103,16 @@ def parsed(body: bytes) -> TcpSocket:
         _text(family, peer),
         int.from_bytes(peer_port, "big"),
         inode,
-        acknowledged,
-        again,
+        _number(info, "=Q", _BYTES_ACKED),
+        _number(info, "=I", _RETRANSMITS),
+        _number(info, "=I", _RECEIVE_WINDOW),
     )
+
+
+def _number(info: bytes, kind: str, offset: int) -> int:
+    """What ``tcp_info`` has at ``offset``; 0 where this kernel's is shorter."""
+    whole = len(info) >= offset + struct.calcsize(kind)
+    return int(struct.unpack_from(kind, info, offset)[0]) if whole else 0
 
 
 def _attribute(body: bytes, wanted: int) -> bytes:

@@ -15,7 +15,7 @@ from testbed import api
 from testbed.engines.common.worker_plan import segment_size, window_packets
 from testbed.engines.emulation.external import program as programs
 from testbed.engines.emulation.external.processes import Holder
-from testbed.engines.emulation.external.program import WIDE, Program
+from testbed.engines.emulation.external.program import Program
 from testbed.engines.emulation.external.sock_diag import TcpSocket
 from topologies.shaping import tos_of_level
 
@@ -110,18 +110,25 @@ def test_requests_to_open_that_were_repeated_are_no_losses(made: Made) -> None:
 
 
 def test_a_decision_is_the_mark_on_the_wire(made: Made, connection: socket.socket) -> None:
-    program, _, prepared = made
+    program, _, _ = made
     program.look(1.0)
-    program.decided(Decision(levels={"real": 3}), prepared.jobs[1].flows)
+    program.apply(Decision(levels={"real": 3}))
     assert connection.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) == tos_of_level(3)
 
 
-def test_windows_are_equal_at_a_level_that_jobs_share_and_wide_at_one_of_its_own(
-    made: Made, connection: socket.socket
-) -> None:
+def test_windows_are_those_of_other_jobs(made: Made, connection: socket.socket) -> None:
     program, _, prepared = made
+    program.look(1.0)
+    window = window_packets(prepared.experiments[0]) * segment_size(prepared.experiments[0].scale.mtu)
+    assert connection.getsockopt(socket.IPPROTO_TCP, 10) == window
+
+
+def test_a_window_that_the_kernel_forgot_is_set_again(made: Made, connection: socket.socket) -> None:
+    program, table, prepared = made
     window = window_packets(prepared.experiments[0]) * segment_size(prepared.experiments[0].scale.mtu)
     program.look(1.0)
-    for levels, expected in (({}, window), ({"real": 3}, WIDE * window), ({"real": 3, "other": 3}, window)):
-        program.decided(Decision(levels=levels), prepared.jobs[1].flows)
+    for offered, expected in ((window + 1, 4 * window), (4 * window, window)):
+        connection.setsockopt(socket.IPPROTO_TCP, 10, 4 * window)
+        table.sockets = [TcpSocket(1, "10.0.0.1", 61000, "10.0.1.1", 4000, 7, window=offered)]
+        program.look(1.1)
         assert connection.getsockopt(socket.IPPROTO_TCP, 10) == expected

@@ -66,6 +66,15 @@ def test_bytes_count_once_the_peer_has_acknowledged_them(
     assert found(connecting).retransmits == 0
 
 
+def test_the_window_that_an_end_offers_is_told(pair: tuple[socket.socket, socket.socket, socket.socket]) -> None:
+    _, connecting, accepted = pair
+    connecting.sendall(b"1")
+    accepted.recv(1)
+    if not (offered := found(accepted).window):
+        pytest.skip("this kernel does not tell windows")
+    assert 30_000 < offered < 10_000_000
+
+
 def test_a_socket_is_borrowed_from_the_process_that_holds_it(
     pair: tuple[socket.socket, socket.socket, socket.socket],
 ) -> None:
