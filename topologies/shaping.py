@@ -129,7 +129,11 @@ def _prio(shaping: Shaping) -> Iterator[str]:
 
 
 def _root(shaping: Shaping, default: str) -> Iterator[str]:
-    """The qdisc, the shaper of data, and the class of acknowledgements beside it with its queue and its filter."""
+    """The qdisc, the shaper of data, and the class of acknowledgements beside it with its queue and its filter.
+
+    Acknowledgements are packets of 40 bytes with nothing but ACK set, whatever their mark: those of real programs carry
+    their flow's. Any other packet, the last one of a message included, keeps its place in the queue of its level.
+    """
     beside = f"1:{ACKNOWLEDGEMENT_CLASS}"
     yield f"qdisc add dev {shaping.interface} root handle 1: htb default {default}"
     yield _class_of_root(shaping, "1:1")
@@ -156,9 +160,5 @@ def _of_level(level: int) -> str:
 
 
 def _filter(shaping: Shaping, parent: str, match: str, target: str) -> str:
-    """``match`` to class; packets that no filter names, non-IP ones included, get the lowest level.
-
-    Acknowledgements are packets of 40 bytes with nothing but ACK set, whatever their mark: those of real programs carry
-    their flow's. Any other packet, the last one of a message included, keeps its place in the queue of its level.
-    """
+    """``match`` to class; packets that no filter names, non-IP ones included, get the lowest level."""
     return f"filter add dev {shaping.interface} parent {parent} protocol ip prio 1 u32 {match} flowid {target}"

@@ -146,10 +146,10 @@ _NFTABLES: Final = (
     BudgetPoint(BUILT_IN_MTU, 512, 16_000.0, channels=4),
 )
 """Less than was measured, since machines of one kind differ and every second of a run must leave 35 % idle, not half
-of them: 48 NICs carried 84,000 to 98,000 (``benchmarks/forwarding_budget.py``), with four channels 41,000 (``doctor
---measure``). A packet costs more where more interfaces share caches: 512 NICs are given half, and at 32,000 the jobs of
-``clos1024`` left at least 67 % idle. With four channels flows meet at every switch, and each packet that waits there
-needs a timer interrupt of its own."""
+of them: 48 NICs carried 84,000 to 106,000 (``benchmarks/forwarding_budget.py``), with four channels 41,000 to 55,000
+(``doctor --measure``). A packet costs more where more interfaces share caches: 512 NICs are given half, and at 32,000
+the jobs of ``clos1024`` left at least 67 % idle. With four channels flows contend at every switch, and each packet that
+waits there needs a timer interrupt of its own."""
 
 BUILT_IN_BUDGETS: Final[Mapping[Datapath, Budget]] = {
     # Never measured: no machine with the module was at hand. It forwards more than the daemon does.

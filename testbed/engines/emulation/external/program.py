@@ -213,7 +213,7 @@ class Program:
     # What is decided
 
     def apply(self, decision: Decision) -> None:
-        """Mark and pace its connections as ``decision`` says."""
+        """Mark and pace its connections as ``decision`` says; their windows are set when they are found."""
         self._decision = decision
         if self.halted:
             return
@@ -234,7 +234,6 @@ class Program:
             def change(connection: socket, mark: int = tos[name], paced: float | None = paced) -> None:
                 set_mark(connection, mark)
                 set_rate(connection, paced)
-                set_window(connection, self._window)
 
             self._change(holder, change)
             self._set[ends] = wanted

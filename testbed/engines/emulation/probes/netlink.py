@@ -24,12 +24,13 @@ INTERFACE_HEADER: Final = struct.Struct("=BBHiII")
 RTM_GETLINK: Final = 18
 REQUEST_DUMP: Final = 0x301
 """Flags of a request that lists everything there is."""
+ACKNOWLEDGEMENTS: Final = 0x10000 | ACKNOWLEDGEMENT_CLASS
+"""The kernel's number of the class of acknowledgements."""
 _RTM_GETQDISC = 38
 _RTM_GETTCLASS = 42
 _RTM_GETTFILTER = 46
 _REQUEST_ECHO = 9
 _TC_H_ROOT = 0xFFFFFFFF
-_ACKNOWLEDGEMENTS = 0x10000 | ACKNOWLEDGEMENT_CLASS
 _DONE = 3
 _ERROR = 2
 _IFLA_IFNAME = 3
@@ -150,10 +151,8 @@ class CounterSocket:
 
     def data_queue(self, interface: int) -> QueueCounters:
         """As :meth:`root_queue`, without the bytes and packets of acknowledgements, which the shaper does not count."""
-        whole, other = (
-            self.root_queue(interface),
-            self._queue_at(interface, _ACKNOWLEDGEMENTS, "queue of acknowledgements"),
-        )
+        whole = self.root_queue(interface)
+        other = self._queue_at(interface, ACKNOWLEDGEMENTS, "queue of acknowledgements")
         return whole._replace(bytes=whole.bytes - other.bytes, packets=whole.packets - other.packets)
 
     def _queue_at(self, interface: int, parent: int, name: str) -> QueueCounters:

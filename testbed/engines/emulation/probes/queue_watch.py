@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from testbed.engines.emulation.probes.netlink import CounterSocket, Setting
+from testbed.engines.emulation.probes.netlink import ACKNOWLEDGEMENTS, CounterSocket, Setting
 from testbed.fidelity.observations import Change
-from topologies.shaping import ACKNOWLEDGEMENT_CLASS, LEAF_HANDLE
+from topologies.shaping import LEAF_HANDLE
 
 LINKS_PER_LOOK: Final = 40
 """Links read back each second: all of a small fabric, those of ``clos96`` within seven seconds."""
@@ -108,7 +108,7 @@ def _named(kind: str, handle: int, attributes: bytes) -> str:
         target = Setting(kind, 0, handle, attributes).target
         if target is None:
             return "the table of filters"
-        if target == 0x10000 | ACKNOWLEDGEMENT_CLASS:
+        if target == ACKNOWLEDGEMENTS:
             return "the filter that leads acknowledgements to their class"
         return f"the filter of DSCP that leads to {_level_of(target)}"
     return f"class {_handle(handle)}"
