@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from testbed.api import Prepared, prepare
+from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization
 from workloads.analysis import isolated
 from workloads.models.figure_calibration import (
     A_PRIORI,
@@ -58,6 +59,12 @@ def test_the_bytes_in_the_file_give_every_job_alone_its_calibrated_utilisation(n
         alone = isolated(job, PREPARED[name].fabric)
         assert alone.utilization == pytest.approx(targets[kind(job.name)], abs=0.0005)
         assert alone.communication_s == pytest.approx(chosen[kind(job.name)].communication_s, rel=0.0005)
+
+
+@pytest.mark.parametrize("name", IDEAL_BARS)
+def test_alone_the_jobs_run_at_the_ideal_bar_with_their_jitter(name: str) -> None:
+    found = mean_utilization(computed(name, "ideal", (SHORT,), 1))
+    assert found == pytest.approx(IDEAL_BARS[name].utilization, abs=0.006)
 
 
 @pytest.mark.parametrize("name", ["crux-fig19-2", "crux-fig19-3", "crux-fig19-4", "crux-fig20", "crux-fig7"])
