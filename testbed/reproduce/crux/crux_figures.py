@@ -140,6 +140,7 @@ EXPERIMENTS: Final = (
             PaperColumn("resnet_overlap", "ResNet", hundredths),
             PaperColumn("gpt_hidden_share", "GPT hidden", hundredths),
             PaperColumn("channels", "channels", count),
+            PaperColumn("resnet_compute_s", "ResNet compute, s", hundredths),
             PaperColumn("error_points", "error, points", hundredths),
         ),
         function="testbed.reproduce.crux.inputs.input_fit:reproduce",

@@ -10,6 +10,7 @@ which jobs share their NICs can reach at all. Nothing is fitted to what this fin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from statistics import fmean
 from typing import Final
@@ -22,7 +23,7 @@ from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, overrides
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
-from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
+from workloads.models.figure_calibration import FITTED, FigureInputs
 
 KINDS: Final = ("bert", "resnet")
 OVERLAPS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -76,7 +77,7 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 def grid() -> Iterable[FigureInputs]:
     """Overlaps of BERT and ResNet, and connections per pair of ports; no GPT runs in these figures."""
     for bert, resnet, channels in product(OVERLAPS, OVERLAPS, CHANNELS):
-        yield FigureInputs(bert, resnet, A_PRIORI.gpt_hidden_share, channels)
+        yield replace(FITTED, bert_overlap=bert, resnet_overlap=resnet, channels=channels)
 
 
 def by_itself(scenario: str) -> tuple[Mapping[str, int], Utilizations]:

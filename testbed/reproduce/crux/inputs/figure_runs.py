@@ -24,6 +24,7 @@ def overrides(scenario: str, inputs: FigureInputs) -> tuple[str, ...]:
     chosen = calibrations(scenario, inputs)
     for job in _jobs_of(scenario):
         one = chosen[job.partition("-")[0]]
+        found.append(f"jobs.{job}.compute={one.compute_s:.9g}s")
         found.append(f"jobs.{job}.overlap={one.overlap:.9f}")
         found.append(f"jobs.{job}.communication={one.gradient_bytes / 1e9:.9g}GB")
     return tuple(found)

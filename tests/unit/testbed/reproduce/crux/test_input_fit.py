@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from testbed.api import prepare
 from testbed.reproduce.crux.figure_7 import percentile
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import overrides
@@ -16,7 +17,7 @@ from testbed.reproduce.crux.paper_bars import FIGURES
 from testbed.scenario import load
 from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
 
-TRUE = FigureInputs(0.125, 0.25, 2 / 9, 4)
+TRUE = FigureInputs(0.125, 0.25, 2 / 9, 4, 0.25)
 
 
 def test_the_fit_imports_no_bar_with_crux() -> None:
@@ -37,6 +38,7 @@ def bent(scenario: str, inputs: FigureInputs) -> float:
     mine, true = seen(scenario, inputs), seen(scenario, TRUE)
     off = abs(mine.bert_overlap - true.bert_overlap) + abs(mine.resnet_overlap - true.resnet_overlap)
     off += abs(mine.gpt_hidden_share - true.gpt_hidden_share) + abs(mine.channels - true.channels) / 10
+    off += abs(mine.resnet_compute_s - true.resnet_compute_s)
     return WITHOUT_CRUX[scenario] + 0.1 * off
 
 
@@ -71,6 +73,10 @@ def test_the_scenario_files_have_the_fitted_inputs(scenario: str) -> None:
     for mine, other in zip(as_written.jobs, changed.jobs, strict=True):
         assert mine.communication == pytest.approx(other.communication, rel=0.0005)
         assert mine.overlap is None or mine.overlap == pytest.approx(other.overlap, abs=1e-6)
+    for written, wanted in zip(
+        prepare(scenario).jobs, prepare(scenario, overrides=overrides(scenario, FITTED)).jobs, strict=True
+    ):
+        assert written.compute_s == pytest.approx(wanted.compute_s)
 
 
 def test_a_run_is_the_same_every_time() -> None:
