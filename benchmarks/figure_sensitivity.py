@@ -1,8 +1,7 @@
-"""Figures 19 to 22 of Crux by the fluid model, for other values of what no Ideal bar settles. Nothing is run.
+"""Figures 19 to 22 of Crux by the flow engine, with one fitted input at a time moved over the grid of the fit.
 
-An Ideal bar fixes the communication of BERT and ResNet that is exposed, not how much more is overlapped; of GPT's
-it gives only a bound. Every row for other overlaps of BERT and ResNet and other hidden shares of GPT, each job alone
-kept where its Ideal bar is. Nothing is chosen by this table.
+Each job alone stays where its Ideal bar is. The fit reads the bars without Crux; this shows how far the bars with Crux
+hinge on what those do not tell. Nothing is chosen by this table.
 """
 
 from __future__ import annotations
@@ -13,75 +12,54 @@ from statistics import fmean
 from typing import Final
 
 from benchmarks.common import Line, main
-from testbed.api import prepare
-from testbed.reproduce.crux.figures_19_to_22 import kind
-from testbed.reproduce.crux.fluid_prediction import overall, predict
+from testbed.errors import RunFailedError
+from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
+from testbed.reproduce.crux.inputs.input_fit import CHANNELS, HIDDEN_SHARES, OVERLAPS, RESNET_COMPUTES_S, seen
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
-from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Treatment
-from workloads.models.calibration import CALIBRATED
-from workloads.models.figure_calibration import HIDDEN_SHARE, calibrations
+from workloads.models.figure_calibration import FITTED, FigureInputs
 
-TITLE: Final = "figures 19 to 22 by the fluid model, for other overlaps of BERT and ResNet and hidden shares of GPT, %"
-OVERLAPS: Final = (0.0, 0.25, 0.5)
-SHARES: Final = (HIDDEN_SHARE, 1 / 3, 1 / 2)
-SEEDS: Final = 10
-CHOSEN: Final = (CALIBRATED["crux-bert"].overlap, HIDDEN_SHARE)
+TITLE: Final = "figures 19 to 22 by the flow engine, one fitted input at a time moved over its grid, %"
+SEEDS: Final = 3
 
 
-def overrides(scenario: str, overlap: float, share: float) -> tuple[str, ...]:
-    """The scenario's jobs with that overlap of BERT and ResNet and that hidden share of GPT; alone as before."""
-    chosen = {
-        name: replace(one, overlap=overlap) if one.hidden_share is None else replace(one, hidden_share=share)
-        for name, one in calibrations(scenario).items()
-    }
-    jobs = [job.name for job in prepare(scenario).jobs]
-    return tuple(
-        text
-        for job in jobs
-        for text in (
-            f"jobs.{job}.overlap={chosen[kind(job)].overlap:.6f}",
-            f"jobs.{job}.communication={chosen[kind(job)].gradient_bytes / 1e9:.6g}GB",
-        )
+def variants(scenario: str) -> Iterator[tuple[str, FigureInputs]]:
+    """The fitted inputs, then every other value of each input that the jobs of ``scenario`` have."""
+    yield "fitted", FITTED
+    moved = (
+        *((f"overlap of BERT {value:g}", replace(FITTED, bert_overlap=value)) for value in OVERLAPS),
+        *((f"overlap of ResNet {value:g}", replace(FITTED, resnet_overlap=value)) for value in OVERLAPS),
+        *((f"hidden share {value:.2f}", replace(FITTED, gpt_hidden_share=value)) for value in HIDDEN_SHARES),
+        *((f"channels {value}", replace(FITTED, channels=value)) for value in CHANNELS),
+        *((f"ResNet computes {value:g} s", replace(FITTED, resnet_compute_s=value)) for value in RESNET_COMPUTES_S),
     )
-
-
-def expected(scenario: str, treatment: Treatment, changed: tuple[str, ...], seeds: int) -> float:
-    """GPU utilisation by the fluid model, the mean over hash seeds."""
-    values = []
-    for seed in range(1, seeds + 1):
-        experiment = prepare(scenario, overrides=[*treatment.overrides, *changed], seed=seed).experiments[0]
-        values.append(overall(predict(experiment), {job.name: len(job.gpus) for job in experiment.jobs}))
-    return fmean(values)
-
-
-def variants(scenario: str) -> Iterator[tuple[float, float]]:
-    """The overlaps, and where there is GPT its shares too."""
-    shares = SHARES if "gpt" in calibrations(scenario) else SHARES[:1]
-    for share in shares:
-        for overlap in OVERLAPS:
-            yield overlap, share
+    for label, inputs in moved:
+        if seen(scenario, inputs) != seen(scenario, FITTED):
+            yield label, inputs
 
 
 def measure(quick: bool) -> list[Line]:
-    """A row per group of bars and variant; ``quick`` takes two hash seeds."""
-    seeds = 2 if quick else SEEDS
-    return [
-        _line(bar, overlap, share, seeds)
-        for bars in FIGURES.values()
-        for bar in bars
-        for overlap, share in variants(bar.scenario)
-    ]
+    """A row per group of bars and variant; ``quick`` takes one hash seed."""
+    seeds = 1 if quick else SEEDS
+    bars = [bar for figure in FIGURES.values() for bar in figure]
+    return [_line(bar, label, inputs, seeds) for bar in bars for label, inputs in variants(bar.scenario)]
 
 
-def _line(bar: Bar, overlap: float, share: float, seeds: int) -> Line:
-    changed = overrides(bar.scenario, overlap, share)
-    ecmp, crux = (expected(bar.scenario, treatment, changed, seeds) for treatment in (ECMP, CRUX))
-    ideal = expected(bar.scenario, IDEAL, changed, 1)
-    cells: dict[str, str | float] = {"row": bar.scenario, "overlap": overlap, "share": f"{share:.2f}"}
-    for name, paper, here in (("ecmp", bar.without, ecmp), ("crux", bar.crux, crux), ("ideal", bar.ideal, ideal)):
-        cells |= {f"{name}: paper": f"{100 * paper:.1f}", f"{name}: fluid": f"{100 * here:.1f}"}
-    cells |= {"gain: paper": f"{bar.paper['gain_points']:.1f}", "gain: fluid": f"{100 * (crux - ecmp):.1f}"}
-    return Line(cells, note="chosen" if (overlap, share) == CHOSEN else "")
+def _line(bar: Bar, label: str, inputs: FigureInputs, seeds: int) -> Line:
+    cells: dict[str, str | float] = {"row": bar.scenario, "inputs": label}
+    for scheduler, paper in (("ecmp", bar.without), ("crux", bar.crux)):
+        here = _utilization(bar.scenario, scheduler, inputs, seeds)
+        shown = "-" if here is None else f"{100 * here:.1f}"
+        cells |= {f"{scheduler}: paper": f"{100 * paper:.1f}", f"{scheduler}: flow": shown}
+    return Line(cells)
+
+
+def _utilization(scenario: str, scheduler: str, inputs: FigureInputs, seeds: int) -> float | None:
+    """The mean over hash seeds; None if a job is left too little to measure."""
+    changed = (SHORT, *overrides(scenario, inputs))
+    try:
+        return fmean(mean_utilization(computed(scenario, scheduler, changed, seed)) for seed in range(1, seeds + 1))
+    except RunFailedError:
+        return None
 
 
 if __name__ == "__main__":
