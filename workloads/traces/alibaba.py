@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Final
 
 from topologies.table import read_rows
-from workloads.traces.gathering import ENDED_BEFORE, NEVER_RAN, OTHER_STATE, RAN_BEFORE, STILL_RUNNING, Gathering
+from workloads.traces.gathering import (
+    ENDED_BEFORE,
+    NEVER_RAN,
+    OTHER_STATE,
+    RAN_BEFORE,
+    STILL_RUNNING,
+    Gathering,
+    bounded,
+)
 from workloads.traces.trace import Trace
 
 TASKS: Final = (
@@ -66,7 +74,7 @@ def read_v2020(path: Path) -> Trace:
         if not gpus:
             continue
         job.known = job.known and instances is not None
-        job.gpus += gpus / 100 * (instances or 0)
+        job.gpus = bounded(row, "plan_gpu x inst_num of the job", job.gpus + gpus / 100 * (instances or 0))
         job.states.add(row.text("status"))
         job.began = min(job.began, math.inf if began is None else began)
         job.ended = max(job.ended, -math.inf if ended is None else ended)

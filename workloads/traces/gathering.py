@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from topologies.table import TraceError
+from topologies.limits import TRACE_NUMBER
+from topologies.table import Row, TraceError
 from workloads.traces.trace import Trace, TraceJob, unique
 
 NO_GPUS: Final = "no GPUs"
@@ -20,6 +21,16 @@ RAN_BEFORE: Final = "ran before it was submitted"
 ENDED_BEFORE: Final = "ended before it began"
 NO_TIME: Final = "ran for no time"
 OTHER_STATE: Final = "in another state"
+
+
+def bounded(row: Row, what: str, value: float) -> float:
+    """Return what several numbers of a line come to; :class:`TraceError` if it is larger than any may be.
+
+    Each of them is within the limit, but their product or quotient need not be.
+    """
+    if not value <= TRACE_NUMBER:
+        row.fail(f"{what} is {value:g}", f"at most {TRACE_NUMBER:g}")
+    return value
 
 
 class Gathering:

@@ -7,6 +7,7 @@ workers (``nvidia.com/gpu`` in their ``RES``). Times have a resolution of a minu
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,7 +83,7 @@ def _gpus(row: Row) -> int:
         return 0
     try:
         count = json.loads(said).get(GPU, 0)
-        number = float(count)
+        number = math.nan if isinstance(count, bool) or "_" in str(count) else float(count)
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         row.fail("RES is no JSON with numbers", f'an object such as {{"{GPU}": 8}}')
     if not (number.is_integer() and 0 <= number <= TRACE_NUMBER):

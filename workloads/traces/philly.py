@@ -7,6 +7,7 @@ the CSV that the Pollux artifact made of it (``timestamp,duration,num_gpus,gpu_t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,9 @@ REQUIRED: Final = ("timestamp", "duration", "num_gpus", "cluster")
 
 KEYS: Final = ("status", "jobid", "attempts", "submitted_time")
 """What every job of the JSON has."""
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+"""Half a character, which JSON can spell (``\\ud800``) and no file can hold."""
 
 FATE: Final = {"Pass": "pass", "Killed": "kill", "Failed": "fail"}
 
@@ -60,8 +64,9 @@ def _jobs(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON list, each with the line it begins on; one at a time, so that damage has a line."""
     try:
         text = read_bytes(path, JSON_TRACE_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TraceError(str(path), 1, "not UTF-8 text", "the JSON of cluster_job_log") from None
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise TraceError(str(path), line, "not UTF-8 text", "the JSON of cluster_job_log") from None
     except LimitError as error:
         raise TraceError(str(path), None, str(error), f"JSON of at most {JSON_TRACE_BYTES} bytes") from None
     decoder, at, line = json.JSONDecoder(), _skip(text, text.index("[") + 1), 1
@@ -78,7 +83,7 @@ def _jobs(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(job, dict) or any(key not in job for key in KEYS):
             raise TraceError(str(path), line, "an entry is no job", f"the keys {', '.join(KEYS)}")
         if not isinstance(job["status"], str):
-            raise TraceError(str(path), line, "status is no text", "one such as Pass")
+            raise TraceError(str(path), line, f"status is {_short(job['status'])}", "a text such as Pass")
         yield line, job
         at = _skip(text, at)
         if text.startswith(",", at):
@@ -86,6 +91,10 @@ def _jobs(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         elif not text.startswith("]", at):
             line += text.count("\n", counted, at)
             raise TraceError(str(path), line, "the list of jobs is cut short", "',' or ']'")
+    after = _skip(text, at + 1)
+    if after < len(text):
+        line += text.count("\n", counted, after)
+        raise TraceError(str(path), line, f"{_short(text[after : after + 60])} after the list of jobs", "nothing")
 
 
 def _skip(text: str, at: int) -> int:
@@ -128,14 +137,17 @@ def _add(file: str, line: int, job: dict[str, Any], found: Gathering) -> None:
 def _text(file: str, line: int, holder: dict[str, Any], key: str) -> str:
     """A text or a number; "" where there is none."""
     said = holder.get(key)
-    if isinstance(said, list | dict | bool):
+    if isinstance(said, list | dict | bool) or (isinstance(said, str) and _HALF.search(said)):
         raise TraceError(file, line, f"{key} is {_short(said)}", "a text or a number")
     return "" if said is None else str(said)
 
 
 def _short(said: object) -> str:
     """What stands in the file, cut short."""
-    shown = repr(said)
+    try:
+        shown = repr(said)
+    except RecursionError:
+        shown = "nested too deeply"
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
@@ -153,12 +165,15 @@ def _places(file: str, line: int, attempts: list[dict[str, Any]]) -> tuple[tuple
     """Hosts and number of GPUs of the last attempt that lists them."""
     for attempt in reversed(attempts):
         detail = attempt.get("detail")
-        if detail:
-            try:
-                hosts = dict.fromkeys(_text(file, line, part, "ip") for part in detail if part["ip"])
-                if not all(isinstance(part["gpus"], list) for part in detail):
-                    raise TypeError("gpus")
-                return tuple(hosts), sum(len(part["gpus"]) for part in detail)
-            except (TypeError, KeyError, AttributeError):
-                raise TraceError(file, line, "a detail has no ip or gpus", "{ip: .., gpus: [..]}") from None
+        if detail is None or detail == []:
+            continue
+        if not isinstance(detail, list) or not all(map(_is_place, detail)):
+            raise TraceError(file, line, "a detail has no ip or gpus", "{ip: .., gpus: [..]}")
+        hosts = dict.fromkeys(_text(file, line, part, "ip") for part in detail)
+        return tuple(host for host in hosts if host), sum(len(part["gpus"]) for part in detail)
     return (), 0
+
+
+def _is_place(part: object) -> bool:
+    """Whether it has what a host of an attempt has."""
+    return isinstance(part, dict) and "ip" in part and isinstance(part.get("gpus"), list)

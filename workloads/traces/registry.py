@@ -76,7 +76,10 @@ def recognise(path: Path) -> str:
 
 
 def _folder(path: Path) -> str:
-    present = {file.name for file in path.iterdir()}
+    try:
+        present = {file.name for file in path.iterdir()}
+    except OSError as error:
+        raise TraceError(str(path), None, f"cannot be read ({error.strerror})", _expected()) from None
     for name, item in _FORMATS.items():
         if item.files and set(item.files) <= present:
             return name

@@ -8,13 +8,14 @@ they take is in ``simulation_throughputs.json``, steps per second by GPU type an
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from topologies.limits import JSON_TRACE_BYTES, LimitError, read_bytes
+from topologies.limits import JSON_TRACE_BYTES, TRACE_NUMBER, LimitError, read_bytes
 from topologies.table import Row, TraceError, lines_of, reading
-from workloads.traces.gathering import NO_END, Gathering
+from workloads.traces.gathering import NO_END, Gathering, bounded
 from workloads.traces.trace import Trace
 
 THROUGHPUTS: Final = "simulation_throughputs.json"
@@ -32,6 +33,7 @@ COLUMNS: Final = (
 )
 OLDER: Final = (*COLUMNS[:2], "working_directory", *COLUMNS[2:])
 """With the folder in a column of its own."""
+_GPUS: Final = re.compile("[0-9]{1,15}")
 _LEVELS: Final = 6
 """How many folders above the trace to look for the throughputs."""
 
@@ -51,10 +53,10 @@ def read(path: Path) -> Trace:
         speed = speeds.get((job_type, gpus or 0))
         if gpus and speed is None:
             row.fail(f"{THROUGHPUTS} has no speed of {job_type!r} on {gpus} {GPU_TYPE} GPUs", "one")
-        duration_s = None if steps is None or not speed else steps / speed
         if speed == 0:
             found.skip(f"{NO_END}: cannot run on {GPU_TYPE}")
             continue
+        duration_s = None if steps is None or not speed else bounded(row, "total_steps / speed", steps / speed)
         found.add(f"gavel-{row.line}", arrived, duration_s, gpus, model=job_type)
     found.notes.append(f"durations are steps over the measured speed on {GPU_TYPE} GPUs ({THROUGHPUTS})")
     return found.trace(f"gavel-{path.stem}")
@@ -86,11 +88,20 @@ def _throughputs(path: Path) -> dict[tuple[str, int], float]:
     speeds: dict[tuple[str, int], float] = {}
     for name, entry in _of_type(file).items():
         job_type, gpus = _key(file, name)
-        alone = entry.get("null") if isinstance(entry, dict) else None
-        if isinstance(alone, bool) or not isinstance(alone, int | float) or alone < 0:
-            raise TraceError(str(file), None, f"{name}: no speed alone", "'null': steps per second")
-        speeds[job_type, gpus] = float(alone)
+        speeds[job_type, gpus] = _alone(file, name, entry)
     return speeds
+
+
+def _alone(file: Path, name: str, entry: object) -> float:
+    """Steps per second of a job that shares its GPUs with none."""
+    speed = entry.get("null") if isinstance(entry, dict) else None
+    if isinstance(speed, bool) or not isinstance(speed, int | float):
+        raise TraceError(str(file), None, f"{name!r}: no speed alone", "'null': steps per second")
+    if not 0 <= speed <= TRACE_NUMBER:
+        raise TraceError(
+            str(file), None, f"{name!r}: the speed alone is {speed}", f"0 to {TRACE_NUMBER:g} steps per second"
+        )
+    return float(speed)
 
 
 def _of_type(file: Path) -> dict[str, Any]:
@@ -100,8 +111,12 @@ def _of_type(file: Path) -> dict[str, Any]:
         raise TraceError(
             str(file), error.lineno, f"damaged JSON ({error.msg})", "steps per second by job type"
         ) from None
-    except (UnicodeDecodeError, RecursionError, LimitError) as error:
-        raise TraceError(str(file), None, f"cannot be read ({error})", "steps per second by job type") from None
+    except (UnicodeDecodeError, RecursionError, LimitError, OSError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise TraceError(str(file), None, f"cannot be read ({why})", "steps per second by job type") from None
+    except ValueError:
+        what = "damaged JSON (a number of too many digits)"
+        raise TraceError(str(file), None, what, "steps per second by job type") from None
     of_type = content.get(GPU_TYPE) if isinstance(content, dict) else None
     if not isinstance(of_type, dict):
         raise TraceError(str(file), None, f"no speeds on {GPU_TYPE}", f"an object '{GPU_TYPE}'")
@@ -111,6 +126,6 @@ def _of_type(file: Path) -> dict[str, Any]:
 def _key(file: Path, name: str) -> tuple[str, int]:
     """``('ResNet-18 (batch size 32)', 2)`` as a pair."""
     job_type, _, gpus = name.strip("()").rpartition(",")
-    if not job_type or not gpus.strip().isdigit():
+    if not job_type or not _GPUS.fullmatch(gpus.strip()):
         raise TraceError(str(file), None, f"the job type {name!r}", "one such as ('ResNet-18 (batch size 32)', 1)")
     return job_type.strip().strip("'\""), int(gpus)

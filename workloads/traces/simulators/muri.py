@@ -10,11 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from topologies.table import read_rows
-from workloads.traces.gathering import Gathering
+from topologies.table import Row, read_rows
+from workloads.traces.gathering import Gathering, bounded
 from workloads.traces.trace import Trace
 
 REQUIRED: Final = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "iteration_time")
+OWN_COLUMNS: Final = ("iteration_time", "resource_time_0", "batch_size")
+"""Columns that tell Muri's tables from those of Tiresias, whose times are seconds."""
 MILLISECOND: Final = 1e-3
 
 
@@ -22,13 +24,21 @@ def read(path: Path) -> Trace:
     """Read one of ``trace-data/trace*.csv``."""
     found = Gathering(path)
     for row in read_rows(path, REQUIRED, found.skipped):
-        submitted, iterations, each = (row.number(name) for name in ("submit_time", "iterations", "iteration_time"))
+        submitted = row.number("submit_time")
         found.add(
             row.text("job_id") or f"line-{row.line}",
             None if submitted is None else submitted * MILLISECOND,
-            None if iterations is None or each is None else iterations * each * MILLISECOND,
+            _duration_s(row),
             row.count("num_gpu"),
             model=row.text("model_name"),
         )
     found.notes.append("Muri's jobs run iterations x iteration_time; users, hosts and fates are not in its traces")
     return found.trace(f"muri-{path.stem}")
+
+
+def _duration_s(row: Row) -> float | None:
+    """Seconds of all iterations; ``duration`` and ``interval`` are not used, but a wrong one is damage all the same."""
+    iterations, each, *_ = map(row.number, ("iterations", "iteration_time", "duration", "interval"))
+    if iterations is None or each is None:
+        return None
+    return bounded(row, "iterations x iteration_time", iterations * each) * MILLISECOND

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from topologies.table import Row, read_rows
-from workloads.traces.gathering import Gathering
+from workloads.traces.gathering import Gathering, bounded
 from workloads.traces.simulators.pollux_measurements import Measurements, measurements, packed
 from workloads.traces.trace import Trace
 
 REQUIRED: Final = ("name", "time", "application", "num_replicas", "batch_size")
+MOST_GPUS: Final = 4096
+"""Of a job; far more than are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +63,29 @@ def jobs(path: Path, found: Gathering | None = None) -> Iterator[PolluxJob]:
             row.fail("time, num_replicas or batch_size is missing", "all three, above 0")
         if name not in known:
             known[name] = _measured(row, folder, name)
-        _check_batch(row, known[name], batch)
-        yield PolluxJob(row.text("name") or f"line-{row.line}", time_s, gpus, batch, known[name])
+        _check_batch(row, known[name], batch, gpus)
+        job = PolluxJob(row.text("name") or f"line-{row.line}", time_s, gpus, batch, known[name])
+        bounded(row, "the run time that follows from the measurements", job.duration_s)
+        yield job
 
 
 def _measured(row: Row, folder: Path, name: str) -> Measurements:
-    if not name or "/" in name or not (folder / name).is_dir():
+    if name in ("", ".", "..") or "/" in name or not _is_folder(folder / name):
         row.fail(f"application {name!r} is not measured", f"a folder of measurements {folder / (name or 'NAME')}")
     return measurements(folder / name)
 
 
-def _check_batch(row: Row, application: Measurements, batch: int) -> None:
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long for the file system
+        return False
+
+
+def _check_batch(row: Row, application: Measurements, batch: int, gpus: int) -> None:
     least, most = application.batches
     if not least <= batch <= most:
         row.fail(f"batch_size is {batch}", f"{least} to {most}, as {application.name} is measured")
+    if gpus > MOST_GPUS or not application.divides(gpus, batch):
+        bound = f"at most {min(most, MOST_GPUS)}: each GPU has a sample of a batch, the largest of which is {most}"
+        row.fail(f"num_replicas is {gpus} for batch_size {batch}", bound)

@@ -7,12 +7,13 @@ lies between measurements is interpolated: first over the local batch, then over
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import pairwise
-from math import ceil, isfinite, nan
+from math import ceil, nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -20,6 +21,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from topologies.limits import COUNT
 from topologies.table import Row, TraceError, read_rows
 
 SERVER_GPUS: Final = 4
@@ -30,6 +32,10 @@ measured."""
 Curve = npt.NDArray[np.float64]
 """Shape (measurements, 3): local batch, seconds of a step, seconds of its synchronisation; local batches rise."""
 _ROUNDING: Final = 1e-8
+_PLACEMENT: Final = re.compile("[1-9]{1,64}")
+_BATCH: Final = re.compile("[1-9][0-9]{0,14}")
+_GRADIENTS: Final = (1e-100, 1e100)
+"""Of norms of gradients that are not 0: sums and ratios of such numbers are numbers too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,10 @@ class Measurements:
     def most_gpus(self, batch: int) -> int:
         """GPUs among which ``batch`` can be divided."""
         return max(1, batch // self.local_batches[0])
+
+    def divides(self, gpus: int, batch: int) -> bool:
+        """Whether each of ``gpus`` GPUs gets a sample or more in each step of a ``batch``."""
+        return self._steps(gpus, batch)[0] >= 1
 
     def packed_s(self, gpus: int, batch: int) -> float:
         """Seconds of an iteration on as few servers as possible."""
@@ -195,16 +205,21 @@ def measurements(folder: Path) -> Measurements:
 
 def _placement(row: Row) -> tuple[int, ...]:
     said = row.text("placement")
-    if not said.isdigit() or "0" in said:
+    if not _PLACEMENT.fullmatch(said):
         row.fail(f"placement is {said!r}", "a digit per server, its GPUs, such as 112")
     return tuple(map(int, said))
 
 
 def _measured(row: Row) -> list[float]:
     values = [row.number(name) for name in ("local_bsz", "step_time", "sync_time")]
-    if not all(value is not None for value in values) or not values[0] or not values[1]:
+    local, step_s, sync_s = values
+    if local is None or sync_s is None or not local or not step_s:
         row.fail("local_bsz, step_time or sync_time is missing", "all three")
-    return [value for value in values if value is not None]
+    if not 1 <= local <= COUNT:
+        row.fail(f"local_bsz is {row.text('local_bsz')}", f"1 to {COUNT}")
+    if sync_s > step_s:
+        row.fail(f"sync_time is {sync_s:g}", f"at most the step_time, {step_s:g}")
+    return [local, step_s, sync_s]
 
 
 def _curve(points: Sequence[Sequence[float]]) -> Curve:
@@ -217,26 +232,48 @@ def _curve(points: Sequence[Sequence[float]]) -> Curve:
 
 def _training(folder: Path) -> Mapping[int, Epochs]:
     training: dict[int, Epochs] = {}
-    columns, skipped = ("progress", "iteration", "grad_sqr", "grad_var"), Counter[str]()
     for file in sorted(folder.glob("validation-*.csv")):
         batch = file.stem.removeprefix("validation-")
-        if not batch.isdigit():
+        if not _BATCH.fullmatch(batch):
             raise TraceError(str(file), None, f"{batch!r} is no batch", "a name such as validation-128.csv")
-        rows = [[_present(row, name) for name in columns] for row in read_rows(file, columns, skipped)]
-        if not rows:
-            raise TraceError(str(file), None, "there are no epochs", "a line per epoch")
-        training[int(batch)] = Epochs(*(tuple(values) for values in zip(*rows, strict=True)))
+        training[int(batch)] = _epochs(file)
     if not training:
         raise TraceError(str(folder), None, "no batch is measured", "files such as validation-128.csv")
     return training
 
 
-def _present(row: Row, name: str) -> float:
-    """A number of at least 0; norms of gradients are larger than any time or count may be."""
+def _epochs(file: Path) -> Epochs:
+    """The lines of a file, in which progress and iterations do not fall."""
+    rows: list[tuple[float, float, float, float]] = []
+    before = (0.0, 0.0)
+    for row in read_rows(file, ("progress", "iteration", "grad_sqr", "grad_var"), Counter()):
+        counted = _counted(row, "progress", before[0]), _counted(row, "iteration", before[1])
+        norm, variance = _gradient(row, "grad_sqr"), _gradient(row, "grad_var")
+        if not norm and not variance:
+            row.fail("grad_sqr and grad_var are both 0", "one of them above 0")
+        rows.append((*counted, norm, variance))
+        before = counted
+    if not rows:
+        raise TraceError(str(file), None, "there are no epochs", "a line per epoch")
+    return Epochs(*(tuple(values) for values in zip(*rows, strict=True)))
+
+
+def _counted(row: Row, name: str, before: float) -> float:
+    """A number of at least that of the epoch ``before``."""
+    value = row.number(name)
+    if value is None:
+        row.fail(f"{name} is {row.text(name)!r}", "a number of at least 0")
+    if value < before:
+        row.fail(f"{name} is {row.text(name)}", f"at least {before:g}, that of the epoch before")
+    return value
+
+
+def _gradient(row: Row, name: str) -> float:
+    """A norm of gradients: 0, or a number that is larger or smaller than any time or count may be."""
     try:
         value = float(row.text(name))
     except ValueError:
         value = nan
-    if not (isfinite(value) and value >= 0):
-        row.fail(f"{name} is {row.text(name)!r}", "a number of at least 0")
+    if not (value == 0 or _GRADIENTS[0] <= value <= _GRADIENTS[1]):
+        row.fail(f"{name} is {row.text(name)!r}", f"a number of at least 0: 0, or {_GRADIENTS[0]} to {_GRADIENTS[1]}")
     return value

@@ -42,20 +42,51 @@ def refusal(path: Path) -> str:
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        ({**JOB, "status": ["Pass"]}, ":1: status is no text, expected one such as Pass"),
+        ({**JOB, "status": ["Pass"]}, ":1: status is ['Pass'], expected a text such as Pass"),
         ({**JOB, "submitted_time": ["2017"]}, ":1: submitted_time is ['2017'], expected a time"),
         ({**JOB, "attempts": [{"start_time": {}, "end_time": None}]}, ":1: start_time is {}, expected a time"),
-        ({**JOB, "status": {"value": "Pass"}}, ":1: status is no text, expected one such as Pass"),
+        ({**JOB, "status": {"value": "Pass"}}, ":1: status is {'value': 'Pass'}, expected a text such as Pass"),
         ({**JOB, "jobid": ["a"]}, ":1: jobid is ['a'], expected a text or a number"),
         ({**JOB, "vc": {"name": "x"}}, ":1: vc is {'name': 'x'}, expected a text or a number"),
         ({**JOB, "user": ["y"] * 99}, ":1: user is ['y', 'y', 'y', 'y', 'y', 'y', 'y', '..., expected a text"),
         ({**JOB, "attempts": [{**ATTEMPT, "detail": [{"ip": ["m"], "gpus": []}]}]}, ":1: ip is ['m'], expected a text"),
+        ({**JOB, "attempts": [{**ATTEMPT, "detail": [{"ip": [], "gpus": []}]}]}, ":1: ip is [], expected a text"),
         ({**JOB, "attempts": [{**ATTEMPT, "detail": [{"ip": "m", "gpus": "gpu0"}]}]}, ":1: a detail has no ip or gpus"),
+        ({**JOB, "attempts": [{**ATTEMPT, "detail": {}}]}, ":1: a detail has no ip or gpus"),
+        ({**JOB, "attempts": [{**ATTEMPT, "detail": 0}]}, ":1: a detail has no ip or gpus"),
+        ({**JOB, "jobid": "\ud800"}, ":1: jobid is '\\ud800', expected a text or a number"),
         ({**JOB, "attempts": [{**ATTEMPT, "detail": "m1"}]}, ":1: a detail has no ip or gpus"),
     ],
 )
 def test_a_list_where_philly_has_text_is_refused(written: Writer, job: dict[str, Any], message: str) -> None:
     assert refusal(written("log", json.dumps([job]))).startswith(message)
+
+
+def test_text_after_the_list_of_jobs_is_refused_at_its_line(written: Writer) -> None:
+    path = written("log", json.dumps([JOB], indent=1) + "\n\n[]\n")
+    lines = json.dumps([JOB], indent=1).count("\n") + 1
+    assert refusal(path) == f":{lines + 2}: '[]\\n' after the list of jobs, expected nothing"
+
+
+def test_a_status_nested_so_deeply_that_it_cannot_be_shown_is_refused(written: Writer) -> None:
+    for depth in range(100, 1000, 20):
+        path = written("log", json.dumps([JOB]).replace('"Pass"', "[" * depth + "]" * depth))
+        assert refusal(path).startswith(":1: ")
+
+
+def test_json_with_a_byte_that_is_no_utf_8_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"[\n\n\xff]")
+    assert refusal(path) == ":3: not UTF-8 text, expected the JSON of cluster_job_log"
+
+
+@pytest.mark.parametrize("said", ["true", '"1_0"'])
+def test_gpus_of_a_lingjun_worker_are_no_yes_and_no_number_with_underscores(said: str, tmp_path: Path) -> None:
+    (tmp_path / "job.csv").write_text("job_name,status,gmt_job_submitted,gmt_job_running,gmt_job_finished\n")
+    cell = f'{{"nvidia.com/gpu": {said}}}'.replace('"', '""')
+    (tmp_path / "worker.csv").write_text(f'job_name,worker_name,host_ip,RES\nj,w,h,"{cell}"\n')
+    with pytest.raises(TraceError, match=r"worker\.csv:2: RES has nvidia\.com/gpu"):
+        lingjun.read(tmp_path)
 
 
 def test_json_with_a_number_of_thousands_of_digits_is_refused(written: Writer) -> None:

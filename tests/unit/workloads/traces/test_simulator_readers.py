@@ -59,12 +59,34 @@ def test_tiresias_times_are_seconds(written: Writer) -> None:
     [
         (MURI + "0,4,0,ten,bert,4,1,0,190,1\n", ":2: iterations is 'ten', expected a number"),
         (MURI + "0,4,0\n", ":2: the line ends after 3 of 10 values, expected a whole line"),
+        (MURI + "0,4,0,5,bert,4,abc,0,190,1\n", ":2: duration is 'abc', expected a number"),
+        (MURI + "0,4,0,5,bert,4,-100,0,190,1\n", ":2: duration is -100, expected 0 or more"),
+        (MURI + "0,4,0,1e15,bert,4,1,0,1e12,1\n", ":2: iterations x iteration_time is 1e+27, expected at most 1e+15"),
+        (TIRESIAS + "0,1,0,x,vgg,10,1\n", ":2: iterations is 'x', expected a number"),
+        (TIRESIAS + "0,1,0,9,vgg,10,y\n", ":2: interval is 'y', expected a number"),
         (TIRESIAS + "0,1.5,0,9,vgg,10,1\n", ":2: num_gpu is 1.5, expected a whole number"),
         (TIRESIAS + "0,1,-3,9,vgg,10,1\n", ":2: submit_time is -3, expected 0 or more"),
     ],
 )
 def test_a_damaged_table_names_its_line(written: Writer, text: str, message: str) -> None:
     assert refusal(written("t.csv", text)).startswith(message)
+
+
+@pytest.mark.parametrize("lost", ["iteration_time", "iteration_time,resource_time_0"])
+def test_milliseconds_of_a_table_of_muris_that_lacks_a_column_are_not_taken_for_seconds(
+    written: Writer, lost: str
+) -> None:
+    header = MURI.replace(f",{lost}", "")
+    row = "7,4,2500,1000,bert,4,191000,0" + ",1" * (2 - len(lost.split(","))) + "\n"
+    said = refusal(written("t.csv", "# a comment\n" + header + row))
+    assert said.startswith(":2: with the column ")
+    assert "it is a table of Muri's, in milliseconds, but has no iteration_time, expected the columns job_id," in said
+
+
+def test_a_table_of_muris_is_not_read_as_one_of_tiresias(written: Writer) -> None:
+    path = written("t.csv", MURI + "7,4,2500,1000,bert,4,191000,0,190,0.5\n")
+    with pytest.raises(TraceError, match="it is a table of Muri's, in milliseconds, expected the format muri"):
+        read_trace(path, "tiresias")
 
 
 def gavel(written: Writer, text: str, speeds: object = None) -> Path:
@@ -108,6 +130,35 @@ def test_gavel_without_its_throughputs_says_what_is_missing(written: Writer) -> 
         read_trace(gavel(written, GAVEL, {}))
 
 
+@pytest.mark.parametrize(
+    ("speeds", "message"),
+    [
+        (
+            '{"v100": {"(\'ResNet\', 2)": {"null": NaN}}}',
+            "the speed alone is nan, expected 0 to 1e+15 steps per second",
+        ),
+        ('{"v100": {"(\'ResNet\', 2)": {"null": Infinity}}}', "the speed alone is inf, expected 0 to 1e+15 steps"),
+        ('{"v100": {"(\'ResNet\', 2)": {"null": %s}}}' % ("9" * 400), "the speed alone is 9999"),
+        ('{"v100": {"(\'ResNet\', 2)": {"null": %s}}}' % ("9" * 5000), "damaged JSON (a number of too many digits)"),
+        ('{"v100": {"(\'ResNet\', ²)": {"null": 1}}}', "the job type \"('ResNet', ²)\", expected one such as"),
+        ('{"v100": {"(\'ResNet\', %s)": {"null": 1}}}' % ("9" * 5000), "the job type \"('ResNet', 9999"),
+        ("[" * 100_000, "cannot be read (nested too deeply), expected steps per second by job type"),
+    ],
+)
+def test_damaged_speeds_of_gavel_name_their_file(written: Writer, speeds: str, message: str) -> None:
+    path = gavel(written, GAVEL)
+    file = written("scheduler/simulation_throughputs.json", speeds)
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert message in str(caught.value)
+
+
+def test_steps_at_a_speed_next_to_nothing_take_too_long(written: Writer) -> None:
+    path = gavel(written, GAVEL, {"v100": {"('ResNet', 2)": {"null": 1e-320}}})
+    assert refusal(path) == ":1: total_steps / speed is inf, expected at most 1e+15"
+
+
 def test_a_pollux_job_runs_its_epochs_at_the_measured_speed(written: Writer) -> None:
     application(written)
     trace = read_trace(written("workloads/w.csv", POLLUX + "net-0,60,net,2,16\nnet-1,90,net,1,8\n"))
@@ -126,11 +177,56 @@ def test_a_pollux_job_runs_its_epochs_at_the_measured_speed(written: Writer) -> 
         ("a,0,other,1,8", ":2: application 'other' is not measured, expected a folder of measurements "),
         ("a,0,net,,8", ":2: time, num_replicas or batch_size is missing, expected all three"),
         ("a,0,net,1,99", ":2: batch_size is 99, expected 8 to 16, as net is measured"),
+        ("a,0,net,64,16", ":2: num_replicas is 64 for batch_size 16, expected at most 16: each GPU has a sample"),
+        (f"a,0,{'a' * 300},1,8", f":2: application '{'a' * 300}' is not measured, expected a folder of measurements "),
+        ("a,0,..,1,8", ":2: application '..' is not measured, expected a folder of measurements "),
     ],
 )
 def test_a_damaged_workload_of_pollux_names_its_line(written: Writer, row: str, message: str) -> None:
     application(written)
     assert refusal(written("workloads/w.csv", POLLUX + row + "\n")).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "validation-8.csv",
+            EPOCHS.replace("1,3", "0,0"),
+            ":2: grad_sqr and grad_var are both 0, expected one of them",
+        ),
+        ("validation-8.csv", EPOCHS.replace("20,20", "9,20"), ":3: progress is 9, expected at least 10, that of the"),
+        ("validation-8.csv", EPOCHS.replace("20,20", "20,9"), ":3: iteration is 9, expected at least 10, that of the"),
+        (
+            "validation-8.csv",
+            EPOCHS.replace("1,3", "1e200,3"),
+            ":2: grad_sqr is '1e200', expected a number of at least",
+        ),
+        ("validation-².csv", EPOCHS, ": '²' is no batch, expected a name such as validation-128.csv"),
+        ("validation-0.csv", EPOCHS, ": '0' is no batch, expected a name such as validation-128.csv"),
+        ("placements.csv", PLACEMENTS.replace("\n2,", "\n²,"), ":4: placement is '²', expected a digit per server"),
+        ("placements.csv", PLACEMENTS.replace("1,8,", "1,0.5,"), ":2: local_bsz is 0.5, expected 1 to 1000000"),
+        ("placements.csv", PLACEMENTS.replace("1,16,", "1,1e15,"), ":3: local_bsz is 1e15, expected 1 to 1000000"),
+        (
+            "placements.csv",
+            PLACEMENTS.replace("0.6,0.1", "0.6,9"),
+            ":4: sync_time is 9, expected at most the step_time",
+        ),
+    ],
+)
+def test_a_measurement_that_cannot_be_is_refused(written: Writer, name: str, text: str, message: str) -> None:
+    application(written)
+    bad = written(f"traces/net/{name}", text)
+    with pytest.raises(TraceError) as caught:
+        read_trace(written("workloads/w.csv", POLLUX + "a,0,net,1,8\n"))
+    assert str(caught.value).startswith(f"{bad}{message}")
+
+
+def test_measured_steps_without_end_are_no_run_time(written: Writer) -> None:
+    application(written)
+    written("traces/net/placements.csv", PLACEMENTS.replace("0.5", "1e15"))
+    said = refusal(written("workloads/w.csv", POLLUX + "a,0,net,1,8\n"))
+    assert said == ":2: the run time that follows from the measurements is 2e+16, expected at most 1e+15"
 
 
 def test_a_damaged_measurement_names_its_own_file_and_line(written: Writer) -> None:
