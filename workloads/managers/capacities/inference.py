@@ -11,7 +11,7 @@ from topologies.fabric import Fabric
 from workloads.managers.capacities.gpu_types import ONE_TYPE, SPEEDS, GpuTypes, gpu_types
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Capacity, CapacityChanged
-from workloads.managers.options import hosts_named, number, require_hosts
+from workloads.managers.options import hosts_named, naming, number, require_hosts, share, shown
 
 MEAN_LOAD = 0.4
 """Published: inference clusters are used to about 40 % on average."""
@@ -47,15 +47,25 @@ class InferenceLoad(Capacity):
         speed: float | None = None,
         mixed_efficiency: float | None = None,
     ) -> None:
-        if not 0 <= mean - swing <= mean + swing <= 1 or not 0 <= spare <= 1:
-            raise ValueError("options 'mean' and 'swing' of inference must give loads from 0 to 1, and 'spare' be one")
+        self._mean, self._swing = share(self.name, "mean", mean), share(self.name, "swing", swing)
+        self._spare = share(self.name, "spare", spare)
+        if not 0 <= self._mean - self._swing <= self._mean + self._swing <= 1:
+            raise ValueError("options 'mean' and 'swing' of inference must give loads from 0 to 1")
         self._hosts = hosts_named(self.name, "hosts", hosts)
-        self._mean, self._swing, self._spare = mean, swing, spare
+        if not isinstance(gpu_type, str):
+            raise ValueError(f"option 'gpu_type' of inference must be a GPU type such as T4, not '{shown(gpu_type)}'")
         if not gpu_type and (speed is not None or mixed_efficiency is not None):
             raise ValueError("options 'speed' and 'mixed_efficiency' of inference need a 'gpu_type'")
-        speeds = SPEEDS if speed is None else {gpu_type: number(self.name, "speed", speed, least=0)}
-        self._types = gpu_types({gpu_type: self._hosts}, speeds, mixed_efficiency) if gpu_type else ONE_TYPE
+        self._types = self._types_of(gpu_type, speed, mixed_efficiency) if gpu_type else ONE_TYPE
         self._every_s = number(self.name, "every_s", every_s, least=LEAST_EVERY_S)
+
+    def _types_of(self, gpu_type: str, speed: object, mixed_efficiency: object) -> GpuTypes:
+        speeds = SPEEDS if speed is None else {gpu_type: number(self.name, "speed", speed, above=0)}
+        efficiency = None if mixed_efficiency is None else share(self.name, "mixed_efficiency", mixed_efficiency)
+        if efficiency == 0:
+            raise ValueError("option 'mixed_efficiency' of inference must be above 0, not '0'")
+        with naming(self.name, "gpu_type"):
+            return gpu_types({gpu_type: self._hosts}, speeds, efficiency)
 
     def gpu_types(self, fabric: Fabric) -> GpuTypes:
         """Those of its hosts, if they differ."""

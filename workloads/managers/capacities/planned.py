@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from topologies.fabric import Fabric
 from workloads.managers.interfaces import Capacity, CapacityChanged
+from workloads.managers.options import listed, shown
 
 
 class Steady(Capacity):
@@ -27,7 +28,13 @@ class Planned(Capacity):
     summary: ClassVar[str] = "hosts come and go at given times"
 
     def __init__(self, changes: Sequence[CapacityChanged] = ()) -> None:
-        self._changes = tuple(sorted(changes, key=lambda change: change.time_s))
+        given = listed(self.name, "changes", changes, "changes of capacity, which only a program can give")
+        known = [change for change in given if isinstance(change, CapacityChanged)]
+        if len(known) < len(given):
+            raise ValueError(
+                f"option 'changes' of planned must be a list of changes of capacity, not '{shown(changes)}'"
+            )
+        self._changes = tuple(sorted(known, key=lambda change: change.time_s))
 
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
         """Those given, by time."""

@@ -17,6 +17,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Ints, Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Running, Waiting
+from workloads.managers.options import flag
 from workloads.managers.placers.consolidated import Share, consolidate
 
 _EMPTY, _FLEXIBLE, _BASE = 0, 1, 2
@@ -37,7 +38,7 @@ class ElasticGroups(Placer):
     knows_gpu_types: ClassVar[bool] = True
 
     def __init__(self, *, on_loan_first: bool = True) -> None:
-        self._on_loan_first = on_loan_first
+        self._on_loan_first = flag(self.name, "on_loan_first", on_loan_first)
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """A job needs enough GPUs of the type that it asks for; of one type, if jobs cannot have several."""

@@ -22,6 +22,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Bools, Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.options import hosts_named, mapped, naming
 from workloads.managers.placers.hived_cells import Cell, choose
 from workloads.managers.placers.hived_quotas import (
     Quotas,
@@ -52,8 +53,11 @@ class HiveD(Placer):
         virtual_clusters: Quotas | TypedQuotas | None = None,
         gpu_types: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._types = type_hosts(gpu_types or {})
-        self._quotas = by_type(virtual_clusters or {}, [name for name, _ in self._types])
+        hosts = mapped(self.name, "gpu_types", gpu_types, "{V100: [h0, h1]}")
+        self._types = type_hosts({name: hosts_named(self.name, "gpu_types", of) for name, of in hosts.items()})
+        quotas = mapped(self.name, "virtual_clusters", virtual_clusters, "{vision: {host: 4}}")
+        with naming(self.name, "virtual_clusters"):
+            self._quotas = by_type(quotas, [name for name, _ in self._types])
 
     def check(self, structure: Structure) -> None:
         """Raise ``ValueError`` if GPU types do not fit this fabric, or quotas name no level of it or are not legal."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from topologies.limits import COUNT
+from workloads.managers.options import shown
 from workloads.managers.placers.hived_cells import Cells
 
 Quotas = Mapping[str, Mapping[str, int]]
@@ -12,21 +14,39 @@ TypedQuotas = Mapping[str, Mapping[str, Mapping[str, int]]]
 """Virtual cluster -> GPU type -> level -> number of cells."""
 
 
-def by_type(quotas: Quotas | TypedQuotas, types: Sequence[str]) -> TypedQuotas:
+def by_type(quotas: Mapping[str, object], types: Sequence[str]) -> TypedQuotas:
     """Return ``quotas`` by GPU type; of the one type "" where there are no ``types``.
 
     ``ValueError``, one line, for a type that is not one of ``types``, and for quotas that are of another form.
     """
     if not types:
-        return {name: {"": dict(quota)} for name, quota in quotas.items()}  # type: ignore[arg-type]
+        return {name: {"": _levels(name, quota)} for name, quota in quotas.items()}
     found = {}
     for name, quota in quotas.items():
-        for key, levels in quota.items():
-            if key not in types or not isinstance(levels, Mapping):
-                known = ", ".join(types)
-                raise ValueError(f"virtual cluster '{name}' has quotas of '{key}', expected of GPU types: {known}")
-        found[name] = {key: dict(levels) for key, levels in quota.items() if isinstance(levels, Mapping)}
+        of_types = _mapping(name, quota)
+        unknown = next((key for key in of_types if key not in types or not isinstance(of_types[key], Mapping)), None)
+        if unknown is not None:
+            known = ", ".join(types)
+            raise ValueError(f"virtual cluster '{name}' has quotas of '{unknown}', expected of GPU types: {known}")
+        found[name] = {key: _levels(name, levels) for key, levels in of_types.items()}
     return found
+
+
+def _levels(name: str, quota: object) -> dict[str, int]:
+    """Level -> number of cells; which levels there are is known only when there is a fabric."""
+    found = {}
+    for level, count in _mapping(name, quota).items():
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= COUNT:
+            said = f"virtual cluster '{name}': its quota of level {level} is '{shown(count)}'"
+            raise ValueError(f"{said}, expected a whole number of cells")
+        found[level] = count
+    return found
+
+
+def _mapping(name: str, quota: object) -> dict[str, object]:
+    if not isinstance(quota, Mapping):
+        raise ValueError(f"virtual cluster '{name}' has '{shown(quota)}', expected cells by level such as {{host: 4}}")
+    return {str(key): value for key, value in quota.items()}
 
 
 def cells_held(cells: Cells, quota: Mapping[str, int]) -> int:

@@ -12,6 +12,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.options import share, whole
 from workloads.managers.placers.consolidated import Consolidated, Share, consolidate, placement_of
 from workloads.managers.placers.first_free import FirstFree
 
@@ -30,9 +31,7 @@ class Locality(Placer):
     summary: ClassVar[str] = "fewest hosts under one ToR; less local the more often a job was sent back"
 
     def __init__(self, *, tries: int = TRIES_PER_LEVEL) -> None:
-        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
-            raise ValueError(f"option 'tries' of locality must be a whole number of at least 1, not '{tries}'")
-        self._tries = tries
+        self._tries = whole(self.name, "tries", tries, least=1)
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """The tightest place that the job's step allows."""
@@ -93,10 +92,7 @@ class Relaxed(Placer):
     summary: ClassVar[str] = "consolidates, but for a share of the jobs, which take the first free GPUs"
 
     def __init__(self, *, probability: float = 0.5, seed: int = 1) -> None:
-        number = not isinstance(probability, bool) and isinstance(probability, int | float)
-        if not number or not 0 <= probability <= 1:
-            raise ValueError(f"option 'probability' of relaxed must be a number from 0 to 1, not '{probability}'")
-        self._probability, self._seed = probability, seed
+        self._probability, self._seed = share(self.name, "probability", probability), whole(self.name, "seed", seed)
         self._together, self._anywhere = Consolidated(), FirstFree()
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:

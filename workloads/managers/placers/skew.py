@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.options import share
 from workloads.managers.placers.consolidated import Consolidated
 from workloads.managers.placers.first_free import FirstFree
 from workloads.managers.placers.pack_limit import limit_of
@@ -50,9 +51,7 @@ class SkewAware(Placer):
     summary: ClassVar[str] = "consolidates jobs whose model has one large tensor, scatters the others"
 
     def __init__(self, *, limit: float | None = None) -> None:
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1):
-            raise ValueError(f"option 'limit' of skew must be a number from 0 to 1, not '{limit}'")
-        self._limit = None if limit is None else float(limit)
+        self._limit = None if limit is None else share(self.name, "limit", limit)
         self._together, self._anywhere = Consolidated(), FirstFree()
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:

@@ -21,7 +21,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import hosts_named, number, require_hosts
+from workloads.managers.options import flag, hosts_named, number, require_hosts
 from workloads.managers.policies.lyra_pools import Demand, Pools
 from workloads.managers.policies.lyra_reclaim import Footprint, returns
 from workloads.managers.policies.preemption import Candidate, asked_by
@@ -101,9 +101,9 @@ class Lyra(Policy):
         elastic: bool = True,
         on_loan_first: bool = True,
     ) -> None:
-        self._on_loan_first = on_loan_first
+        self._on_loan_first = flag(self.name, "on_loan_first", on_loan_first)
         named = None if loan_hosts is None else hosts_named(self.name, "loan_hosts", loan_hosts)
-        self._loan_hosts, self._elastic = named, elastic
+        self._loan_hosts, self._elastic = named, flag(self.name, "elastic", elastic)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._resize_s = number(self.name, "resize_s", resize_s, least=0)
 

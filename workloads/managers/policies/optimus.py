@@ -18,7 +18,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Waiting
-from workloads.managers.options import next_round, number
+from workloads.managers.options import next_round, number, shown
 from workloads.managers.policies.fitting import fit_losses, fit_steps, fitted_step_s
 from workloads.managers.policies.preemption import Candidate, asked_by
 from workloads.managers.policies.srtf import remaining_s
@@ -166,8 +166,8 @@ def _samples(jobs: Sequence[Waiting]) -> dict[tuple[str, int], dict[int, float]]
     return found
 
 
-def _chosen(option: str, value: str) -> bool:
+def _chosen(option: str, value: object) -> bool:
     """Whether it is measured; ``ValueError`` for neither."""
     if value not in ("known", "measured"):
-        raise ValueError(f"option '{option}' of optimus must be known or measured, not '{value}'")
+        raise ValueError(f"option '{option}' of optimus must be known or measured, not '{shown(value)}'")
     return value == "measured"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import ceil, inf
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from workloads.managers.actions import Demote, Promote
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import at_round, next_round, number
+from workloads.managers.options import at_round, flag, listed, next_round, number, one_of, shown
 from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, run_these
 
 DEFAULT_LIMITS = (3600.0,)
@@ -83,17 +83,17 @@ class Tiresias(Policy):
         whole_seconds: bool = False,
         round_s: float = 0.0,
     ) -> None:
-        if list(limits) != sorted(set(limits)) or any(limit <= 0 for limit in limits):
-            raise ValueError(f"option 'limits' of tiresias must be rising numbers of GPU-seconds, not {list(limits)}")
-        self._limits = tuple(map(float, limits))
-        self._gittins = Gittins(services) if services else None
+        self._limits = _gpu_seconds("limits", limits)
+        if any(lower >= upper for lower, upper in pairwise(self._limits)):
+            raise ValueError(f"option 'limits' of tiresias must be rising numbers of GPU-seconds, not {shown(limits)}")
+        known = _gpu_seconds("services", services)
+        self._gittins = Gittins(known) if known else None
         self._knob = number(self.name, "promote", promote, least=0)
         self._slice_s = number(self.name, "slice_s", slice_s, least=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._round_s = number(self.name, "round_s", round_s, least=0)
-        if order not in ORDERS:
-            raise ValueError(f"option 'order' of tiresias must be one of {', '.join(ORDERS)}, not '{order}'")
-        self._inside, self._whole_seconds = order, whole_seconds
+        self._inside = one_of(self.name, "order", order, ORDERS)
+        self._whole_seconds = flag(self.name, "whole_seconds", whole_seconds)
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Promote starving jobs; run the first that fit."""
@@ -184,3 +184,9 @@ class Tiresias(Policy):
 
 def _attained(each: Candidate, now_s: float) -> float:
     return each.attained_service_s(now_s) if isinstance(each, Running) else each.attained_service_s
+
+
+def _gpu_seconds(option: str, given: object) -> tuple[float, ...]:
+    """An option that is a list of GPU-seconds; ``ValueError``, one line, for anything else."""
+    values = listed(Tiresias.name, option, given, "GPU-seconds such as [3600, 7200]")
+    return tuple(number(Tiresias.name, option, value, above=0) for value in values)

@@ -11,7 +11,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
-from workloads.managers.options import flag, number
+from workloads.managers.options import flag, naming, number
 from workloads.managers.queues.queue_tree import ROOT, Order, Path, above, in_words, tree_of, used_by
 
 DEFAULT: Final = "default"
@@ -41,9 +41,15 @@ class CapacityScheduler(Queue):
     uses: ClassVar[Mapping[str, str]] = {"virtual_cluster": "the capacities of queues"}
 
     def __init__(self, *, queues: Mapping[str, Mapping[str, object]] | None = None, backfill: bool = False) -> None:
-        self._only_default = not queues
-        self._tree = tree_of(queues or {DEFAULT: {"capacity": _WHOLE}}, _capacities_of)
+        self._only_default = queues is None or queues == {}
         self._backfill = flag(self.name, "backfill", backfill)
+        with naming(self.name, "queues"):
+            given = {DEFAULT: {"capacity": _WHOLE}} if self._only_default else queues
+            self._tree = tree_of(given, _capacities_of)
+            self._require_whole()
+
+    def _require_whole(self) -> None:
+        """The capacities of queues beside each other add up to 100 percent."""
         for parent, inside in self._tree.children.items():
             total = sum(self._tree.shares[path].capacity for path in inside)
             if abs(total - _WHOLE) > _ROUNDING:
@@ -99,7 +105,7 @@ class CapacityScheduler(Queue):
 
 
 def _capacities_of(name: str, given: Mapping[str, object]) -> Capacities:
-    unknown = sorted(given.keys() - {"capacity", "most"})
+    unknown = sorted(map(str, given.keys() - {"capacity", "most"}))
     if unknown:
         raise ValueError(f"queue '{name}' has an unknown key '{unknown[0]}', expected capacity, most or queues")
     if "capacity" not in given:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from topologies.limits import OPTION
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Queue, QueuedJob
 from workloads.managers.jobs import Waiting
-from workloads.managers.options import flag, number
+from workloads.managers.options import flag, naming, number, shown
 from workloads.managers.queues.fair_share import Share, fair_shares
 from workloads.managers.queues.queue_tree import ROOT, Order, Path, QueueTree, above, in_words, tree_of, used_by
 
@@ -39,7 +40,8 @@ class Fair(Queue):
         preemption: bool = False,
         preempt_above: float = PREEMPT_ABOVE,
     ) -> None:
-        self._tree = tree_of(shares or {}, _share_of)
+        with naming(self.name, "shares"):
+            self._tree = tree_of({} if shares is None else shares, _share_of)
         self._backfill = flag(self.name, "backfill", backfill)
         self._preemption = flag(self.name, "preemption", preemption)
         self._preempt_above = number(self.name, "preempt_above", preempt_above, least=0)
@@ -116,13 +118,14 @@ def _fair_shares(tree: QueueTree[Share], active: set[Path], gpus: int) -> dict[P
 
 
 def _share_of(name: str, given: Mapping[str, object]) -> Share:
-    unknown = sorted(given.keys() - {"weight", "least", "most"})
+    unknown = sorted(map(str, given.keys() - {"weight", "least", "most"}))
     if unknown:
         found = f"share of virtual cluster '{name}' has an unknown key '{unknown[0]}'"
         raise ValueError(f"{found}, expected weight, least, most or queues")
     for key, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"share of virtual cluster '{name}': {key} is {value!r}, expected a number")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= OPTION:
+            said = repr(value) if isinstance(value, str) else shown(value)
+            raise ValueError(f"share of virtual cluster '{name}': {key} is {said}, expected a number up to {OPTION:g}")
     share = Share(**given)  # type: ignore[arg-type]
     if share.weight <= 0 or not 0 <= share.least <= share.most:
         raise ValueError(f"share of virtual cluster '{name}' must have weight > 0 and 0 <= least <= most")

@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.jobs import Waiting
+from workloads.managers.options import shown
 
 Path = tuple[str, ...]
 """Names of queues, the one that contains the next first."""
@@ -64,7 +65,7 @@ def above(path: Path) -> Iterator[Path]:
         yield path[:length]
 
 
-def tree_of(given: Mapping[str, Mapping[str, object]], share: ShareOf[ShareT]) -> QueueTree[ShareT]:
+def tree_of(given: object, share: ShareOf[ShareT]) -> QueueTree[ShareT]:
     """Return the tree of an option: name -> keys of the share, and ``queues`` inside it by name, if any.
 
     ``ValueError``, one line, where something is wrong.
@@ -74,11 +75,13 @@ def tree_of(given: Mapping[str, Mapping[str, object]], share: ShareOf[ShareT]) -
 
 def _parsed(parent: Path, given: object, share: ShareOf[ShareT]) -> Iterator[tuple[Path, ShareT]]:
     if not isinstance(given, Mapping):
-        raise ValueError(f"the queues are {given!r}, expected queues by name such as {{vision: {{}}}}")
+        raise ValueError(f"the queues are {shown(given)}, expected queues by name such as {{vision: {{}}}}")
     for name, keys in given.items():
         path = (*parent, str(name))
         if not isinstance(keys, Mapping):
-            raise ValueError(f"virtual cluster '{in_words(path)}' has {keys!r}, expected keys in braces such as {{}}")
+            raise ValueError(
+                f"virtual cluster '{in_words(path)}' has {shown(keys)}, expected keys in braces such as {{}}"
+            )
         yield path, share(in_words(path), {key: value for key, value in keys.items() if key != CHILDREN})
         yield from _parsed(path, keys.get(CHILDREN, {}), share)
 

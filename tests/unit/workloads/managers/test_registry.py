@@ -69,7 +69,7 @@ def test_a_placer_of_another_package_places() -> None:
     [
         ("borg", {}, "unknown placer 'borg', expected one of affinity, broken, consolidated, elastic-groups, empty, "),
         ("hived", {"quota": 1}, "unknown option 'quota' of placer hived, expected: gpu_types, virtual_clusters"),
-        ("hived", {"virtual_clusters": 3}, "placer hived: 'int' object has no attribute 'items'"),
+        ("hived", {"virtual_clusters": 3}, "option 'virtual_clusters' of hived must be a mapping such as "),
         ("none", {"seed": 1}, "unknown option 'seed' of placer none, expected: none"),
         ("broken", {}, "placer 'broken' cannot be loaded: KeyError: 'nothing'"),
         ("number", {}, "placer 'number' is not a class or function but int"),

@@ -11,14 +11,13 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Ints, Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
+from workloads.managers.options import whole
 from workloads.managers.placers.monkeytree.fragments import Racks, ToRs, bounded
 
 
 def checked_fragments(part: str, fragments: object) -> int:
     """Return the option ``fragments``; ``ValueError`` unless it is a whole number of at least 1."""
-    if isinstance(fragments, bool) or not isinstance(fragments, int) or fragments < 1:
-        raise ValueError(f"option 'fragments' of {part} must be a whole number of at least 1, not '{fragments}'")
-    return fragments
+    return whole(part, "fragments", fragments, least=1)
 
 
 class MonkeyTree(Placer):

@@ -14,7 +14,7 @@ from workloads.managers.actions import Pack, Resize
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import CapacityChanged, Ended, Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import number
+from workloads.managers.options import flag, number, whole
 from workloads.managers.policies.gandiva.grow_shrink import LOOK_S, GrowShrink, extra_gpus, grown_jobs
 from workloads.managers.policies.gandiva.introspection import Introspection
 from workloads.managers.policies.gandiva.suspension import SuspendCosts, change_jobs
@@ -55,10 +55,13 @@ class Gandiva(Policy):
         trial_s = number(self.name, "trial_s", trial_s, least=0)
         look_s = number(self.name, "look_s", look_s, above=0)
         self._packing = Packing(
-            overhead=number(self.name, "overhead", overhead, least=1), migrate_s=migrate_s, trial_s=trial_s, seed=seed
+            overhead=number(self.name, "overhead", overhead, least=1),
+            migrate_s=migrate_s,
+            trial_s=trial_s,
+            seed=whole(self.name, "seed", seed),
         )
         self._growing = GrowShrink(look_s=look_s, restart_s=suspend_s)
-        self._introspection = Introspection(trial_s, migrate_s) if migrate else None
+        self._introspection = Introspection(trial_s, migrate_s) if flag(self.name, "migrate", migrate) else None
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Undo what did not help; then let waiting jobs start, join or take their turn, or use idle GPUs."""

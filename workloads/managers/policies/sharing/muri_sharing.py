@@ -14,7 +14,7 @@ from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob, Tick
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import next_round, number
+from workloads.managers.options import listed, next_round, number, one_of, shown, whole
 from workloads.managers.policies.preemption import Candidate, asked_by
 from workloads.managers.policies.sharing.grouping import (
     MOST_JOBS,
@@ -57,21 +57,11 @@ class MuriSharing(Policy):
         round_s: float = ROUND_S,
         restart_s: float = 0.0,
     ) -> None:
-        if order not in ORDERS:
-            raise ValueError(f"option 'order' of muri-sharing must be one of {', '.join(ORDERS)}, not '{order}'")
-        self._key = ORDERS[order]
-        if isinstance(most_jobs, bool) or not isinstance(most_jobs, int) or most_jobs < 1:
-            raise ValueError(
-                f"option 'most_jobs' of muri-sharing must be a whole number of at least 1, not '{most_jobs}'"
-            )
-        self._most_jobs = most_jobs
-        if isinstance(resources, str) or not resources or not set(resources) <= set(RESOURCES):
-            expected = ", ".join(RESOURCES)
-            raise ValueError(f"option 'resources' of muri-sharing must be a list of {expected}, not '{resources}'")
-        self._resources = tuple(name for name in RESOURCES if name in resources)
-        if isinstance(overheads, str | float | int):
-            raise ValueError(f"option 'overheads' of muri-sharing must be a list such as [1, 1.3], not '{overheads}'")
-        self._overheads = tuple(number(self.name, "overheads", factor, least=1) for factor in overheads)
+        self._key = ORDERS[one_of(self.name, "order", order, ORDERS)]
+        self._most_jobs = whole(self.name, "most_jobs", most_jobs, least=1)
+        self._resources = _resources_of(resources)
+        factors = listed(self.name, "overheads", overheads, "factors such as [1, 1.3]")
+        self._overheads = tuple(number(self.name, "overheads", factor, least=1) for factor in factors)
         self._round_s = number(self.name, "round_s", round_s, above=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 
@@ -151,3 +141,12 @@ def _sharer(each: Candidate, now_s: float, resources: Sequence[str]) -> Sharer:
     left_s = each.left_s(now_s) if isinstance(each, Running) else each.left_s
     attained = each.attained_service_s(now_s) if isinstance(each, Running) else each.attained_service_s
     return Sharer(job.name, job.gpus, stages_of(job, resources), inf if left_s is None else left_s, attained / job.gpus)
+
+
+def _resources_of(given: object) -> tuple[str, ...]:
+    """The option ``resources``, in the order of :data:`RESOURCES`; ``ValueError``, one line, if one is none of them."""
+    of = f"one or more of {', '.join(RESOURCES)}"
+    named = listed(MuriSharing.name, "resources", given, of)
+    if not named or any(name not in RESOURCES for name in named):
+        raise ValueError(f"option 'resources' of muri-sharing must be a list of {of}, not '{shown(given)}'")
+    return tuple(name for name in RESOURCES if name in named)

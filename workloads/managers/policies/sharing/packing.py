@@ -17,7 +17,7 @@ from workloads.managers.actions import Pack, Preempt
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.options import number
+from workloads.managers.options import number, whole
 from workloads.managers.policies.sharing.interleaving import worth_sharing
 
 MIGRATE_S: Final = 1.5
@@ -75,7 +75,7 @@ class Packing(Policy):
         self._overhead = number(self.name, "overhead", overhead, least=1)
         self._migrate_s = number(self.name, "migrate_s", migrate_s, least=0)
         self._trial_s = number(self.name, "trial_s", trial_s, least=0)
-        self._seed = seed
+        self._seed = whole(self.name, "seed", seed)
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """The end of the next trial."""
