@@ -86,9 +86,12 @@ class MuriSharing(Policy):
         return group_jobs(sharers, gpus, self._key, self._overheads, self._most_jobs)
 
     def _regroup(self, state: ClusterState, waiting: Mapping[str, Waiting]) -> Iterator[PolicyAction]:
-        """Jobs whose group stays on their GPUs continue; the others are preempted, and placed again."""
+        """Jobs whose group stays on their GPUs continue; the others are preempted, and placed again.
+
+        A job that cannot be preempted stays, and so do those that share its GPUs.
+        """
         now_s = state.time_s
-        movable = {each.name: each for each in state.running.values() if each.job.preemptible}
+        movable = {each.name: each for each in state.running.values() if _can_leave(state, each)}
         fixed = {gpu for each in state.running.values() if each.name not in movable for gpu in each.gpus}
         everybody: list[Candidate] = [*movable.values(), *waiting.values()]
         in_order = sorted(everybody, key=lambda each: asked_by(each).number)
@@ -120,6 +123,12 @@ class MuriSharing(Policy):
 
     def _pause_s(self, members: Sequence[Waiting]) -> float:
         return self._restart_s if any(each.started_s is not None for each in members) else 0.0
+
+
+def _can_leave(state: ClusterState, each: Running) -> bool:
+    """Whether it and all that share its GPUs may be stopped: those beside a job that stays could not be regrouped."""
+    beside = (state.running[name] for name in each.share_gpus_with)
+    return each.job.preemptible and all(other.job.preemptible for other in beside)
 
 
 def _homes(groups: Sequence[tuple[str, ...]], running: Mapping[str, Running]) -> list[tuple[str, ...] | None]:

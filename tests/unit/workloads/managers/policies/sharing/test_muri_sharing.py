@@ -101,6 +101,15 @@ def test_the_order_says_who_is_admitted_when_not_even_sharing_is_enough() -> Non
     assert set(state.running) == {"b", "c", "d", "e"}
 
 
+def test_jobs_that_share_with_one_that_cannot_be_preempted_stay_with_it() -> None:
+    pair = (replace(job("a", compute_s=9), preemptible=False), job("b", communication_s=9))
+    state = EMPTY.after(Pack(pair, HOST0, 0.0, "for the test")).start(job("c", compute_s=9), HOST1)
+    actions, after = decided(MURI, state.at(360.0), [job("d", communication_s=9, left_s=1.0)], Tick())
+    assert partners(after)["a"] == partners(after)["b"] == {"a", "b"}
+    assert partners(after)["c"] == {"c", "d"}
+    assert [each.jobs for each in actions if isinstance(each, Pack)] == [("c", "d")]
+
+
 def four_stages(name: str, storage_s: float | None, preprocessing_s: float | None, *others: float) -> Waiting:
     compute_s, communication_s = others
     return replace(job(name, 4, compute_s, communication_s), storage_s=storage_s, preprocessing_s=preprocessing_s)
