@@ -8,9 +8,7 @@ than one alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from math import inf
-from random import Random
 from typing import ClassVar, Final
 
 from workloads.managers.actions import Pack, Preempt
@@ -18,40 +16,13 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import number, whole
-from workloads.managers.policies.sharing.interleaving import worth_sharing
+from workloads.managers.policies.sharing.partners import Partners
 
 MIGRATE_S: Final = 1.5
 """The paper's "a second or two"."""
 TRIAL_S: Final = 60.0
 """How long a pair is measured before it is judged: one of the paper's time slices."""
 _ROUNDING: Final = 1e-6
-_Stages = tuple[float, float]
-
-
-class Partners:
-    """Running jobs that others may join, by their GPUs and stages: few of these differ, so that a draw is fast."""
-
-    def __init__(self, running: Iterable[Running], overhead: float, seed: int) -> None:
-        self._overhead, self._seed = overhead, seed
-        self._by_size: dict[int, dict[_Stages, list[Running]]] = {}
-        for each in running:
-            kinds = self._by_size.setdefault(len(each.gpus), {})
-            kinds.setdefault((each.job.compute_s, each.job.communication_s), []).append(each)
-
-    def take(self, job: Waiting) -> Running | None:
-        """Draw one that ``job`` promises to gain with, which no other may join then; None if there is none."""
-        mine = (job.compute_s, job.communication_s)
-        kinds = self._by_size.get(job.gpus, {})
-        lists = [found for stages, found in kinds.items() if found and _worth(stages, mine, self._overhead)]
-        count = sum(map(len, lists))
-        if not count:
-            return None
-        first = Random(f"{self._seed}|{job.name}").randrange(count)
-        for place in range(count):  # past those that it was separated from
-            found, index = _at(lists, (first + place) % count)
-            if found[index].name not in job.apart_from:
-                return found.pop(index)
-        return None
 
 
 class Packing(Policy):
@@ -142,18 +113,3 @@ def _pack_of(state: ClusterState, name: str) -> tuple[str, ...]:
 def _alone(state: ClusterState) -> list[Running]:
     """Running jobs that share with no other job."""
     return [each for each in state.running.values() if not each.share_gpus_with]
-
-
-def _at(lists: Sequence[list[Running]], index: int) -> tuple[list[Running], int]:
-    """The list that holds the item ``index`` of all, and its place there."""
-    for found in lists:
-        if index < len(found):
-            return found, index
-        index -= len(found)
-    raise IndexError(index)
-
-
-@lru_cache(maxsize=4096)
-def _worth(one: _Stages, other: _Stages, overhead: float) -> bool:
-    stages = [one, other]
-    return all(map(any, stages)) and worth_sharing(stages, (1.0, overhead))

@@ -14,7 +14,6 @@ from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.interfaces import Ended, QueuedJob, Submitted, Tick
 from workloads.managers.jobs import Running, Waiting
-from workloads.managers.policies.sharing import packing
 from workloads.managers.registry import create, manager
 
 FABRIC = clos(hosts=2, gpus_per_host=4, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
@@ -203,32 +202,6 @@ def test_a_decision_compares_no_two_jobs(policy: str, time_s: float, monkeypatch
         patched.setattr(Waiting, "__eq__", compared)
         actions = list(create("policy", policy).decide(state.at(time_s), queued, Tick()))  # type: ignore[attr-defined]
     assert bool(actions) == (time_s == 60.0)  # nothing is known of these jobs' stages: none is packed
-
-
-def test_a_draw_of_partners_compares_kinds_of_jobs_and_not_every_two_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[object] = []
-
-    def worth(stages: list[tuple[float, float]], overheads: object) -> bool:
-        compared.append(stages)
-        return True
-
-    monkeypatch.setattr(packing, "worth_sharing", worth)
-    packing._worth.cache_clear()
-    running = [Running(job(f"r{number}", 1, stages=(1.0, 0.1 * (number % 3))), ("g",), 0.0) for number in range(300)]
-    partners = packing.Partners(running, 1.0, seed=1)
-    drawn = [partners.take(job(f"w{number}", 1, stages=(1.0, 0.1 * (number % 2)))) for number in range(300)]
-    packing._worth.cache_clear()
-    assert len({each.name for each in drawn if each is not None}) == 300
-    assert len(compared) <= 3 * 2
-
-
-def test_a_job_never_joins_one_that_it_was_separated_from() -> None:
-    running = [Running(job(name, 1, stages=COMPUTES), ("g",), 0.0) for name in ("a", "b")]
-    apart = replace(job("w", 1, stages=SENDS), apart_from=("a",))
-    for seed in range(8):
-        partner = packing.Partners(running, 1.0, seed).take(apart)
-        assert partner is not None and partner.name == "b"
-    assert packing.Partners(running[:1], 1.0, 1).take(apart) is None
 
 
 def test_an_option_of_gandiva_that_is_no_number_is_one_line() -> None:
