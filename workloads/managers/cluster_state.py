@@ -1,7 +1,7 @@
 """The state of a cluster as a value: which GPUs are free, which job runs where, which hosts are absent.
 
-A change returns a new state; it copies an array of a byte per GPU and a table of the running jobs, and
-touches only the GPUs that change hands.
+A change returns a new state; it copies an array of a byte per GPU and a table of the running jobs. Many changes in a
+row copy once: :class:`.cluster_changes.Changes`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,11 @@ from types import MappingProxyType
 import numpy as np
 
 from topologies.fabric import Fabric
-from workloads.managers.actions import (
-    Action,
-    Ask,
-    Demote,
-    Loan,
-    Migrate,
-    Pack,
-    Preempt,
-    Promote,
-    Reclaim,
-    Requeue,
-    Resize,
-    Start,
-)
+from workloads.managers.actions import Action
 from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
-from workloads.managers.gpu_index import Bools, Ints, Structure, frozen, structure_of
+from workloads.managers.cluster_changes import Changes
+from workloads.managers.gpu_index import Bools, Ints, Structure, structure_of
 from workloads.managers.jobs import Running, Waiting
-
-_NONE = frozen(np.empty(0, dtype=np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +33,8 @@ class ClusterState:
     """Shape (GPUs,), in the fabric's order: whether each is free; GPUs of absent hosts are not."""
     free_by_host: Ints
     """Shape (hosts,): how many GPUs of each are free."""
+    job_size: Ints
+    """Shape (GPUs,): how many GPUs the job on each has; 0 where there is no job."""
     free_gpus: int
     """How many GPUs are free."""
     running: MappingProxyType[str, Running]
@@ -70,7 +58,7 @@ class ClusterState:
     @property
     def present_gpus(self) -> int:
         """GPUs of all hosts that are present."""
-        return len(self.structure.gpus) - len(self._gpus_of(self.absent))
+        return len(self.structure.gpus) - len(self.structure.gpus_on(self.absent))
 
     def free_on(self, host: str) -> tuple[str, ...]:
         """The free GPUs of a host, in order."""
@@ -90,69 +78,39 @@ class ClusterState:
 
         ``holding``: it computes nothing there, and waits for the rest of its GPUs.
         """
-        if job.name in self.running:
-            raise ValueError(f"job '{job.name}' runs already")
-        asked = job if holding else self._begun(job)
-        return self._with(Running(asked, gpus, self.time_s, bound, holding=holding))
+        changes = Changes(self)
+        changes.start(job, gpus, bound, holding=holding)
+        return changes.state
 
     def end(self, name: str) -> ClusterState:
         """Return the state without the job ``name``; ``ValueError`` if it does not run."""
-        if name not in self.running:
-            raise ValueError(f"job '{name}' does not run")
-        partners = self.running[name].share_gpus_with
-        running, held = self.running.copy(), self.held.copy()
-        del running[name], held[name]
-        for other in partners:
-            rest = tuple(partner for partner in running[other].share_gpus_with if partner != name)
-            running[other] = replace(running[other], share_gpus_with=rest)
-        given = _NONE if partners else self.held[name]
-        return self._changed(given, True, running, held)
+        changes = Changes(self)
+        changes.end(name)
+        return changes.state
 
     def leave(self, hosts: Iterable[str]) -> ClusterState:
         """Return the state without ``hosts``; ``ValueError`` if a job runs on one of them."""
-        going = [host for host in hosts if host not in self.absent]
-        of_hosts = self._gpus_of(going)
-        taken = of_hosts[~self.free[of_hosts]]
-        if len(taken):
-            host = self.structure.hosts[int(self.structure.host_of_gpu[taken[0]])]
-            raise ValueError(f"host '{host}' cannot leave: a job runs on it")
-        state = self._changed(of_hosts, False, self.running.copy(), self.held.copy())
-        return replace(state, absent=self.absent | set(going))
+        changes = Changes(self)
+        changes.leave(hosts)
+        return changes.state
 
     def join(self, hosts: Iterable[str]) -> ClusterState:
         """Return the state with ``hosts`` that were absent; those present stay."""
-        coming = [host for host in hosts if host in self.absent]
-        state = self._changed(self._gpus_of(coming), True, self.running.copy(), self.held.copy())
-        return replace(state, absent=self.absent - set(coming))
+        changes = Changes(self)
+        changes.join(hosts)
+        return changes.state
 
     def jobs_on(self, hosts: Iterable[str]) -> tuple[str, ...]:
         """Names of the jobs that have a GPU on one of ``hosts``, in order of their start."""
         there = np.zeros(len(self.structure.gpus), dtype=np.bool_)
-        there[self._gpus_of(hosts)] = True
+        there[self.structure.gpus_on(hosts)] = True
         return tuple(name for name, gpus in self.held.items() if there[gpus].any())
 
     def after(self, action: Action) -> ClusterState:
         """Return the state after ``action``; ``ValueError`` if it cannot be carried out."""
-        match action:
-            case Start():
-                return self.start(action.asked, action.gpus, action.bound, holding=action.pause_s == inf)
-            case Preempt():
-                return self.end(action.job)
-            case Resize() | Migrate():
-                return self._on_others(action)
-            case Pack():
-                return self._packed(action)
-            case Loan():
-                return replace(self.join(action.hosts), loaned=self.loaned | set(action.hosts))
-            case Reclaim():
-                return replace(self.leave(action.hosts), loaned=self.loaned - set(action.hosts))
-            case Demote():
-                job = self.running[action.job].job
-                return self.with_jobs({job.name: replace(job, demoted_s=(*job.demoted_s, action.time_s))})
-            case Requeue():
-                return self.end(action.job) if action.job in self.running else self
-            case Ask() | Promote():
-                return self
+        changes = Changes(self)
+        changes.apply(action)
+        return changes.state
 
     def measured(self, speeds: Mapping[str, float | None]) -> ClusterState:
         """Return the state with the ``speeds`` of running jobs, as shares of those alone; None: not measured yet."""
@@ -172,94 +130,20 @@ class ClusterState:
         }
         return replace(self, running=MappingProxyType({**self.running, **running})) if left_s else self
 
-    def _on_others(self, action: Resize | Migrate) -> ClusterState:
-        """A job that holds more of its GPUs now has held some since it held the first."""
-        before, holding = self.running[action.job], action.pause_s == inf
-        state = self.end(action.job)
-        if before.holding and holding:
-            return state._with(Running(before.job, action.gpus, before.since_s, action.bound, holding=True))
-        return state.start(before.until(self.time_s), action.gpus, action.bound, holding=holding)
-
-    def _packed(self, action: Pack) -> ClusterState:
-        """Jobs already on these GPUs stay there; what their placer bound holds for all."""
-        there = [self.running[name] for name in action.jobs if name in self.running]
-        bound = next((each.bound for each in there if each.gpus == action.gpus), ())
-        members = [self._member(job, action.gpus, bound) for job in action.asked]
-        state = self
-        for each in there:
-            state = state.end(each.name)
-        for each in members:
-            others = tuple(name for name in action.jobs if name != each.name)
-            packed = replace(each, share_gpus_with=others, packed_s=self.time_s, speed=None)
-            state = state._with(packed, shared=each is not members[0])
-        return state
-
-    def _member(self, job: Waiting, gpus: tuple[str, ...], bound: tuple[str, ...]) -> Running:
-        running = self.running.get(job.name)
-        if running is None:
-            return Running(self._begun(job), gpus, self.time_s, bound)
-        if running.gpus != gpus:
-            return Running(running.until(self.time_s), gpus, self.time_s, bound)
-        return running
-
-    def _begun(self, job: Waiting) -> Waiting:
-        if job.started_s is None:
-            return replace(job, started_s=self.time_s)
-        if not job.ran_s or job.waiting_since_s is None:
-            return job
-        return replace(job, waited_s=job.waited_s + self.time_s - job.waiting_since_s)
-
-    def _with(self, job: Running, shared: bool = False) -> ClusterState:
-        indices = self.structure.indices(job.gpus)
-        if not shared:
-            self._require_free(job, indices)
-        running, held = self.running | {job.name: job}, self.held | {job.name: indices}
-        return self._changed(_NONE if shared else indices, False, running, held)
-
-    def _require_free(self, job: Running, indices: Ints) -> None:
-        if len(set(job.gpus)) != len(job.gpus):
-            raise ValueError(f"job '{job.name}': a GPU is listed twice")
-        if not self.free[indices].all():
-            taken = next(gpu for gpu, index in zip(job.gpus, indices, strict=True) if not self.free[index])
-            raise ValueError(f"job '{job.name}': GPU '{taken}' is not free")
-
-    def _changed(self, gpus: Ints, to_free: bool, running: dict[str, Running], held: dict[str, Ints]) -> ClusterState:
-        free, by_host = self.free.copy(), self.free_by_host.copy()
-        free[gpus] = to_free
-        step = 1 if to_free else -1
-        np.add.at(by_host, self.structure.host_of_gpu[gpus], step)
-        free.setflags(write=False)
-        by_host.setflags(write=False)
-        return ClusterState(
-            self.structure,
-            self.time_s,
-            free,
-            by_host,
-            self.free_gpus + step * len(gpus),
-            MappingProxyType(running),
-            MappingProxyType(held),
-            self.absent,
-            self.asking,
-            self.decided_s,
-            self.loaned,
-        )
-
-    def _gpus_of(self, hosts: Iterable[str]) -> Ints:
-        wanted = np.zeros(len(self.structure.hosts), dtype=np.bool_)
-        for host in hosts:
-            if host not in self.structure.host_index:
-                raise ValueError(f"there is no host '{host}' in fabric {self.fabric.name}")
-            wanted[self.structure.host_index[host]] = True
-        return np.flatnonzero(wanted[self.structure.host_of_gpu])
-
 
 def empty_cluster(
     fabric: Fabric, absent: Iterable[str] = (), time_s: float = 0.0, gpu_types: GpuTypes = ONE_TYPE
 ) -> ClusterState:
     """Return the cluster of ``fabric`` without jobs; ``absent`` hosts are not present yet."""
     structure = structure_of(fabric, gpu_types)
-    free = np.ones(len(structure.gpus), dtype=np.bool_)
     state = ClusterState(
-        structure, time_s, free, structure.gpus_of_host, len(structure.gpus), MappingProxyType({}), MappingProxyType({})
+        structure,
+        time_s,
+        free=np.ones(len(structure.gpus), dtype=np.bool_),
+        free_by_host=structure.gpus_of_host,
+        job_size=np.zeros(len(structure.gpus), dtype=np.intp),
+        free_gpus=len(structure.gpus),
+        running=MappingProxyType({}),
+        held=MappingProxyType({}),
     )
     return state.leave(absent)

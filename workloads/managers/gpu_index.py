@@ -107,6 +107,15 @@ class Structure:
         except KeyError as error:
             raise ValueError(f"there is no GPU {error} in fabric {self.fabric.name}") from None
 
+    def gpus_on(self, hosts: Iterable[str]) -> Ints:
+        """Indices of the GPUs of hosts given by name; ``ValueError`` for one that the fabric lacks."""
+        wanted = np.zeros(len(self.hosts), dtype=np.bool_)
+        for host in hosts:
+            if host not in self.host_index:
+                raise ValueError(f"there is no host '{host}' in fabric {self.fabric.name}")
+            wanted[self.host_index[host]] = True
+        return np.flatnonzero(wanted[self.host_of_gpu])
+
     def in_ring(self, chosen: Ints) -> tuple[str, ...]:
         """Names of the ``chosen`` GPUs, ToR by ToR and host by host, so that a ring leaves each ToR once."""
         ordered = np.sort(chosen)

@@ -13,6 +13,7 @@ from typing import Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
 from workloads.managers.capacities.gpu_types import GpuTypes
+from workloads.managers.cluster_changes import Changes
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
@@ -41,6 +42,7 @@ class Ledger:
         self.state: ClusterState = empty_cluster(fabric, gpu_types=types)
         manager.check(self.state.structure)
         self._waiting: dict[str, Waiting] = {}
+        self._in_order = True
         self._sent_back: dict[str, float] = {}
         self._holding: set[str] = set()
         self._events: list[Event] = []
@@ -102,11 +104,13 @@ class Ledger:
             if not self._waiting and not self._always and isinstance(event, Submitted | Ended | Tick):
                 continue
             state, decided = self._as_it_is(now_s, remaining), True
+            changes = Changes(state)
             for action in self._manager.decide(state, self._asking(), event):
-                self._book(action, state, remaining)
-                state = state.after(action)
+                self._book(action, changes.state, remaining)
+                changes.apply(action)
                 done.append(action)
-            self.state = state
+            self.state = changes.state
+            self._put_in_order()
         if decided:
             self.state = replace(self.state, decided_s=now_s)
         self._events.clear()
@@ -221,10 +225,14 @@ class Ledger:
             self._holding.discard(action.job)
 
     def _wait_again(self, job: Waiting) -> None:
-        in_place = job.name in self._waiting
+        self._in_order = self._in_order and job.name in self._waiting
         self._waiting[job.name] = job
-        if not in_place:
+
+    def _put_in_order(self) -> None:
+        """Once for all jobs of a decision that wait again."""
+        if not self._in_order:
             self._waiting = dict(sorted(self._waiting.items(), key=lambda item: item[1].number))
+            self._in_order = True
 
     def _begin_measuring(self, action: Start | Resize | Migrate, left_s: float | None) -> None:
         """The speed of a job counts from when it computes on these GPUs."""

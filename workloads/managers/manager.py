@@ -11,6 +11,7 @@ from typing import Any, Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
 from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
+from workloads.managers.cluster_changes import Changes
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.eviction import as_local, fewest_evicted
 from workloads.managers.gpu_index import Structure
@@ -111,27 +112,30 @@ class Manager:
 
     def _actions(self, state: ClusterState, waiting: Sequence[Waiting], event: Event) -> Iterator[Action]:
         if isinstance(event, CapacityChanged):
+            changes, left = Changes(state), list[Waiting]()
             for action in _of_capacity(state, event):
                 yield action
                 if isinstance(action, Preempt):  # it may start elsewhere at once
-                    waiting = (*waiting, state.running[action.job].until(state.time_s))
-                state = state.after(action)
+                    left.append(changes.state.running[action.job].until(state.time_s))
+                changes.apply(action)
+            state, waiting = changes.state, (*waiting, *left)
             waiting = sorted(waiting, key=lambda job: job.number)
         queued = self.queue.eligible(state, waiting)
         state = replace(state, asking=tuple(entry.job for entry in queued))
         makes_way = {entry.job.name: entry.evicts for entry in queued if entry.evicts}
         blocked: set[str] = set()
         actions: tuple[Action, ...] = ()
+        changes = Changes(state)
         for asked in self.policy.decide(state, queued, event):
             for action in actions:  # of the request before: after the last one nobody asks for the state
-                state = state.after(action)
-            actions = ()
+                changes.apply(action)
+            actions, now = (), changes.state
             if not isinstance(asked, PlacementRequest):
                 actions = (asked,)
-            elif asked.line in blocked or (asked.kind == "start" and asked.job.name in state.running):
+            elif asked.line in blocked or (asked.kind == "start" and asked.job.name in now.running):
                 continue
             else:
-                actions = self._fulfil(state, asked, makes_way.get(asked.job.name, ()), blocked)
+                actions = self._fulfil(now, asked, makes_way.get(asked.job.name, ()), blocked)
             yield from actions
 
     def _fulfil(

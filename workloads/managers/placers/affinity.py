@@ -37,8 +37,6 @@ def _groups(state: ClusterState, gpus: int) -> Iterator[Bools]:
     """Flags per host."""
     structure = state.structure
     same = np.zeros(len(structure.hosts), dtype=np.bool_)
-    held = [state.held[name] for name, each in state.running.items() if len(each.gpus) == gpus]
-    if held:
-        same[structure.host_of_gpu[np.concatenate(held)]] = True
+    same[structure.host_of_gpu[state.job_size == gpus]] = True
     empty = state.free_by_host == structure.gpus_of_host
     yield from (same, empty, same | empty, np.ones(len(same), dtype=np.bool_))
