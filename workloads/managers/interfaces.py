@@ -176,7 +176,10 @@ class Placer(Part):
 
     @abstractmethod
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
-        """Return ``gpus`` free GPUs for ``job``, or None if it has to wait: all or nothing."""
+        """Return ``gpus`` free GPUs for ``job``, or None if it has to wait: all or nothing.
+
+        ``state`` is true during the call only: what the manager does next changes it in place.
+        """
 
     def part(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """Return free GPUs, fewer than ``gpus``, of a place that ``job`` may have once all of it is free.
