@@ -17,6 +17,9 @@ from workloads.managers.queues.queue_tree import ROOT, Order, Path, QueueTree, a
 PREEMPT_ABOVE: Final = 0.8
 """Share of the GPUs in use above which YARN preempts (its ``preemption.cluster-utilization-threshold``)."""
 
+Spared = tuple[str, Path]
+"""A running job, and the cluster inside which it makes way: the first that needs all it has; :data:`ROOT` for none."""
+
 
 class Fair(Queue):
     """Serves the virtual cluster furthest below its fair share; inside one, first come first served.
@@ -25,7 +28,7 @@ class Fair(Queue):
     inside it, which divide its share in the same way. What a virtual cluster does not ask for is lent to the others.
     ``backfill``: whether a job that fits may pass one of its own cluster that does not. ``preemption``: whether, with
     more than the share ``preempt_above`` of the GPUs in use, a job that its cluster's fair share covers preempts jobs
-    of clusters that keep their fair share without them, the last to start first.
+    of clusters that keep their fair share without them, at every level, the last to start first.
     """
 
     name: ClassVar[str] = "fair"
@@ -71,7 +74,7 @@ class Fair(Queue):
         active = {path for leaf in (*used, *queues) for path in above(leaf)}
         tree = self._tree.with_leaves((*used, *queues), Share())
         fair = _fair_shares(tree, active, state.present_gpus)
-        givers = self._over_their_share(state, used, fair)
+        givers = self._spared(state, used, fair)
 
         def rank(path: Path, now_used: Mapping[Path, int]) -> tuple[float, ...]:
             """Those below their least share first, by how much of it they have; then by use over fair share."""
@@ -83,7 +86,7 @@ class Fair(Queue):
             QueuedJob(
                 job,
                 None if self._backfill else in_words(leaf),
-                givers if used.get(leaf, 0) + job.gpus <= fair[leaf] else (),
+                _for(leaf, givers) if used.get(leaf, 0) + job.gpus <= fair[leaf] else (),
             )
             for leaf, job in order.serve(queues, used)
         ]
@@ -91,20 +94,33 @@ class Fair(Queue):
     def _leaf(self, virtual_cluster: str) -> Path:
         return self._tree.leaves.get(virtual_cluster, (virtual_cluster,))
 
-    def _over_their_share(
-        self, state: ClusterState, used: Mapping[Path, int], fair: Mapping[Path, int]
-    ) -> tuple[str, ...]:
-        """Running jobs that clusters can all do without and keep their fair share, the last to start first."""
+    def _spared(self, state: ClusterState, used: Mapping[Path, int], fair: Mapping[Path, int]) -> list[Spared]:
+        """Running jobs that their clusters can all do without and keep their fair share, the last to start first.
+
+        A cluster that contains others has to keep its own share, too, unless the job that needs the GPUs is inside it.
+        """
         if not self._preemption or state.free_gpus >= (1 - self._preempt_above) * state.present_gpus:
-            return ()
+            return []
         over = {path: gpus - fair.get(path, 0) for path, gpus in used.items()}
         found = []
         for running in reversed(list(state.running.values())):
+            if not running.job.preemptible or running.holding:
+                continue
             leaf, gpus = self._leaf(running.job.virtual_cluster), len(running.gpus)
-            if running.job.preemptible and not running.holding and over[leaf] >= gpus:
-                over[leaf] -= gpus
-                found.append(running.name)
-        return tuple(found)
+            inside = ROOT
+            for path in above(leaf):
+                if over[path] < gpus:
+                    inside = path
+                    break
+                over[path] -= gpus
+            if inside != leaf:
+                found.append((running.name, inside))
+        return found
+
+
+def _for(leaf: Path, spared: Sequence[Spared]) -> tuple[str, ...]:
+    """The jobs that make way for one of the cluster ``leaf``."""
+    return tuple(name for name, inside in spared if leaf[: len(inside)] == inside)
 
 
 def _fair_shares(tree: QueueTree[Share], active: set[Path], gpus: int) -> dict[Path, int]:

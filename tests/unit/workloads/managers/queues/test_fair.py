@@ -145,3 +145,33 @@ def test_preemption_restores_the_fair_share_and_takes_the_last_to_start_first() 
 def test_nobody_is_preempted_below_their_fair_share_nor_while_a_fifth_of_the_gpus_is_free() -> None:
     assert set(busy(preemption=True, sizes=(12, 4)).state.running) == {"a0", "a1"}  # without a0 its cluster has 4 of 8
     assert set(busy(preemption=True, sizes=(4, 4, 4)).state.running) == {"a0", "a1", "a2"}
+
+
+NESTED = {"p": {"weight": 2, "queues": {"x": {}, "y": {}}}, "q": {}, "r": {}}
+
+
+def nested(*jobs: tuple[str, str, int]) -> Ledger:
+    """Jobs on a fabric of 8 GPUs, one after the other, in clusters of which p has x and y inside and a share of 4."""
+    options = {"queue": {"preemption": True, "preempt_above": 0.5, "shares": NESTED}}
+    fabric = clos(hosts=1, gpus_per_host=8, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
+    books = Ledger(manager("none", "fair", options=options), fabric)
+    for number, (name, cluster, gpus) in enumerate(jobs):
+        books.submit(Waiting(name, gpus, virtual_cluster=cluster))
+        books.decide(float(number))
+    return books
+
+
+OF_R = [(f"r{number}", "r", 1) for number in range(4)]
+
+
+def test_nobody_is_preempted_whose_cluster_lies_in_one_below_its_fair_share() -> None:
+    of_x = [(f"x{number}", "x", 1) for number in range(3)]
+    # p has 3 of its 4, r 4 of its 2; y waits, so that the share of x in p is 2.
+    books = nested(*OF_R, ("q0", "q", 1), *of_x, ("y0", "y", 7), ("q1", "q", 1))
+    assert set(books.state.running) == {"r0", "r1", "r2", "q0", "q1", "x0", "x1", "x2"}
+
+
+def test_inside_a_cluster_at_its_fair_share_one_makes_way_for_another() -> None:
+    of_x = [(f"x{number}", "x", 1) for number in range(4)]
+    books = nested(*of_x, *OF_R[:2], ("q0", "q", 2), ("y0", "y", 1))
+    assert set(books.state.running) == {"x0", "x1", "x2", "y0", "r0", "r1", "q0"}
