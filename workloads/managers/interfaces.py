@@ -114,9 +114,12 @@ class Part(ABC):
     """The name in scenario files and results."""
     summary: ClassVar[str] = ""
     """What the part does, in one line."""
-    uses: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """``elastic``, ``opportunistic``, ``virtual_cluster`` or ``stages`` -> the mechanism that does nothing where no job
-    of a trace has it."""
+    uses: Mapping[str, str] = MappingProxyType({})
+    """``elastic``, ``opportunistic``, ``virtual_cluster``, ``priority``, ``stages``, ``speeds``, ``profiles`` (of
+    storage and preprocessing), ``skew`` (of models) or ``loans`` (of hosts) -> the mechanism that does nothing where a
+    trace, or the capacity, has none; empty where the part works without it as well."""
+    ignores: Mapping[str, str] = MappingProxyType({})
+    """The same inputs, where it ignores what it could use -> what is said if jobs have it."""
 
     def check(self, structure: Structure) -> None:  # noqa: B027 - a default, not an oversight
         """Raise ``ValueError``, one line, if the part cannot work on this fabric; by default it can."""
@@ -191,6 +194,9 @@ class Placer(Part):
 
 class Capacity(Part):
     """Which hosts the cluster has: loans, reclaims, failures."""
+
+    lends: bool = True
+    """Whether hosts may be lent (``CapacityChanged.lendable``); false where it is known that none ever is."""
 
     def gpu_types(self, fabric: Fabric) -> GpuTypes:
         """Return the types of the fabric's GPUs; by default they are all alike."""

@@ -32,6 +32,9 @@ class Waiting:
     """Seconds of compute in an iteration alone; 0 for both: nothing is known."""
     communication_s: float = 0.0
     """Seconds of communication in an iteration alone."""
+    ring: tuple[int, float] | None = None
+    """For a job that sends nothing: the first number of more GPUs on which it would, and the seconds of communication
+    there; None: unknown, or there is none."""
     storage_s: float | None = None
     """Seconds in which an iteration reads its input from storage; None: not profiled."""
     preprocessing_s: float | None = None

@@ -26,6 +26,7 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
 from workloads.managers.registry import GROUPS, manager
+from workloads.managers.ring_time import ring_of_more
 from workloads.plugin_errors import PluginError
 from workloads.traces.job_failures import ended_early, fate_of, with_prerun, without_repeats
 
@@ -139,6 +140,11 @@ class ManagedJobs:
         self._job_failures, self._seed = managed.job_failures, seed
         self._jobs: dict[str, _ManagedJob] = {}
         self._known = {each.spec.name: self._alone(each.spec, each.gpus) for each in managed.submissions}
+        self._rings = {
+            each.spec.name: self._ring_of_more(each.spec, each.gpus)
+            for each in managed.submissions
+            if each.max_gpus is not None and self._known[each.spec.name].communication_s <= 0.0
+        }
         self._owner: dict[str, str] = {}
         self.stints: list[Job] = []
 
@@ -233,8 +239,7 @@ class ManagedJobs:
         fate = fate if failures.early_stop_at is None else ended_early(fate, failures.early_stop_at)
         return tuple(max(1, round(each / alone.iteration_s)) for each in fate.attempts), fate.status
 
-    @staticmethod
-    def _asks(job: _ManagedJob) -> Waiting:
+    def _asks(self, job: _ManagedJob) -> Waiting:
         """The job as the manager sees it, which does not foresee failures."""
         submission, alone = job.submission, job.alone
         spec = submission.spec
@@ -247,6 +252,7 @@ class ManagedJobs:
             remaining_s=whole_s,
             compute_s=alone.compute_s,
             communication_s=alone.communication_s,
+            ring=self._rings.get(spec.name),
             virtual_cluster=submission.virtual_cluster,
             model=spec.model,
             min_gpus=submission.min_gpus,
@@ -255,6 +261,10 @@ class ManagedJobs:
             priority=submission.priority,
             gpu_type=submission.gpu_type,
         )
+
+    def _ring_of_more(self, spec: JobSpec, gpus: int) -> tuple[int, float] | None:
+        """What an elastic job that sends nothing would send on more GPUs."""
+        return ring_of_more(gpus, len(self._fabric.gpus), lambda more: self._alone(spec, more).communication_s)
 
     def _alone(self, spec: JobSpec, gpus: int) -> Isolated:
         """An iteration alone, on GPUs that lie together."""

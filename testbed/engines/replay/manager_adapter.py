@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from testbed.engines.replay.running_job import ReplayRequest
 from testbed.engines.replay.unused_mechanisms import JobInputs
@@ -16,9 +17,12 @@ from workloads.managers.capacities.gpu_types import slowed
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
+from workloads.managers.ring_time import ring_of_more
 
 StageTimes = Callable[[ReplayRequest], tuple[float, float]]
 """ReplayRequest -> seconds of compute and of communication of an iteration alone, for parts that ask."""
+_NAMED: Final = 20
+"""How many jobs a line names."""
 
 
 class ManagedPlacing:
@@ -46,6 +50,7 @@ class ManagedPlacing:
             remaining_s=left_s,
             compute_s=compute_s,
             communication_s=communication_s,
+            ring=None if communication_s > 0.0 else self._ring_of_more(request),
             virtual_cluster=request.virtual_cluster,
             user=request.user,
             model=request.model,
@@ -53,6 +58,10 @@ class ManagedPlacing:
             max_gpus=request.max_gpus,
             opportunistic=request.opportunistic,
         )
+
+    def _ring_of_more(self, request: ReplayRequest) -> tuple[int, float] | None:
+        most = len(self._ledger.state.structure.gpus)
+        return ring_of_more(request.gpus, most, lambda gpus: self._stage_times(replace(request, gpus=gpus))[1])
 
     def ended(self, request: ReplayRequest, account: Account, now_s: float) -> bool:
         """End an attempt: whether the job is done; if not, it has failed and waits again from its beginning."""
@@ -89,8 +98,17 @@ class ManagedPlacing:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line per mechanism of the manager that the jobs so far leave without input."""
-        return self._inputs.notes(self._manager)
+        """Lines: mechanisms of the manager without input, input without use, jobs that hold some of their GPUs now."""
+        return (*self._inputs.notes(self._manager), *self._held())
+
+    def _held(self) -> Iterator[str]:
+        """Jobs that hold some of their GPUs and wait for the rest, all in one line."""
+        holding = [each for each in self._ledger.state.running.values() if each.holding]
+        if not holding:
+            return
+        named = [f"{each.name} {len(each.gpus)} of {each.job.gpus}" for each in holding[:_NAMED]]
+        more = [f"{len(holding) - _NAMED} more"] if len(holding) > _NAMED else []
+        yield f"at the end jobs hold some of their GPUs and wait for the rest: {', '.join((*named, *more))}"
 
     @property
     def refused(self) -> Mapping[str, str]:

@@ -35,7 +35,7 @@ class Guarantee(Policy):
 
     name: ClassVar[str] = "guarantee"
     summary: ClassVar[str] = "gangs; opportunistic jobs use what is idle, and leave for the others"
-    uses: ClassVar[Mapping[str, str]] = {"opportunistic": "their use of idle GPUs"}
+    uses: Mapping[str, str] = {"opportunistic": "their use of idle GPUs"}
     needs_remaining: ClassVar[bool] = False
 
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PlacementRequest]:

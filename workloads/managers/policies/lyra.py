@@ -89,7 +89,6 @@ class Lyra(Policy):
 
     name: ClassVar[str] = "lyra"
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
-    uses: ClassVar[Mapping[str, str]] = {"elastic": "scaling in and out"}
     changes_running: ClassVar[bool] = True
 
     def __init__(
@@ -104,6 +103,7 @@ class Lyra(Policy):
         self._on_loan_first = flag(self.name, "on_loan_first", on_loan_first)
         named = None if loan_hosts is None else hosts_named(self.name, "loan_hosts", loan_hosts)
         self._loan_hosts, self._elastic = named, flag(self.name, "elastic", elastic)
+        self.uses = {**({"elastic": "scaling in and out"} if elastic else {}), "loans": "borrowing them"}
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
         self._resize_s = number(self.name, "resize_s", resize_s, least=0)
 

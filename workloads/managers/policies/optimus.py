@@ -1,9 +1,9 @@
 """Optimus (Peng et al., EuroSys 2018) in its allreduce form: GPUs go where they shorten a job most.
 
-Each round every job gets one GPU, in order of submission; then one more GPU at a time goes to the job whose remaining
-time it shortens most, while it shortens any. A step of a job computes a fixed batch, divided over its GPUs. As an
-oracle it knows speeds and what is left; online it fits both to what it measures
-(:mod:`workloads.managers.policies.fitting`).
+Each round every job gets one GPU, an elastic one its minimum, in order of submission; then one more GPU at a time goes
+to the job whose remaining time it shortens most, while it shortens any. A step of a job computes a fixed batch, divided
+over its GPUs. As an oracle it knows speeds and what is left; online it fits both to what it measures
+(:mod:`workloads.managers.policies.fitting`). A job of which no speed is known is taken to scale perfectly.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster_state import ClusterState
@@ -28,6 +28,8 @@ RESTART_S = 30.0
 EPOCHS_UNKNOWN = 20.0
 """Epochs that a job with too few losses is taken to need from where it is."""
 
+KNOWS_SPEEDS: Final = "knowing their speeds (they are taken to scale perfectly)"
+
 StepOf = Callable[[int], float]
 """GPUs -> seconds that a second of the job's work takes on so many."""
 
@@ -40,9 +42,23 @@ def step_s(job: Waiting, gpus: int) -> float:
     """
     if job.step_s:
         return job.step_s[gpus - 1] if gpus <= len(job.step_s) else inf
-    ring, own = 2 * (gpus - 1) / gpus, 2 * (job.gpus - 1) / job.gpus
-    communication_s = job.communication_s * ring / own if own else 0.0
-    return job.compute_s * job.gpus / gpus + communication_s
+    return job.compute_s * job.gpus / gpus + _communication_s(job, gpus)
+
+
+def _communication_s(job: Waiting, gpus: int) -> float:
+    """Seconds of communication on ``gpus`` GPUs. What a job on one GPU declares is that of a ring of two."""
+    if job.communication_s > 0.0:
+        known_on, known_s = max(2, job.gpus), job.communication_s
+    elif job.ring is not None and gpus >= job.ring[0]:
+        known_on, known_s = job.ring
+    else:
+        return 0.0
+    return known_s * _sent(gpus) / _sent(known_on)
+
+
+def _sent(gpus: int) -> float:
+    """What each GPU of a ring sends, in sizes of the model."""
+    return 2 * (gpus - 1) / gpus
 
 
 class Optimus(Policy):
@@ -73,6 +89,7 @@ class Optimus(Policy):
         self._fit_speeds = _chosen("speeds", speeds)
         self._fit_lengths = _chosen("lengths", lengths)
         self.measures_jobs = self._fit_speeds or self._fit_lengths
+        self.uses = {"elastic": ""} if self._fit_speeds else {"elastic": "", "speeds": KNOWS_SPEEDS}
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
         """A job without losses cannot have its length fitted."""
@@ -104,12 +121,16 @@ class Optimus(Policy):
         return next_round(state.time_s, self._round_s)
 
     def allocate(self, jobs: Sequence[Candidate], gpus: int, now_s: float) -> dict[str, int]:
-        """Return job -> GPUs: one each in order, then one at a time by gain."""
-        counts = {each.name: int(number < gpus) for number, each in enumerate(jobs)}
-        left = gpus - sum(counts.values())
+        """Return job -> GPUs: the least of each in order, all or nothing, then one at a time by gain."""
+        counts, left = dict.fromkeys((each.name for each in jobs), 0), gpus
+        for each in jobs:
+            least = asked_by(each).min_gpus or 1
+            if least <= left:
+                counts[each.name] = least
+                left -= least
         known = {each.name: each for each in jobs if counts[each.name]}
         gains = self._gains(list(known.values()), now_s)
-        heap = [(-gains[name](1), place, name) for place, name in enumerate(known)]
+        heap = [(-gains[name](counts[name]), place, name) for place, name in enumerate(known)]
         heapq.heapify(heap)
         while left and heap and heap[0][0] < 0.0:
             _, place, name = heapq.heappop(heap)
@@ -130,7 +151,8 @@ class Optimus(Policy):
         takes_s = _fitted(job, shared) if self._fit_speeds else _known(job)
 
         def gain(gpus: int) -> float:
-            return 0.0 if takes_s is None or gpus >= most else (takes_s(gpus) - takes_s(gpus + 1)) * left_s
+            saved = 0.0 if gpus >= most else takes_s(gpus) - takes_s(gpus + 1)
+            return saved * left_s if saved > 0.0 else 0.0  # what is left may be infinite: 0 x that is no number
 
         return gain
 
@@ -145,9 +167,11 @@ def fitted_left_s(job: Waiting, each: Candidate, now_s: float) -> float:
     return max(job.epoch_s, curve.converges_at() * job.epoch_s - done_s)
 
 
-def _known(job: Waiting) -> StepOf | None:
-    own_s = step_s(job, job.gpus)
-    return None if not 0.0 < own_s < inf else lambda gpus: step_s(job, gpus) / own_s
+def _known(job: Waiting) -> StepOf:
+    """By its stages or measured steps; without them its GPUs are taken to scale perfectly."""
+    measured = len(job.step_s) or job.gpus
+    own_s = step_s(job, min(job.gpus, measured))
+    return (lambda gpus: step_s(job, gpus) / own_s) if 0.0 < own_s < inf else (lambda gpus: job.gpus / gpus)
 
 
 def _fitted(job: Waiting, shared: Mapping[tuple[str, int], dict[int, float]]) -> StepOf:

@@ -38,7 +38,7 @@ class CapacityScheduler(Queue):
 
     name: ClassVar[str] = "capacity-scheduler"
     summary: ClassVar[str] = "queues with guaranteed capacities, the one with the least use over its capacity first"
-    uses: ClassVar[Mapping[str, str]] = {"virtual_cluster": "the capacities of queues"}
+    uses: Mapping[str, str] = {"virtual_cluster": "dividing the cluster between queues"}
 
     def __init__(self, *, queues: Mapping[str, Mapping[str, object]] | None = None, backfill: bool = False) -> None:
         self._only_default = queues is None or queues == {}

@@ -33,7 +33,7 @@ class Fair(Queue):
 
     name: ClassVar[str] = "fair"
     summary: ClassVar[str] = "virtual clusters by weight, the one furthest below its fair share first"
-    uses: ClassVar[Mapping[str, str]] = {"virtual_cluster": "the fair share between them"}
+    uses: Mapping[str, str] = {"virtual_cluster": "the fair share between them"}
 
     def __init__(
         self,

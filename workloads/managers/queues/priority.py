@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from workloads.managers.cluster_state import ClusterState
@@ -21,6 +21,7 @@ class Priority(Queue):
     summary: ClassVar[str] = (
         "by priority; a job preempts those of lower priority in its virtual cluster before it waits"
     )
+    uses: Mapping[str, str] = {"priority": "preemption inside virtual clusters", "opportunistic": ""}
 
     def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """All waiting jobs, each with the running ones that make way for it."""

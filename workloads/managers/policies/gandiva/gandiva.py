@@ -30,7 +30,7 @@ class Gandiva(Policy):
 
     name: ClassVar[str] = "gandiva"
     summary: ClassVar[str] = "time slices, packing, growing and introspective migration together"
-    uses: ClassVar[Mapping[str, str]] = {"elastic": "growing", "stages": "packing"}
+    uses: Mapping[str, str] = {"elastic": "growing", "stages": "packing"}
     changes_running: ClassVar[bool] = True
     measures_packs: ClassVar[bool] = True
     measures_progress: ClassVar[bool] = True

@@ -29,7 +29,7 @@ class GrowShrink(Policy):
 
     name: ClassVar[str] = "grow-shrink"
     summary: ClassVar[str] = "gangs; idle GPUs of a host go to elastic jobs there, and come back when others wait"
-    uses: ClassVar[Mapping[str, str]] = {"elastic": "growing"}
+    uses: Mapping[str, str] = {"elastic": "growing"}
     changes_running: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False
 

@@ -35,7 +35,7 @@ class Packing(Policy):
 
     name: ClassVar[str] = "packing"
     summary: ClassVar[str] = "gangs; under overload a job joins another of its size, and leaves when GPUs are free"
-    uses: ClassVar[Mapping[str, str]] = {"stages": "packing"}
+    uses: Mapping[str, str] = {"stages": "packing"}
     changes_running: ClassVar[bool] = True
     measures_packs: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False

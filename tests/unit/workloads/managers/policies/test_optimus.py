@@ -30,6 +30,40 @@ def test_one_gpu_sends_nothing() -> None:
     assert [step_s(job, gpus) for gpus in (1, 2, 4)] == pytest.approx([4.0, 2.0 + 0.6 * 1.0 / 1.5, 1.6])
 
 
+def test_a_job_on_one_gpu_that_grows_sends_what_it_declares_on_two() -> None:
+    job = Waiting("job", 1, compute_s=1.0, communication_s=0.6)
+    assert [step_s(job, gpus) for gpus in (1, 2, 4)] == pytest.approx([1.0, 0.5 + 0.6, 0.25 + 0.6 * 1.5])
+
+
+def test_a_job_that_sends_nothing_grows_as_far_as_that_holds() -> None:
+    job = Waiting("job", 1, duration_s=100.0, compute_s=1.0, max_gpus=8, ring=(4, 0.6))
+    assert [step_s(job, gpus) for gpus in (1, 2, 3, 4)] == pytest.approx([1.0, 0.5, 1 / 3, 0.25 + 0.6])
+    assert Optimus().allocate([job], 8, 0.0) == {"job": 3}
+
+
+def test_a_job_without_speeds_is_taken_to_scale_perfectly() -> None:
+    unknown = Waiting("unknown", 4, duration_s=100.0)
+    assert Optimus().allocate([unknown], 8, 0.0) == {"unknown": 4}
+    short = replace(unknown, step_s=(4.0, 2.0))  # measured on fewer GPUs than it asks for
+    assert Optimus().allocate([short], 8, 0.0) == {"unknown": 2}
+
+
+def test_elastic_jobs_get_their_least_or_nothing_in_order_of_submission() -> None:
+    elastic = [Waiting(f"job{n}", 4, duration_s=100.0, compute_s=1.0, min_gpus=4, max_gpus=8) for n in range(3)]
+    assert Optimus().allocate([*elastic, Waiting("small", 1, duration_s=9.0)], 9, 0.0) == {
+        "job0": 4,
+        "job1": 4,
+        "job2": 0,
+        "small": 1,
+    }
+
+
+def test_a_job_of_unknown_length_that_gains_nothing_leaves_gpus_to_others() -> None:
+    flat = Waiting("flat", 4, step_s=(1.0, 1.0, 1.0, 1.0))
+    known = Waiting("known", 4, duration_s=100.0, compute_s=1.0)
+    assert Optimus().allocate([flat, known], 6, 0.0) == {"flat": 1, "known": 4}
+
+
 def test_measured_steps_replace_the_formula_and_bound_the_gpus() -> None:
     job = Waiting("job", 2, duration_s=100.0, step_s=(4.0, 3.0, 2.9), max_gpus=8, compute_s=9.0)
     assert [step_s(job, gpus) for gpus in (1, 3, 4)] == [4.0, 2.9, inf]
