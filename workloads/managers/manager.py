@@ -56,7 +56,7 @@ class Manager:
 
     def check(self, structure: Structure) -> None:
         """Raise ``ValueError``, one line, if a part cannot work on this fabric."""
-        for part in self._parts():
+        for part in self.parts():
             _member(part, "check")(structure)
 
     def gpu_types(self, fabric: Fabric) -> GpuTypes:
@@ -75,7 +75,7 @@ class Manager:
             return (
                 f"job '{job.name}' asks for GPUs of type '{job.gpu_type}', placer '{self.placer.name}' knows no types"
             )
-        reasons = (_member(part, "refusal")(structure, job) for part in self._parts())
+        reasons = (_member(part, "refusal")(structure, job) for part in self.parts())
         return next((why for why in reasons if why), None)
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> list[float]:
@@ -107,7 +107,8 @@ class Manager:
         """Whether the policy needs to know how much of running jobs is left."""
         return bool(_member(self.policy, "needs_remaining"))
 
-    def _parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
+        """Its four parts: queue, policy, placer and capacity."""
         return (self.queue, self.policy, self.placer, self.capacity)
 
     def _actions(self, state: ClusterState, waiting: Sequence[Waiting], event: Event) -> Iterator[Action]:

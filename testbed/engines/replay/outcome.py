@@ -51,7 +51,8 @@ class Totals:
 class Replayed:
     """The outcome of a replay of ``span_s`` seconds on ``gpus`` GPUs.
 
-    ``notes``: a line per mechanism of the manager for which the trace has no input.
+    ``notes``: a line per mechanism of the manager for which the trace has no input, and per input that no mechanism
+    uses; one that names the jobs that hold some of their GPUs at the end.
     """
 
     scheduler: str

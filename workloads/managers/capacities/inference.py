@@ -54,6 +54,7 @@ class InferenceLoad(Capacity):
         self._hosts = hosts_named(self.name, "hosts", hosts)
         if not isinstance(gpu_type, str):
             raise ValueError(f"option 'gpu_type' of inference must be a GPU type such as T4, not '{shown(gpu_type)}'")
+        self.lends = bool(self._hosts)
         if not gpu_type and (speed is not None or mixed_efficiency is not None):
             raise ValueError("options 'speed' and 'mixed_efficiency' of inference need a 'gpu_type'")
         self._types = self._types_of(gpu_type, speed, mixed_efficiency) if gpu_type else ONE_TYPE

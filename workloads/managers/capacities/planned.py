@@ -15,6 +15,7 @@ class Steady(Capacity):
 
     name: ClassVar[str] = "steady"
     summary: ClassVar[str] = "all hosts, all the time"
+    lends: bool = False
 
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
         """None."""
@@ -35,6 +36,7 @@ class Planned(Capacity):
                 f"option 'changes' of planned must be a list of changes of capacity, not '{shown(changes)}'"
             )
         self._changes = tuple(sorted(known, key=lambda change: change.time_s))
+        self.lends = any(change.lendable is not None for change in self._changes)
 
     def changes(self, fabric: Fabric) -> Iterator[CapacityChanged]:
         """Those given, by time."""

@@ -14,7 +14,7 @@ The queue ``priority`` has the priorities inside a virtual cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from workloads.managers.placers.hived_quotas import (
 from workloads.managers.placers.hived_share import Share
 from workloads.managers.placers.hived_types import Hierarchy, hierarchies, type_hosts, types_problem
 
+NO_QUOTAS: Final = "without quotas (option virtual_clusters) it ignores the virtual clusters of jobs"
+
 
 class HiveD(Placer):
     """Placement by physical affinity; virtual clusters have quotas of cells.
@@ -46,6 +48,7 @@ class HiveD(Placer):
 
     name: ClassVar[str] = "hived"
     summary: ClassVar[str] = "cells by buddy allocation, lowest common ancestor, virtual clusters with quotas"
+    uses: Mapping[str, str] = {"opportunistic": ""}
     knows_gpu_types: ClassVar[bool] = True
 
     def __init__(
@@ -58,6 +61,7 @@ class HiveD(Placer):
         quotas = mapped(self.name, "virtual_clusters", virtual_clusters, "{vision: {host: 4}}")
         with naming(self.name, "virtual_clusters"):
             self._quotas = by_type(quotas, [name for name, _ in self._types])
+        self.ignores = {} if self._quotas else {"virtual_cluster": NO_QUOTAS}
 
     def check(self, structure: Structure) -> None:
         """Raise ``ValueError`` if GPU types do not fit this fabric, or quotas name no level of it or are not legal."""

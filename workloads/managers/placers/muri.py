@@ -12,7 +12,7 @@ efficiency gives it. A job without partner keeps to itself while ToRs are free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,7 @@ class MuriNet(Placer):
 
     name: ClassVar[str] = "muri"
     summary: ClassVar[str] = "Muri-net: a matching by interleaving efficiency says which jobs share a ToR's uplinks"
+    uses: Mapping[str, str] = {"stages": "choosing who shares uplinks"}
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """Under one ToR if possible; else whole ToRs, and the rest beside its partner."""

@@ -49,6 +49,7 @@ class SkewAware(Placer):
 
     name: ClassVar[str] = "skew"
     summary: ClassVar[str] = "consolidates jobs whose model has one large tensor, scatters the others"
+    uses: Mapping[str, str] = {"skew": "consolidating those of skewed models"}
 
     def __init__(self, *, limit: float | None = None) -> None:
         self._limit = None if limit is None else share(self.name, "limit", limit)

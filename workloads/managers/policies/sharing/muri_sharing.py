@@ -62,6 +62,9 @@ class MuriSharing(Policy):
         self._resources = _resources_of(resources)
         factors = listed(self.name, "overheads", overheads, "factors such as [1, 1.3]")
         self._overheads = tuple(number(self.name, "overheads", factor, least=1) for factor in factors)
+        others = [name for name in self._resources if name in ("storage", "preprocessing")]
+        profiles = {"profiles": f"interleaving {' and '.join(others)}"} if others else {}
+        self.uses = {"stages": "interleaving compute and network", **profiles}
         self._round_s = number(self.name, "round_s", round_s, above=0)
         self._restart_s = number(self.name, "restart_s", restart_s, least=0)
 

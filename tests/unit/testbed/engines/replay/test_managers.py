@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,12 @@ from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed
 from testbed.engines.replay.replay import Replay
 from testbed.engines.replay.running_job import ReplayRequest
+from testbed.engines.replay.unused_mechanisms import JobInputs
 from topologies.clos import clos
+from workloads.managers.cluster_state import ClusterState
+from workloads.managers.interfaces import Event, PlacementRequest, QueuedJob
+from workloads.managers.jobs import Waiting
+from workloads.managers.policies.gang import Gang
 from workloads.managers.registry import manager, names
 from workloads.traces.trace import Trace, TraceJob
 
@@ -24,7 +30,7 @@ CROWD = [
     for number in range(15)
 ]
 
-
+ELASTIC = replace(CROWD[0], min_gpus=1, max_gpus=2)
 SHARING = ("gandiva", "muri-sharing", "packing")
 GANGS = [name for name in names("policy") if name != "kubernetes"]
 
@@ -63,7 +69,9 @@ def test_without_gangs_two_jobs_that_hold_what_both_need_wait_for_ever() -> None
     # The first has all it needs; the other two came together, and each has 8 of 12 when it has ended.
     assert [job.name for job in stuck.jobs if job.end_s is not None] == ["job0"]
     assert [job.holds for job in stuck.jobs if job.end_s is None] == [8, 8] and stuck.running == 2
+    assert stuck.notes == ("at the end jobs hold some of their GPUs and wait for the rest: job1 8 of 12, job2 8 of 12",)
     released = replay("kubernetes", requests, release_s=60.0)
+    assert released.notes == ()
     assert released.running == released.waiting == 0 and all(job.preemptions == 0 for job in released.jobs)
 
 
@@ -124,10 +132,68 @@ def test_an_opportunistic_job_of_a_trace_leaves_when_another_needs_its_gpus() ->
 
 
 def test_a_mechanism_without_input_in_the_trace_is_named_in_a_line() -> None:
-    (said,) = replay("lyra").notes
-    assert said == "lyra: no job is elastic (min_gpus, max_gpus), so scaling in and out does nothing"
-    assert replay("lyra", [replace(CROWD[0], min_gpus=1, max_gpus=2)]).notes == ()
+    loans = "lyra: the capacity never lends hosts, so borrowing them does nothing"
+    said = "lyra: no job is elastic (min_gpus, max_gpus), so scaling in and out does nothing"
+    assert replay("lyra").notes == (said, loans)
+    assert replay("lyra", [ELASTIC]).notes == (loans,)
     assert replay("guarantee").notes == ("guarantee: no job is opportunistic, so their use of idle GPUs does nothing",)
+    assert replay("gang", queue="priority").notes == (
+        "priority: all jobs have the same priority, so preemption inside virtual clusters does nothing",
+    )
+    assert replay("muri-sharing", CROWD[:2]).notes[-1] == (
+        "muri-sharing: no job has profiles of storage and preprocessing, so interleaving storage and preprocessing "
+        "does nothing"
+    )
+    assert replay("muri-sharing", CROWD[1:5], resources=["compute", "network"]).notes == ()
+
+
+def notes(policy: str, *jobs: Waiting, placer: str = "consolidated", **options: object) -> tuple[str, ...]:
+    inputs = JobInputs()
+    for job in jobs:
+        inputs.add(job)
+    return inputs.notes(manager(placer, policy=policy, options={"policy": options}))
+
+
+def test_jobs_without_stages_leave_optimus_and_muri_without_what_they_know() -> None:
+    assert notes("optimus", Waiting("job", 4)) == (
+        "optimus: no job has stages or measured steps, so knowing their speeds (they are taken to scale "
+        "perfectly) does nothing",
+    )
+    assert notes("optimus", Waiting("job", 4), speeds="measured") == ()
+    assert notes("gang", Waiting("job", 4), placer="muri") == (
+        "muri: no job has compute and communication times, so choosing who shares uplinks does nothing",
+    )
+
+
+def test_models_of_unknown_skew_leave_the_placer_skew_without_input() -> None:
+    unknown, known = Waiting("job", 4, model="own"), Waiting("job", 4, model="vgg16")
+    assert notes("gang", unknown, placer="skew") == (
+        "skew: no job has a model whose skew is known, so consolidating those of skewed models does nothing",
+    )
+    assert notes("gang", unknown, known, placer="skew") == ()
+
+
+def test_what_jobs_say_and_no_part_of_the_manager_uses_is_named_in_a_line() -> None:
+    guest = replace(CROWD[0], opportunistic=True)
+    elastic_said = "jobs are elastic (min_gpus, max_gpus), and no part of the manager uses that: they keep their size"
+    assert replay("gang", [ELASTIC]).notes == (elastic_said,)
+    assert replay("lyra", [ELASTIC], elastic=False).notes[-1] == elastic_said
+    assert replay("gang", [guest]).notes == (
+        "jobs are opportunistic, and no part of the manager uses that: they count as any other",
+    )
+    assert all(replay(policy, [ELASTIC]).notes == () for policy in ("optimus", "grow-shrink"))
+    assert replay("guarantee", [guest]).notes == ()
+
+
+def test_hived_without_quotas_says_that_it_ignores_virtual_clusters() -> None:
+    jobs = [Waiting("one", 1, virtual_cluster="a"), Waiting("two", 1, virtual_cluster="b")]
+    said = "hived: without quotas (option virtual_clusters) it ignores the virtual clusters of jobs"
+    assert notes("gang", *jobs, placer="hived") == (said,)
+    inputs = JobInputs()
+    for job in jobs:
+        inputs.add(job)
+    with_quotas = manager("hived", options={"placer": {"virtual_clusters": {"a": {"host": 1}}}})
+    assert inputs.notes(with_quotas) == notes("gang", jobs[0], placer="hived") == ()
 
 
 def test_what_a_trace_says_of_a_job_reaches_the_replay() -> None:
@@ -135,6 +201,23 @@ def test_what_a_trace_says_of_a_job_reaches_the_replay() -> None:
     (request,) = requests_of(Trace("t", (job,), {}), 1)
     assert (request.min_gpus, request.max_gpus, request.opportunistic) == (2, 8, True)
     assert (request.status, request.attempts, request.attempt_s) == ("killed", 3, 30.0)
+
+
+def test_a_manager_knows_what_a_job_inside_a_host_would_send_on_more_gpus() -> None:
+    seen: list[Waiting] = []
+
+    class Sees(Gang):
+        def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PlacementRequest]:
+            seen.extend(entry.job for entry in queued)
+            return super().decide(state, queued, event)
+
+    managed = replace(manager(), policy=Sees())
+    placing = ManagedPlacing(managed, FABRIC, JOBS.stage_times)
+    requests = [ReplayRequest("one", 0.0, 9.0, 1, "crux-bert"), ReplayRequest("eight", 0.0, 9.0, 8, "crux-bert")]
+    Replay(FABRIC, create("crux"), placing, requests, JOBS.build, reference_s=JOBS.reference_s).run()
+    one, eight = seen[:2]
+    assert one.communication_s == 0.0 and one.ring == (8, eight.communication_s)
+    assert eight.communication_s > 0.0 and eight.ring is None
 
 
 @pytest.mark.parametrize("queue", names("queue"))
