@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 from types import MappingProxyType
 
@@ -49,6 +50,8 @@ class ClusterState:
     """When the manager last decided, in seconds."""
     loaned: frozenset[str] = frozenset()
     """Names of hosts that joined while the cluster ran, and may have to go back."""
+    limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    """Job -> queue that contains it -> GPUs that all jobs of that queue may have, while a manager decides."""
 
     @property
     def fabric(self) -> Fabric:
@@ -59,6 +62,22 @@ class ClusterState:
     def present_gpus(self) -> int:
         """GPUs of all hosts that are present."""
         return len(self.structure.gpus) - len(self.structure.gpus_on(self.absent))
+
+    def most_gpus(self, job: str) -> float:
+        """Return how many GPUs its queues let ``job`` have beside the other jobs that run; infinite without a limit."""
+        limits = self.limits.get(job)
+        if not limits:
+            return inf
+        own = self.running[job].claimed_gpus if job in self.running else 0
+        return min(most - self._used_of_queues.get(queue, 0) + own for queue, most in limits.items())
+
+    @cached_property
+    def _used_of_queues(self) -> Mapping[str, int]:
+        used: dict[str, int] = {}
+        for name, running in self.running.items():
+            for queue in self.limits.get(name, ()):
+                used[queue] = used.get(queue, 0) + running.claimed_gpus
+        return used
 
     def free_on(self, host: str) -> tuple[str, ...]:
         """The free GPUs of a host, in order."""

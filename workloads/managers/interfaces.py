@@ -143,6 +143,16 @@ class Waking(Part):
 class Queue(Waking):
     """Which jobs may start, and in which order: quotas, fair shares, first come first served."""
 
+    preempts: bool = False
+    """Whether it names jobs that make way (``QueuedJob.evicts``) by an option that not every policy can heed."""
+
+    def limits(self, state: ClusterState, job: Waiting) -> Mapping[str, float]:
+        """Return queue -> GPUs that all its jobs may have together, of those around ``job`` that have a limit.
+
+        They hold for jobs that grow; those that start have passed ``eligible``. None by default.
+        """
+        return {}
+
     @abstractmethod
     def eligible(self, state: ClusterState, waiting: Sequence[Waiting]) -> Sequence[QueuedJob]:
         """Return the jobs of ``waiting`` (in order of submission) that may start now, the first to be served first."""
@@ -161,6 +171,9 @@ class Policy(Waking):
     """Whether it needs the speeds and losses of running jobs (``Waiting.measured_s`` and ``losses``)."""
     needs_remaining: ClassVar[bool] = True
     """Whether it asks how much of running jobs is left (``Running.left_s``), which is then true at every decision."""
+
+    heeds_evicts: ClassVar[bool] = True
+    """Whether it requests GPUs for queued jobs that fit only once others make way (``QueuedJob.evicts``)."""
 
     @abstractmethod
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterable[PolicyAction]:

@@ -126,6 +126,11 @@ class Running:
         """The job's name."""
         return self.job.name
 
+    @property
+    def claimed_gpus(self) -> int:
+        """GPUs that it has; one that waits for the rest of its GPUs counts with all of them."""
+        return self.job.gpus if self.holding else len(self.gpus)
+
     def attained_service_s(self, now_s: float) -> float:
         """GPU-seconds since its submission, or its promotion."""
         if self.holding:

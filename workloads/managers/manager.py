@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -58,6 +58,9 @@ class Manager:
         """Raise ``ValueError``, one line, if a part cannot work on this fabric."""
         for part in self.parts():
             _member(part, "check")(structure)
+        if getattr(self.queue, "preempts", False) and not _member(self.policy, "heeds_evicts"):
+            found = f"queue '{self.queue.name}' cannot preempt under policy '{self.policy.name}'"
+            raise ValueError(f"{found}, which decides alone who leaves; expected no preemption or another policy")
 
     def gpu_types(self, fabric: Fabric) -> GpuTypes:
         """Return the types of the fabric's GPUs, as the capacity has them."""
@@ -122,7 +125,7 @@ class Manager:
             state, waiting = changes.state, (*waiting, *left)
             waiting = sorted(waiting, key=lambda job: job.number)
         queued = self.queue.eligible(state, waiting)
-        state = replace(state, asking=tuple(entry.job for entry in queued))
+        state = replace(state, asking=tuple(entry.job for entry in queued), limits=self._limits(state, queued))
         makes_way = {entry.job.name: entry.evicts for entry in queued if entry.evicts}
         blocked: set[str] = set()
         actions: tuple[Action, ...] = ()
@@ -131,7 +134,9 @@ class Manager:
             for action in actions:  # of the request before: after the last one nobody asks for the state
                 changes.apply(action)
             actions, now = (), changes.state
-            if not isinstance(asked, PlacementRequest):
+            if isinstance(asked, Resize):
+                actions = _trimmed(now, asked)
+            elif not isinstance(asked, PlacementRequest):
                 actions = (asked,)
             elif asked.line in blocked or (asked.kind == "start" and asked.job.name in now.running):
                 continue
@@ -139,10 +144,21 @@ class Manager:
                 actions = self._fulfil(now, asked, makes_way.get(asked.job.name, ()), blocked)
             yield from actions
 
+    def _limits(self, state: ClusterState, queued: Sequence[QueuedJob]) -> Mapping[str, Mapping[str, float]]:
+        """Job -> the limits of its queues; none where no job ever grows."""
+        limits_of = getattr(self.queue, "limits", None)  # a queue of another package may lack it
+        if limits_of is None or not self.changes_running:
+            return {}
+        jobs = (*(each.job for each in state.running.values()), *(entry.job for entry in queued))
+        return {job.name: limits for job in jobs if (limits := limits_of(state, job))}
+
     def _fulfil(
         self, state: ClusterState, request: PlacementRequest, makes_way: tuple[str, ...], blocked: set[str]
     ) -> tuple[Action, ...]:
         """The actions that fulfil ``request``; the jobs of ``makes_way`` are preempted only if nothing else helps."""
+        asked, request = request, _lowered(state, request)
+        if request.gpus < asked.gpus and request.kind == "resize" and not _grows(state, request):
+            return ()
         placement, place = self._place(state, request), partial(self._place, request=request)
         if request.evicts:
             placement = as_local(place, state, request.evicts, placement)
@@ -183,7 +199,7 @@ class Manager:
         if gpus < 1:
             raise ValueError(f"job '{job.name}': the policy asks for {gpus} GPUs, expected at least 1")
         before = state if request.kind == "start" else state.end(job.name)
-        if gpus > before.free_gpus:
+        if gpus > before.free_gpus or (request.kind == "start" and gpus > state.most_gpus(job.name)):
             return None
         resized = getattr(self.placer, "resized", None) if request.kind == "resize" else None
         if resized is not None:
@@ -199,6 +215,28 @@ class Manager:
 def _member(part: Part, name: str) -> Any:
     """A member of a part; the default where a part that is no subclass of its interface lacks it."""
     return getattr(part, name, getattr(_DEFAULTS, name))
+
+
+def _lowered(state: ClusterState, request: PlacementRequest) -> PlacementRequest:
+    """The request for as many GPUs as its job's queues allow; not fewer than it has, or can start with."""
+    job, most = request.job, state.most_gpus(request.job.name)
+    if request.gpus <= most:
+        return request
+    least = (job.min_gpus or job.gpus) if request.kind == "start" else len(state.running[job.name].gpus)
+    return replace(request, gpus=min(request.gpus, max(int(most), least)))
+
+
+def _grows(state: ClusterState, request: PlacementRequest) -> bool:
+    return request.gpus > len(state.running[request.job.name].gpus)
+
+
+def _trimmed(state: ClusterState, resize: Resize) -> tuple[Resize, ...]:
+    """The resize to as many GPUs as its job's queues allow, the first ones; none if it does not grow then."""
+    now, most = len(state.running[resize.job].gpus), state.most_gpus(resize.job)
+    if len(resize.gpus) <= max(now, most):
+        return (resize,)
+    gpus = resize.gpus[: max(now, int(most))]
+    return () if len(gpus) == now else (replace(resize, gpus=gpus),)
 
 
 def _overlap(state: ClusterState, name: str, placement: Placement) -> bool:

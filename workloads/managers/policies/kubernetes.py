@@ -33,6 +33,7 @@ class Kubernetes(Policy):
     name: ClassVar[str] = "kubernetes"
     summary: ClassVar[str] = "pod by pod, a GPU each, no gangs: jobs hold GPUs while they wait for the rest"
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
     needs_remaining: ClassVar[bool] = False
 
     def __init__(

@@ -90,6 +90,7 @@ class Lyra(Policy):
     name: ClassVar[str] = "lyra"
     summary: ClassVar[str] = "shortest first at the least size, elastic jobs share the rest by a knapsack; loans"
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -144,12 +145,12 @@ class Lyra(Policy):
     def _allocated(self, state: ClusterState, waiting: Sequence[Waiting]) -> Iterator[PolicyAction]:
         now_s, pools = state.time_s, Pools(state, self._on_loan_first)
         running = list(state.running.values())
-        demands = [self._demand(each, now_s) for each in running]
+        demands = [self._demand(each, state) for each in running]
         for each, demand in zip(running, demands, strict=True):
             pools.hold(each, base_gpus(each, demand.least), demand)
         started: list[Waiting] = []
         for job in sorted(waiting, key=lambda job: (self._longest_s(job, now_s), job.number)):
-            demand = self._demand(job, now_s)
+            demand = self._demand(job, state)
             if pools.fits(demand):
                 demands.append(demand)
                 started.append(job)
@@ -161,9 +162,11 @@ class Lyra(Policy):
         """Seconds left on its minimum number of GPUs."""
         return remaining_s(job, now_s) * job.gpus / self._least(job)
 
-    def _demand(self, each: Candidate, now_s: float) -> Demand:
+    def _demand(self, each: Candidate, state: ClusterState) -> Demand:
         job = asked_by(each)
-        return Demand(job, self._least(job), self._most(job), remaining_s(each, now_s) * job.gpus)
+        least = self._least(job)
+        most = max(least, int(min(self._most(job), state.most_gpus(job.name))))
+        return Demand(job, least, most, remaining_s(each, state.time_s) * job.gpus)
 
     def _carried_out(
         self, running: Sequence[Running], started: Sequence[Waiting], extra: Mapping[str, int]

@@ -31,7 +31,7 @@ class MonkeyTreeMoves(Policy):
     def decide(self, state: ClusterState, queued: Sequence[QueuedJob], event: Event) -> Iterator[PolicyAction]:
         """Migrations, if the first job that cannot start needs them, and a request for each job that fits."""
         for entry in queued:
-            if entry.job.gpus > state.free_gpus and entry.line is None:
+            if entry.job.gpus > state.free_gpus and entry.line is None and not entry.evicts:
                 continue
             found = plan(racks_of(state, self._most), entry.job.gpus)
             for name, where in () if found is None else found.moves:

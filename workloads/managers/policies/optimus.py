@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 from workloads.managers.actions import Preempt
@@ -21,6 +22,7 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.options import next_round, number, shown
 from workloads.managers.policies.fitting import fit_losses, fit_steps, fitted_step_s
 from workloads.managers.policies.preemption import Candidate, asked_by
+from workloads.managers.policies.queue_room import Limits, QueueRoom
 from workloads.managers.policies.srtf import remaining_s
 
 ROUND_S = 600.0
@@ -71,6 +73,7 @@ class Optimus(Policy):
     name: ClassVar[str] = "optimus"
     summary: ClassVar[str] = "one GPU more at a time to the job that gains most, in rounds; oracle, or fitted online"
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Optimus(Policy):
         running = list(state.running.values())
         everybody: list[Candidate] = [*running, *(entry.job for entry in queued)]
         everybody.sort(key=lambda each: asked_by(each).number)
-        counts = self.allocate(everybody, state.present_gpus, state.time_s)
+        counts = self.allocate(everybody, state.present_gpus, state.time_s, state.limits)
         changed = [each for each in running if counts[each.name] != len(each.gpus)]
         for each in changed:
             yield Preempt(each.name, state.time_s, "another share of the round" if counts[each.name] else "no GPU left")
@@ -120,12 +123,18 @@ class Optimus(Policy):
             return inf
         return next_round(state.time_s, self._round_s)
 
-    def allocate(self, jobs: Sequence[Candidate], gpus: int, now_s: float) -> dict[str, int]:
-        """Return job -> GPUs: the least of each in order, all or nothing, then one at a time by gain."""
+    def allocate(
+        self, jobs: Sequence[Candidate], gpus: int, now_s: float, limits: Limits = MappingProxyType({})
+    ) -> dict[str, int]:
+        """Return job -> GPUs: the least of each in order, all or nothing, then one at a time by gain.
+
+        ``limits``: as in the cluster's state.
+        """
+        room = QueueRoom(limits)
         counts, left = dict.fromkeys((each.name for each in jobs), 0), gpus
         for each in jobs:
             least = asked_by(each).min_gpus or 1
-            if least <= left:
+            if least <= left and room.take(each.name, least):
                 counts[each.name] = least
                 left -= least
         known = {each.name: each for each in jobs if counts[each.name]}
@@ -134,6 +143,8 @@ class Optimus(Policy):
         heapq.heapify(heap)
         while left and heap and heap[0][0] < 0.0:
             _, place, name = heapq.heappop(heap)
+            if not room.take(name, 1):
+                continue
             counts[name] += 1
             left -= 1
             heapq.heappush(heap, (-gains[name](counts[name]), place, name))

@@ -41,6 +41,7 @@ class Recorded(Policy):
     name: ClassVar[str] = "recorded"
     summary: ClassVar[str] = "each job starts when and where a recorded schedule says"
     needs_remaining: ClassVar[bool] = False
+    heeds_evicts: ClassVar[bool] = False
 
     def __init__(self, starts: Sequence[RecordedStart]) -> None:
         """``starts`` in the order in which they happened."""

@@ -19,6 +19,7 @@ class Srtf(Policy):
     name: ClassVar[str] = "srtf"
     summary: ClassVar[str] = "shortest remaining time first, preemptive; durations are known"
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
     by_service: ClassVar[bool] = False
 
     def __init__(self, *, restart_s: float = 0.0) -> None:

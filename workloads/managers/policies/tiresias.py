@@ -69,6 +69,7 @@ class Tiresias(Policy):
     name: ClassVar[str] = "tiresias"
     summary: ClassVar[str] = "least attained GPU-time first in priority queues, preemptive; durations are not known"
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
     needs_remaining: ClassVar[bool] = False
 
     def __init__(

@@ -86,6 +86,12 @@ class CapacityScheduler(Queue):
         served = order.serve(queues, used)
         return [QueuedJob(job, None if self._backfill else in_words(leaf)) for leaf, job in served]
 
+    def limits(self, state: ClusterState, job: Waiting) -> Mapping[str, float]:
+        """What the queues that contain ``job`` may use, of those that may not use all."""
+        paths = above(self._leaf(job.virtual_cluster) or ROOT)
+        bounded = [path for path in paths if any(self._tree.shares[each].most < _WHOLE for each in above(path))]
+        return {in_words(path): int(self._most(path, state.present_gpus)) for path in bounded}
+
     def _leaf(self, virtual_cluster: str) -> Path | None:
         return (DEFAULT,) if self._only_default else self._tree.leaves.get(virtual_cluster or DEFAULT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import ClassVar, Final
 
 from topologies.limits import OPTION
@@ -47,6 +48,7 @@ class Fair(Queue):
             self._tree = tree_of({} if shares is None else shares, _share_of)
         self._backfill = flag(self.name, "backfill", backfill)
         self._preemption = flag(self.name, "preemption", preemption)
+        self.preempts = self._preemption
         self._preempt_above = number(self.name, "preempt_above", preempt_above, least=0)
 
     def refusal(self, structure: Structure, job: Waiting) -> str | None:
@@ -90,6 +92,13 @@ class Fair(Queue):
             )
             for leaf, job in order.serve(queues, used)
         ]
+
+    def limits(self, state: ClusterState, job: Waiting) -> Mapping[str, float]:
+        """The ``most`` of the clusters that contain ``job``."""
+        if not self._tree.shares:
+            return {}
+        known = ((path, self._tree.shares.get(path)) for path in above(self._leaf(job.virtual_cluster)))
+        return {in_words(path): share.most for path, share in known if share is not None and share.most < inf}
 
     def _leaf(self, virtual_cluster: str) -> Path:
         return self._tree.leaves.get(virtual_cluster, (virtual_cluster,))

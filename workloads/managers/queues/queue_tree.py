@@ -90,8 +90,7 @@ def used_by(state: ClusterState, leaf_of: Callable[[str], Path]) -> dict[Path, i
     """Return queue -> GPUs of its running jobs; a job that waits for the rest of its GPUs counts with all of them."""
     used: dict[Path, int] = {}
     for running in state.running.values():
-        gpus = running.job.gpus if running.holding else len(running.gpus)
-        add(used, leaf_of(running.job.virtual_cluster), gpus)
+        add(used, leaf_of(running.job.virtual_cluster), running.claimed_gpus)
     return used
 
 

@@ -32,6 +32,7 @@ class Gandiva(Policy):
     summary: ClassVar[str] = "time slices, packing, growing and introspective migration together"
     uses: Mapping[str, str] = {"elastic": "growing", "stages": "packing"}
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
     measures_packs: ClassVar[bool] = True
     measures_progress: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False

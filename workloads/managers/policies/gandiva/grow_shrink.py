@@ -88,7 +88,7 @@ def grown_jobs(state: ClusterState) -> list[Running]:
 
 def _room(state: ClusterState, each: Running) -> tuple[str, ...]:
     """Idle GPUs on the job's hosts that it may have."""
-    most = (each.job.max_gpus or each.job.gpus) - len(each.gpus)
+    most = int(min(each.job.max_gpus or each.job.gpus, state.most_gpus(each.name))) - len(each.gpus)
     if most <= 0 or each.share_gpus_with:
         return ()
     hosts = dict.fromkeys(state.fabric.host_of_gpu[gpu] for gpu in each.gpus)

@@ -29,6 +29,7 @@ class TimeSlices(Policy):
     name: ClassVar[str] = "time-slices"
     summary: ClassVar[str] = "jobs take turns in time slices, the one that ran least first"
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
     needs_remaining: ClassVar[bool] = False
 
     def __init__(self, *, slice_s: float = SLICE_S, suspend_s: float = SUSPEND_S, migrate_s: float = MIGRATE_S) -> None:

@@ -46,6 +46,7 @@ class MuriSharing(Policy):
         "up to four jobs that interleave storage, CPUs, GPUs and network share GPUs, matched in rounds"
     )
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ class Packing(Policy):
     summary: ClassVar[str] = "gangs; under overload a job joins another of its size, and leaves when GPUs are free"
     uses: Mapping[str, str] = {"stages": "packing"}
     changes_running: ClassVar[bool] = True
+    heeds_evicts: ClassVar[bool] = False
     measures_packs: ClassVar[bool] = True
     needs_remaining: ClassVar[bool] = False
 
