@@ -95,6 +95,10 @@ class Waiting:
         """Seconds left on the GPUs it asks for; None if unknown."""
         return self.duration_s if self.remaining_s is None else self.remaining_s
 
+    def promoted(self, now_s: float) -> Waiting:
+        """The job as it waits if it counts as new from ``now_s`` on; its progress stays."""
+        return replace(self, attained_service_s=0.0, ran_s=0.0, waited_s=0.0, waiting_since_s=now_s, demoted_s=())
+
 
 @dataclass(frozen=True, slots=True)
 class Running:

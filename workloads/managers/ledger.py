@@ -211,10 +211,7 @@ class Ledger:
                 self._wait_again(replace(job, attempts=job.attempts + 1, asking_since_s=None))
                 self._sent_back[action.job] = action.again_s
             case Promote():
-                job = self._waiting[action.job]
-                self._waiting[action.job] = replace(
-                    job, attained_service_s=0.0, ran_s=0.0, waited_s=0.0, waiting_since_s=now_s, demoted_s=()
-                )
+                self._waiting[action.job] = self._waiting[action.job].promoted(now_s)
             case _:
                 pass  # the state already has the change
 

@@ -100,14 +100,15 @@ class Tiresias(Policy):
         """Promote starving jobs; run the first that fit."""
         if self._round_s and not at_round(state.time_s, self._round_s):
             return
-        starving = [entry.job for entry in queued if self._starves(entry.job, state.time_s)]
-        for job in starving:
-            yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")
-        promoted = {job.name for job in starving}
+        waiting = [entry.job for entry in queued]
+        for place, job in enumerate(waiting):
+            if self._starves(job, state.time_s):
+                yield Promote(job.name, state.time_s, f"has waited {self._knob:g} times as long as it ran")
+                waiting[place] = job.promoted(state.time_s)  # it may start at once, and then begins anew there, too
         if self._inside == "entry":
             yield from self._demotions(state)
-        everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
-        ordered = sorted(everybody, key=lambda each: self._order(each, each.name in promoted, state))
+        everybody: list[Candidate] = [*state.running.values(), *waiting]
+        ordered = sorted(everybody, key=lambda each: self._order(each, state))
         yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
@@ -127,9 +128,9 @@ class Tiresias(Policy):
             for lower in range(len(running.job.demoted_s), queue):
                 yield Demote(running.name, state.time_s, f"has had {self._limits[lower]:g} GPU-seconds")
 
-    def _order(self, each: Candidate, promoted: bool, state: ClusterState) -> tuple[float, ...]:
+    def _order(self, each: Candidate, state: ClusterState) -> tuple[float, ...]:
         job = asked_by(each)
-        attained = 0.0 if promoted else _attained(each, state.time_s)
+        attained = _attained(each, state.time_s)
         queue = self._queue_of(attained)
         begun = inf if job.started_s is None else job.started_s
         if self._gittins is not None:
@@ -142,9 +143,9 @@ class Tiresias(Policy):
         if self._inside == "entry":
             entered_s = (0.0, *job.demoted_s, state.time_s)[min(queue, len(job.demoted_s) + 1)]
             return (queue, entered_s, job.number)
-        return (queue, *self._place_in_queue(each, queue, promoted, state))
+        return (queue, *self._place_in_queue(each, queue, state))
 
-    def _place_in_queue(self, each: Candidate, queue: int, promoted: bool, state: ClusterState) -> tuple[float, float]:
+    def _place_in_queue(self, each: Candidate, queue: int, state: ClusterState) -> tuple[float, float]:
         """Running jobs in the order in which they began to run in this queue; then those preempted in it, the last one
         first; then those that entered it and have not run there, in the order in which they did."""
         now_s, decided_s = state.time_s, state.decided_s
@@ -157,8 +158,8 @@ class Tiresias(Policy):
             return (0, max(each.since_s, entered_s))
         since_s = each.submit_s if each.waiting_since_s is None else each.waiting_since_s
         noticed = ceil(lower / each.gpus) * each.gpus if self._whole_seconds else lower
-        ran_here = not promoted and each.attained_service_s > noticed * (1 + _ROUNDING) + _ROUNDING
-        return (1, -since_s) if ran_here else (2, now_s if promoted else since_s)
+        ran_here = each.attained_service_s > noticed * (1 + _ROUNDING) + _ROUNDING
+        return (1, -since_s) if ran_here else (2, since_s)
 
     def _queue_of(self, attained: float) -> int:
         return bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)

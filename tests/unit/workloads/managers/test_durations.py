@@ -125,6 +125,18 @@ def test_waiting_counts_up_over_all_waits_until_a_job_is_promoted() -> None:
     assert made["first"].end_s == pytest.approx(384.0 + 4.0)
 
 
+def test_a_promoted_job_that_starts_at_once_begins_its_first_queue_anew() -> None:
+    """Two jobs on one GPU: the promoted one preempts the other for the 100 s of the first queue, then waits again.
+
+    The authors' simulator, with a PROMOTEKNOB of 2, ends the jobs at the same times.
+    """
+    tiresias = manager(policy="tiresias", options={"policy": {"limits": [100.0], "promote": 2.0}})
+    made = play(tiresias, cluster(1, 1), [job("first", 1, 1000.0), job("second", 1, 1000.0)])
+    # The second job runs in 100-200, 400-500, 700-800, 1000-1100 and 1300-1400 s, and alone from 1500 s on.
+    assert (made["first"].end_s, made["second"].end_s) == pytest.approx((1500.0, 2000.0))
+    assert (made["first"].preemptions, made["second"].preemptions) == (5, 5)
+
+
 def test_philly_backs_off_and_accepts_less_locality_in_the_end() -> None:
     """A gang of 2 wants one host; two jobs leave it one GPU on each of two hosts."""
     long = [job("long0", 3, 10_000.0), job("long1", 3, 10_000.0), job("ends", 1, 5.0)]
