@@ -36,6 +36,7 @@ def read(path: Path) -> Trace:
         for line, job in _jobs(path):
             _add(str(path), line, job, found)
         found.notes.append("a job ran as long as its attempts together; its GPUs and hosts are those of the last one")
+        found.notes.append("attempts without a start or an end do not count")
     else:
         for row in read_rows(path, REQUIRED, found.skipped):
             found.add(
@@ -130,7 +131,7 @@ def _add(file: str, line: int, job: dict[str, Any], found: Gathering) -> None:
             virtual_cluster=_text(file, line, job, "vc"),
             fate=FATE[job["status"]],
             hosts=hosts,
-            attempts=len(attempts),
+            attempts=len(spans),  # the others have no part in the time that is split among them
         )
 
 

@@ -59,6 +59,14 @@ def test_a_philly_job_ran_as_long_as_its_attempts_where_the_last_one_was(written
     assert (job.duration_s, job.gpus, job.hosts, job.attempts, job.user) == (120, 4, ("m1", "m2"), 2, "u")
 
 
+def test_philly_attempts_that_never_ran_have_no_part_in_the_time_of_the_job(written: Writer) -> None:
+    first, last = philly_job()["attempts"]
+    never_ran = {"start_time": None, "end_time": "2017-10-07 01:13:30", "detail": []}
+    tried = [philly_job(attempts=[first, never_ran, {**never_ran, "end_time": "None"}, last])]
+    job = philly.read(written("log", json.dumps(tried))).jobs[0]
+    assert (job.duration_s, job.attempts) == (120, 2)
+
+
 def test_philly_jobs_that_cannot_be_used_are_counted(written: Writer) -> None:
     attempt = philly_job()["attempts"][0]
     jobs = [
