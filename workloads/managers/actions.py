@@ -145,7 +145,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """A waiting job backs off: it is not considered before ``again_s``, and counts one more attempt.
+    """A waiting job backs off: it is not considered before ``again_s``, and counts one more try.
 
     A job that holds some of its GPUs gives them back.
     """

@@ -58,7 +58,9 @@ class Waiting:
     preemptible: bool = True
     """Whether it may be stopped."""
     attempts: int = 0
-    """How often it was sent back."""
+    """How many of its attempts have failed."""
+    tries: int = 0
+    """How often it was sent back (``Requeue``) since it was submitted, or since its last attempt failed."""
     min_gpus: int | None = None
     """Fewest GPUs of an elastic job; None if it is not elastic."""
     max_gpus: int | None = None

@@ -208,7 +208,7 @@ class Ledger:
                 self._waiting[action.job] = replace(self._waiting[action.job], asking_since_s=now_s)
             case Requeue():
                 job = state.running[action.job].job if action.job in state.running else self._waiting[action.job]
-                self._wait_again(replace(job, attempts=job.attempts + 1, asking_since_s=None))
+                self._wait_again(replace(job, tries=job.tries + 1, asking_since_s=None))
                 self._sent_back[action.job] = action.again_s
             case Promote():
                 self._waiting[action.job] = self._waiting[action.job].promoted(now_s)

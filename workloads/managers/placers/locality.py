@@ -23,6 +23,8 @@ TRIES_PER_LEVEL = 5
 class Locality(Placer):
     """Places by a ladder of locality, one step for each ``tries`` times that a job was sent back.
 
+    An attempt that failed is no try: the next one begins with step 0.
+
     Step 0: the fewest hosts, under one ToR if they can be (a job larger than a ToR: the fewest hosts). Step 1: up to
     twice as many hosts under one ToR. Step 2: any number there. Step 3: anywhere.
     """
@@ -62,7 +64,7 @@ class Locality(Placer):
         return placement_of(state, best) if best else None
 
     def _step(self, job: Waiting) -> int:
-        return job.attempts // self._tries
+        return job.tries // self._tries
 
     def _most_hosts(self, structure: Structure, job: Waiting, gpus: int) -> int:
         """On how many hosts the job may be."""

@@ -100,7 +100,8 @@ def _age_s(job: Waiting) -> float:
 
 
 def _begins_again(job: Waiting) -> bool:
-    return job.attempts > 0 and job.asking_since_s is None
+    """Whether its pods are new ones: it gave back what it held, or its last attempt failed."""
+    return job.tries + job.attempts > 0 and job.asking_since_s is None
 
 
 def _with_age(job: Waiting, now_s: float) -> Waiting:

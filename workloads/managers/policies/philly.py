@@ -1,8 +1,9 @@
 """Philly (Jeon et al., ATC 2019): gangs that request locality, and less of it the longer they wait.
 
 A job requests the fewest hosts under one ToR. Where such a place is not free it holds what there is of one, and asks
-again whenever GPUs free up; after a while it gives back what it holds, backs off and retries. After some tries it
-accepts more hosts, then any ToR. With the queue ``fair`` virtual clusters have quotas that are lent while idle.
+again whenever GPUs free up; after a while it gives back what it holds and backs off: it asks for nothing, whatever
+frees up, until it retries. After some tries it accepts more hosts, then any ToR; a job whose attempt failed begins with
+none. With the queue ``fair`` virtual clusters have quotas that are lent while idle.
 """
 
 from __future__ import annotations

@@ -77,10 +77,24 @@ def test_a_gang_gives_back_what_it_holds_when_its_time_is_over_and_asks_again_af
     assert (books.state.free_gpus, books.next_s()) == (3, 31.0)
     (back,) = books.decide(31.0)
     assert back == Requeue("gang", 51.0, 31.0, "no local place")
-    assert (books.state.free_gpus, books.next_s(), books.waiting[0].attempts) == (6, 51.0, 1)
+    assert (books.state.free_gpus, books.next_s(), books.waiting[0].tries) == (6, 51.0, 1)
     books.decide(51.0)
     assert books.state.running["gang"].holding and books.next_s() == 81.0
     assert books.waits("gang") == {"fragmentation": 0.0} or sum(books.waits("gang").values()) == pytest.approx(50.0)
+
+
+def test_a_gang_that_backs_off_asks_for_nothing_even_if_its_whole_place_is_free() -> None:
+    books = philly()
+    for name in ("left", "right"):
+        books.submit(job(name, 5))
+    books.decide(0.0)
+    books.submit(job("gang", 8))
+    books.decide(1.0)
+    books.decide(31.0)
+    books.end("left", 40.0)
+    assert books.decide(40.0) == [] and books.next_s() == 51.0
+    (start,) = books.decide(51.0)
+    assert isinstance(start, Start) and start.pause_s == 0.0
 
 
 def test_a_gang_that_holds_nothing_asks_whenever_gpus_free_up() -> None:
