@@ -36,12 +36,23 @@ _MOST_EVENTS = 10_000_000
 
 @dataclass(kw_only=True, eq=False)
 class _Progress(Account):
-    """A job's account, its duration alone, what is left of its present attempt, and the attempts to come."""
+    """A job's account, the job as it was submitted, what is left of its present attempt, and the attempts to come."""
 
+    submitted: Waiting
     alone_s: float
     left_s: float
     paused_until_s: float = 0.0
     then_s: tuple[float, ...] = ()
+
+    @property
+    def all_left_s(self) -> float:
+        """Seconds that are left of it alone, the attempts to come included."""
+        return self.left_s + sum(self.then_s)
+
+    def next_attempt(self, now_s: float) -> None:
+        """The attempt under way has failed; the next one begins from the beginning."""
+        self.fail(now_s)
+        self.left_s, self.then_s = self.then_s[0], self.then_s[1:]
 
 
 class Play:
@@ -49,8 +60,8 @@ class Play:
 
     ``speed``: linear scaling by default. ``told``: what managers are told is left of a job, by default the truth.
     ``gpu_types``: a job's duration is that on GPUs of speed 1; None: the types that the manager's capacity knows.
-    ``attempts``: job -> seconds of each attempt, in place of its duration; all but the last fail, and the job waits
-    again from its beginning.
+    ``attempts``: job -> seconds of each attempt; all but the last fail, and the job is submitted again as it was, with
+    what is left. Their sum takes the place of its duration, also in what managers are told.
     """
 
     def __init__(
@@ -66,15 +77,10 @@ class Play:
         self._ledger, self._told = Ledger(manager, fabric, gpu_types), told
         self._types, self._host_of = self._ledger.state.structure.gpu_types, fabric.host_of_gpu
         self._speed = self._scaled_speed if speed is None else speed
-        self._coming = sorted(jobs, key=lambda job: job.submit_s)
         self._known: dict[str, _Progress] = {}
-        for job in self._coming:
-            if job.duration_s is None or job.duration_s < 0:
-                raise ValueError(f"job '{job.name}' has no duration, expected seconds of at least 0")
-            seconds = attempts.get(job.name) or (job.duration_s,)
-            self._known[job.name] = _Progress(
-                job.name, job.gpus, job.submit_s, alone_s=sum(seconds), left_s=seconds[0], then_s=seconds[1:]
-            )
+        for job in sorted(jobs, key=lambda job: job.submit_s):
+            self._known[job.name] = _progress(job, attempts.get(job.name, ()))
+        self._coming = [each.submitted for each in self._known.values()]
         self._kept_speed: dict[str, tuple[tuple[str, ...], float]] = {}
         self._now_s = 0.0
 
@@ -109,7 +115,7 @@ class Play:
         return not self._coming and not self._ledger.waiting and not self._ledger.state.running
 
     def _left(self, name: str) -> float:
-        left_s = self._known[name].left_s
+        left_s = self._known[name].all_left_s
         return left_s if self._told is None else self._told(name, left_s)
 
     def _next_s(self) -> float:
@@ -132,14 +138,14 @@ class Play:
     def _end_jobs(self) -> None:
         done = [name for name in self._ledger.state.running if self._known[name].left_s <= _DONE_S]
         for name in done:
-            each, job = self._known[name], self._ledger.state.running[name].job
-            self._ledger.end(name, self._now_s)
+            each, now_s = self._known[name], self._now_s
+            self._ledger.end(name, now_s)
             if not each.then_s:
-                each.end(self._now_s)
+                each.end(now_s)
                 continue
-            each.fail(self._now_s)
-            each.left_s, each.then_s = each.then_s[0], each.then_s[1:]
-            self._ledger.submit(replace(job, remaining_s=None, waiting_since_s=self._now_s, attempts=each.attempts - 1))
+            each.next_attempt(now_s)
+            left_s, failed = self._left(name), each.attempts - 1
+            self._ledger.submit(replace(each.submitted, remaining_s=left_s, waiting_since_s=now_s, attempts=failed))
 
     def _put_on(self, step: PutOn) -> None:
         each = self._known[step.job]
@@ -158,3 +164,14 @@ class Play:
                 self._kept_speed[running.name] = kept
             gpus = kept[1]
         return gpus / running.job.gpus * shared_speed(running, self._ledger.state)
+
+
+def _progress(job: Waiting, attempts: tuple[float, ...]) -> _Progress:
+    if job.duration_s is None or job.duration_s < 0:
+        raise ValueError(f"job '{job.name}' has no duration, expected seconds of at least 0")
+    seconds = attempts or (job.duration_s,)
+    whole_s = sum(seconds)
+    known = replace(job, duration_s=whole_s, remaining_s=whole_s) if attempts else job
+    return _Progress(
+        job.name, job.gpus, job.submit_s, submitted=known, alone_s=whole_s, left_s=seconds[0], then_s=seconds[1:]
+    )
