@@ -13,8 +13,7 @@ from typing import Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
 from workloads.managers.capacities.gpu_types import GpuTypes
-from workloads.managers.cluster_changes import Changes
-from workloads.managers.cluster_state import ClusterState, empty_cluster
+from workloads.managers.cluster_state import Changes, ClusterState, empty_cluster
 from workloads.managers.interfaces import Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager

@@ -11,8 +11,7 @@ from typing import Any, Final
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Resize, Start
 from workloads.managers.capacities.gpu_types import ONE_TYPE, GpuTypes
-from workloads.managers.cluster_changes import Changes
-from workloads.managers.cluster_state import ClusterState
+from workloads.managers.cluster_state import Changes, ClusterState
 from workloads.managers.eviction import as_local, fewest_evicted
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import (

@@ -25,8 +25,8 @@ from workloads.managers.capacities.gpu_types import slowed
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
+from workloads.managers.policies.ring_time import ring_of_more
 from workloads.managers.registry import GROUPS, manager
-from workloads.managers.ring_time import ring_of_more
 from workloads.plugin_errors import PluginError
 from workloads.traces.job_failures import ended_early, fate_of, with_prerun, without_repeats
 

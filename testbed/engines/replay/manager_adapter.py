@@ -17,7 +17,7 @@ from workloads.managers.capacities.gpu_types import slowed
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
-from workloads.managers.ring_time import ring_of_more
+from workloads.managers.policies.ring_time import ring_of_more
 
 StageTimes = Callable[[ReplayRequest], tuple[float, float]]
 """ReplayRequest -> seconds of compute and of communication of an iteration alone, for parts that ask."""

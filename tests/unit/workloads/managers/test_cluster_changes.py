@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from topologies.clos import clos
 from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Requeue, Start
-from workloads.managers.cluster_changes import Changes
-from workloads.managers.cluster_state import ClusterState, empty_cluster
+from workloads.managers.cluster_state import Changes, ClusterState, empty_cluster
 from workloads.managers.interfaces import Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
