@@ -74,7 +74,7 @@ class ClusterState:
         """The fabric of the cluster."""
         return self.structure.fabric
 
-    @property
+    @cached_property
     def present_gpus(self) -> int:
         """GPUs of all hosts that are present."""
         return len(self.structure.gpus) - len(self.structure.gpus_on(self.absent))
@@ -194,7 +194,7 @@ class Changes:
     def __init__(self, state: ClusterState) -> None:
         self._free, self._by_host, self._size = state.free.copy(), state.free_by_host.copy(), state.job_size.copy()
         self._running, self._held = dict(state.running), dict(state.held)
-        self._free_gpus = state.free_gpus
+        self._free_gpus, self._changed = state.free_gpus, False
         self._state = replace(
             state,
             free=_read_only(self._free),
@@ -207,8 +207,8 @@ class Changes:
     @property
     def state(self) -> ClusterState:
         """The cluster after the changes so far. Do not keep it: the next change alters parts of it."""
-        if self._state.free_gpus != self._free_gpus:
-            self._state = replace(self._state, free_gpus=self._free_gpus)
+        if self._changed:  # what a state has counted once does not hold any more
+            self._state, self._changed = replace(self._state, free_gpus=self._free_gpus), False
         return self._state
 
     def apply(self, action: Action) -> None:
@@ -231,7 +231,7 @@ class Changes:
             case Demote():
                 running = self._running[action.job]
                 job = replace(running.job, demoted_s=(*running.job.demoted_s, action.time_s))
-                self._running[action.job] = replace(running, job=job)
+                self._running[action.job], self._changed = replace(running, job=job), True
             case Requeue():
                 if action.job in self._running:
                     self.end(action.job)
@@ -248,6 +248,7 @@ class Changes:
         """``ClusterState.end``."""
         if name not in self._running:
             raise ValueError(f"job '{name}' does not run")
+        self._changed = True
         partners, held = self._running.pop(name).share_gpus_with, self._held.pop(name)
         for other in partners:
             rest = tuple(partner for partner in self._running[other].share_gpus_with if partner != name)
@@ -318,7 +319,7 @@ class Changes:
             self._require_free(job, indices)
             self._size[indices] = len(indices)
             self._set_free(indices, False)
-        self._running[job.name], self._held[job.name] = job, indices
+        self._running[job.name], self._held[job.name], self._changed = job, indices, True
 
     def _require_free(self, job: Running, indices: Ints) -> None:
         if len(set(job.gpus)) != len(job.gpus):
@@ -329,7 +330,7 @@ class Changes:
 
     def _set_free(self, gpus: Ints, to_free: bool) -> None:
         step = 1 if to_free else -1
-        self._free[gpus] = to_free
+        self._free[gpus], self._changed = to_free, True
         np.add.at(self._by_host, self._state.structure.host_of_gpu[gpus], step)
         self._free_gpus += step * len(gpus)
 

@@ -79,8 +79,10 @@ class Play:
         self._speed = self._scaled_speed if speed is None else speed
         self._known: dict[str, _Progress] = {}
         for job in sorted(jobs, key=lambda job: job.submit_s):
+            if job.name in self._known:
+                raise ValueError(f"job '{job.name}' is listed twice, expected a name for each")
             self._known[job.name] = _progress(job, attempts.get(job.name, ()))
-        self._coming = [each.submitted for each in self._known.values()]
+        self._coming = [self._first_of(each, job in attempts) for job, each in self._known.items()]
         self._kept_speed: dict[str, tuple[tuple[str, ...], float]] = {}
         self._now_s = 0.0
 
@@ -146,6 +148,10 @@ class Play:
             each.next_attempt(now_s)
             left_s, failed = self._left(name), each.attempts - 1
             self._ledger.submit(replace(each.submitted, remaining_s=left_s, waiting_since_s=now_s, attempts=failed))
+
+    def _first_of(self, each: _Progress, fails: bool) -> Waiting:
+        """A job that fails is known as it is when it is submitted again: by what is left of all its attempts."""
+        return replace(each.submitted, remaining_s=self._left(each.name)) if fails else each.submitted
 
     def _put_on(self, step: PutOn) -> None:
         each = self._known[step.job]

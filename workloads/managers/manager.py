@@ -82,6 +82,7 @@ class Manager:
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> list[float]:
         """Return when the queue and the policy ask to be called even if nothing happens; infinite for never."""
+        state = replace(state, limits=self._limits(state, ()))
         return [_member(part, "wakes_at")(state, waiting) for part in (self.queue, self.policy)]
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import ClassVar, Final
 
@@ -17,9 +17,6 @@ from workloads.managers.queues.queue_tree import ROOT, Order, Path, QueueTree, a
 
 PREEMPT_ABOVE: Final = 0.8
 """Share of the GPUs in use above which YARN preempts (its ``preemption.cluster-utilization-threshold``)."""
-
-Spared = tuple[str, Path]
-"""A running job, and the cluster inside which it makes way: the first that needs all it has; :data:`ROOT` for none."""
 
 
 class Fair(Queue):
@@ -76,7 +73,16 @@ class Fair(Queue):
         active = {path for leaf in (*used, *queues) for path in above(leaf)}
         tree = self._tree.with_leaves((*used, *queues), Share())
         fair = _fair_shares(tree, active, state.present_gpus)
-        givers = self._spared(state, used, fair)
+        over = {path: gpus - fair.get(path, 0) for path, gpus in used.items()}
+        scarce = self._preemption and state.free_gpus < (1 - self._preempt_above) * state.present_gpus
+        givers: dict[Path, tuple[str, ...]] = {}
+
+        def evicts(leaf: Path, job: Waiting) -> tuple[str, ...]:
+            if not scarce or used.get(leaf, 0) + job.gpus > fair[leaf]:
+                return ()
+            if leaf not in givers:
+                givers[leaf] = tuple(self._spared(state, over, leaf))
+            return givers[leaf]
 
         def rank(path: Path, now_used: Mapping[Path, int]) -> tuple[float, ...]:
             """Those below their least share first, by how much of it they have; then by use over fair share."""
@@ -85,11 +91,7 @@ class Fair(Queue):
 
         order = Order(tree.children, rank, lambda path: tree.shares[path].most, self._backfill)
         return [
-            QueuedJob(
-                job,
-                None if self._backfill else in_words(leaf),
-                _for(leaf, givers) if used.get(leaf, 0) + job.gpus <= fair[leaf] else (),
-            )
+            QueuedJob(job, None if self._backfill else in_words(leaf), evicts(leaf, job))
             for leaf, job in order.serve(queues, used)
         ]
 
@@ -103,33 +105,20 @@ class Fair(Queue):
     def _leaf(self, virtual_cluster: str) -> Path:
         return self._tree.leaves.get(virtual_cluster, (virtual_cluster,))
 
-    def _spared(self, state: ClusterState, used: Mapping[Path, int], fair: Mapping[Path, int]) -> list[Spared]:
-        """Running jobs that their clusters can all do without and keep their fair share, the last to start first.
+    def _spared(self, state: ClusterState, over: Mapping[Path, int], asker: Path) -> Iterator[str]:
+        """Running jobs that make way for one of the cluster ``asker``, the last to start first.
 
-        A cluster that contains others has to keep its own share, too, unless the job that needs the GPUs is inside it.
+        All clusters that lose one of them keep their fair share: those around it that do not contain ``asker``, too.
         """
-        if not self._preemption or state.free_gpus >= (1 - self._preempt_above) * state.present_gpus:
-            return []
-        over = {path: gpus - fair.get(path, 0) for path, gpus in used.items()}
-        found = []
+        left = dict(over)
         for running in reversed(list(state.running.values())):
             if not running.job.preemptible or running.holding:
                 continue
-            leaf, gpus = self._leaf(running.job.virtual_cluster), len(running.gpus)
-            inside = ROOT
-            for path in above(leaf):
-                if over[path] < gpus:
-                    inside = path
-                    break
-                over[path] -= gpus
-            if inside != leaf:
-                found.append((running.name, inside))
-        return found
-
-
-def _for(leaf: Path, spared: Sequence[Spared]) -> tuple[str, ...]:
-    """The jobs that make way for one of the cluster ``leaf``."""
-    return tuple(name for name, inside in spared if leaf[: len(inside)] == inside)
+            around, gpus = above(self._leaf(running.job.virtual_cluster)), len(running.gpus)
+            losing = [path for path in around if asker[: len(path)] != path]
+            if losing and all(left[path] >= gpus for path in losing):
+                left |= {path: left[path] - gpus for path in losing}
+                yield running.name
 
 
 def _fair_shares(tree: QueueTree[Share], active: set[Path], gpus: int) -> dict[Path, int]:

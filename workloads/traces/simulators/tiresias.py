@@ -39,9 +39,8 @@ def _require_seconds(path: Path) -> None:
     if own is None:
         return
     missing = ", ".join(column for column in muri.REQUIRED if column not in header)
-    lacks = f"with the column {own} it is a table of Muri's, in milliseconds" + (
-        f", but has no {missing}" * bool(missing)
-    )
+    but = f", but has no {missing}" if missing else ""
+    lacks = f"with the column {own} it is a table of Muri's, in milliseconds{but}"
     expected = f"the columns {', '.join(muri.REQUIRED)}" if missing else "the format muri"
     raise TraceError(str(path), _header_line(path), lacks, expected)
 

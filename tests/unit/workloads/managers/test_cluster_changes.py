@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -142,3 +143,13 @@ def test_jobs_that_give_way_in_one_decision_wait_in_order_of_submission() -> Non
     assert [each.number for each in ledger.waiting] == list(range(12, 24))
     ledger.decide(60.0)
     assert [each.number for each in ledger.waiting] == list(range(12))
+
+
+def test_what_queues_use_is_counted_again_after_every_change() -> None:
+    begun = EMPTY.start(job("a", 2), FABRIC.gpus[:2])
+    limited = replace(begun, limits={name: {"queue": 4.0} for name in "abc"})
+    changes = Changes(limited)
+    assert changes.state.most_gpus("c") == 2.0
+    pack = Pack((job("a", 2), job("b", 2)), FABRIC.gpus[:2], 0.0, "")
+    changes.apply(pack)
+    assert changes.state.most_gpus("c") == limited.after(pack).most_gpus("c") == 0.0

@@ -175,3 +175,14 @@ def test_inside_a_cluster_at_its_fair_share_one_makes_way_for_another() -> None:
     of_x = [(f"x{number}", "x", 1) for number in range(4)]
     books = nested(*of_x, *OF_R[:2], ("q0", "q", 2), ("y0", "y", 1))
     assert set(books.state.running) == {"x0", "x1", "x2", "y0", "r0", "r1", "q0"}
+
+
+def test_a_job_that_its_parent_needs_does_not_use_up_what_its_cluster_can_spare() -> None:
+    shares = {"p": {"queues": {"x": {}, "y": {}}}, "r": {}}
+    books = Ledger(manager("none", "fair", options={"queue": {"preemption": True, "shares": shares}}), FABRIC)
+    jobs = [("r0", "r", 6), ("xa", "x", 2), ("xb", "x", 2), ("xc", "x", 4), ("y0", "y", 2), ("r1", "r", 2)]
+    for number, (name, cluster, gpus) in enumerate(jobs):
+        books.submit(Waiting(name, gpus, virtual_cluster=cluster))
+        books.decide(float(number))
+    # p has 10 of its 8 GPUs and x 8 of its 4: p cannot spare the 4 GPUs of xc, but the 2 of xb
+    assert set(books.state.running) == {"r0", "r1", "xa", "xc", "y0"}

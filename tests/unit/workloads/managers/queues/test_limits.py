@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,3 +99,12 @@ def test_a_queue_preempts_or_is_refused_with_a_policy_that_does_not_let_it(polic
     books.submit(Waiting("b", 8, virtual_cluster="b"))
     books.decide(10.0)
     assert set(books.state.running) == {"a0", "b"}
+
+
+def test_a_job_that_has_all_its_queue_may_have_wakes_no_manager() -> None:
+    books = Ledger(manager("consolidated", "fair", "grow-shrink", options={"queue": QUEUES["fair"]}), FABRIC)
+    books.submit(job("elastic", 4))
+    for now_s in (0.0, 60.0, 120.0):
+        books.decide(now_s, lambda _: 4000.0)
+    assert len(books.state.running["elastic"].gpus) == MOST
+    assert books.next_s() == inf
