@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workloads.managers.actions import Loan, Preempt, Reclaim, Resize
-from workloads.managers.cluster_state import ClusterState
+from workloads.managers.cluster_state import Changes, ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import CapacityChanged, Event, PlacementRequest, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
@@ -116,11 +116,13 @@ class Lyra(Policy):
         """Borrow or return hosts; then allocate."""
         waiting = [entry.job for entry in queued]
         if isinstance(event, CapacityChanged) and event.lendable is not None:
+            changes = Changes(state)
             for action in self._lent(state, event.lendable):
                 yield action
                 if isinstance(action, Preempt):  # as it was before, which counts what it has done
-                    waiting.append(state.running[action.job].until(state.time_s))
-                state = state.after(action)
+                    waiting.append(changes.state.running[action.job].until(state.time_s))
+                changes.apply(action)
+            state = changes.state
         yield from self._allocated(state, waiting)
 
     def _lent(self, state: ClusterState, lendable: int) -> Iterator[Loan | Resize | Preempt | Reclaim]:

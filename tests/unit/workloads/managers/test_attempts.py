@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topologies.clos import clos
-from topologies.fabric import Fabric
+from tests.unit.workloads.managers.conftest import cluster
 from workloads.managers.cluster_state import ClusterState, empty_cluster
 from workloads.managers.durations import Play
 from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
@@ -42,22 +41,10 @@ class Looking(Policy):
         return state.time_s + self.period_s
 
 
-def cluster(hosts: int = 1, gpus_per_host: int = 4) -> Fabric:
-    return clos(
-        hosts=hosts,
-        gpus_per_host=gpus_per_host,
-        nics_per_host=1,
-        tors=1,
-        aggregations=1,
-        port_rate=1e9,
-        fabric_rate=1e9,
-    )
-
-
 def looked_at(period_s: float, attempts: tuple[float, ...], **more: float) -> Looking:
     policy = Looking(period_s)
     job = Waiting("job", 4, duration_s=1.0, **more)  # type: ignore[arg-type]
-    Play(replace(manager(), policy=policy), cluster(), [job], attempts={"job": attempts}).run()
+    Play(replace(manager(), policy=policy), cluster(1, 4), [job], attempts={"job": attempts}).run()
     return policy
 
 
@@ -78,7 +65,7 @@ def test_a_new_attempt_is_a_job_that_has_not_run_yet() -> None:
 def test_a_new_attempt_starts_and_does_not_resume() -> None:
     lyra = manager(policy="lyra", options={"policy": {"restart_s": 50.0}})
     job = Waiting("job", 4, 0.0, 300.0, remaining_s=300.0)
-    (outcome,) = Play(lyra, cluster(), [job], attempts={"job": (100.0, 100.0, 100.0)}).run()
+    (outcome,) = Play(lyra, cluster(1, 4), [job], attempts={"job": (100.0, 100.0, 100.0)}).run()
     assert outcome.end_s == 300.0
 
 
@@ -86,6 +73,6 @@ def test_a_new_attempt_starts_and_does_not_resume() -> None:
     ("job", "placed"), [(Waiting("job", 4, attempts=9), False), (Waiting("job", 4, tries=2), True)]
 )
 def test_a_job_accepts_less_locality_when_it_was_sent_back_and_not_when_it_failed(job: Waiting, placed: bool) -> None:
-    fabric = cluster(hosts=2)
+    fabric = cluster(2, 4)
     state = empty_cluster(fabric).start(Waiting("one", 2), fabric.gpus[:2]).start(Waiting("two", 2), fabric.gpus[4:6])
     assert (Locality(tries=2).place(state, job, 4) is not None) == placed

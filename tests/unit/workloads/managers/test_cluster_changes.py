@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topologies.clos import clos
-from topologies.fabric import Fabric
+from tests.unit.workloads.managers.conftest import cluster
 from workloads.managers.actions import Action, Loan, Migrate, Pack, Preempt, Reclaim, Requeue, Start
 from workloads.managers.cluster_state import Changes, ClusterState, empty_cluster
 from workloads.managers.interfaces import Tick
@@ -18,12 +17,7 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.registry import manager
 
-
-def fabric(hosts: int) -> Fabric:
-    return clos(hosts=hosts, gpus_per_host=4, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
-
-
-FABRIC = fabric(3)
+FABRIC = cluster(3, 4)
 EMPTY = empty_cluster(FABRIC)
 
 
@@ -90,7 +84,7 @@ def test_nobody_can_write_to_a_state() -> None:
 
 def decided(policy: str, hosts: int, time_s: float) -> Callable[[], object]:
     """A decision with a job on each GPU, and as many that wait."""
-    there, who = fabric(hosts), manager("affinity", policy=policy)
+    there, who = cluster(hosts, 4), manager("affinity", policy=policy)
     state = empty_cluster(there)
     for number, gpu in enumerate(there.gpus):
         state = state.start(job(f"r{number}", number=number), (gpu,))
@@ -100,7 +94,7 @@ def decided(policy: str, hosts: int, time_s: float) -> Callable[[], object]:
 
 def booked(policy: str, hosts: int, time_s: float) -> Callable[[], object]:
     """The same with the books of the manager."""
-    there = fabric(hosts)
+    there = cluster(hosts, 4)
     ledger = Ledger(manager("affinity", policy=policy), there)
     for number in range(2 * len(there.gpus)):
         ledger.submit(job(f"j{number}"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topologies.clos import clos
+from tests.unit.workloads.managers.conftest import cluster
 from topologies.fabric import Fabric
 from workloads.managers.account import JobOutcome
 from workloads.managers.durations import Play
@@ -18,18 +18,6 @@ from workloads.managers.policies.optimus import Optimus
 from workloads.managers.registry import manager
 
 POLICIES = ("gang", "srtf", "srsf", "philly", "tiresias", "time-slices", "gandiva", "optimus", "lyra")
-
-
-def cluster(hosts: int, gpus_per_host: int) -> Fabric:
-    return clos(
-        hosts=hosts,
-        gpus_per_host=gpus_per_host,
-        nics_per_host=1,
-        tors=1,
-        aggregations=1,
-        port_rate=1e9,
-        fabric_rate=1e9,
-    )
 
 
 def play(manager: Manager, fabric: Fabric, jobs: Sequence[Waiting]) -> dict[str, JobOutcome]:

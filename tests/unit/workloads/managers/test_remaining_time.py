@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topologies.clos import clos
-from topologies.fabric import Fabric
+from tests.unit.workloads.managers.conftest import cluster
 from workloads.managers.cluster_state import ClusterState
 from workloads.managers.durations import Play
 from workloads.managers.interfaces import Event, PlacementRequest, Policy, PolicyAction, QueuedJob
@@ -49,14 +48,10 @@ class Uninterested(Resizing):
     needs_remaining: ClassVar[bool] = False
 
 
-def two_gpus() -> Fabric:
-    return clos(hosts=1, gpus_per_host=2, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
-
-
 def seen_by(policy: Resizing, duration_s: float) -> list[tuple[float, float]]:
     composed: Manager = replace(manager(), policy=policy)
     job = Waiting("job", 2, duration_s=duration_s, remaining_s=duration_s)
-    Play(composed, two_gpus(), [job]).run()
+    Play(composed, cluster(1, 2), [job]).run()
     return policy.seen
 
 

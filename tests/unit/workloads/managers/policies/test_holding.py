@@ -53,6 +53,17 @@ def philly(**options: object) -> Ledger:
     return Ledger(manager("locality", policy="philly", options=parts), FABRIC)
 
 
+def philly_with_a_gang_that_holds() -> Ledger:
+    """Two jobs of five GPUs, a host each, and a gang of 8 that has held the three of one host since second 1."""
+    books = philly()
+    for name in ("left", "right"):
+        books.submit(job(name, 5))
+    books.decide(0.0)
+    books.submit(job("gang", 8))
+    books.decide(1.0)
+    return books
+
+
 def test_a_gang_holds_what_there_is_of_a_local_place_and_starts_when_it_has_the_rest() -> None:
     books = philly()
     for name in ("left", "right", "rest"):
@@ -68,12 +79,7 @@ def test_a_gang_holds_what_there_is_of_a_local_place_and_starts_when_it_has_the_
 
 
 def test_a_gang_gives_back_what_it_holds_when_its_time_is_over_and_asks_again_after_its_back_off() -> None:
-    books = philly()
-    for name in ("left", "right"):
-        books.submit(job(name, 5))
-    books.decide(0.0)
-    books.submit(job("gang", 8))
-    books.decide(1.0)
+    books = philly_with_a_gang_that_holds()
     assert (books.state.free_gpus, books.next_s()) == (3, 31.0)
     (back,) = books.decide(31.0)
     assert back == Requeue("gang", 51.0, 31.0, "no local place")
@@ -84,12 +90,7 @@ def test_a_gang_gives_back_what_it_holds_when_its_time_is_over_and_asks_again_af
 
 
 def test_a_gang_that_backs_off_asks_for_nothing_even_if_its_whole_place_is_free() -> None:
-    books = philly()
-    for name in ("left", "right"):
-        books.submit(job(name, 5))
-    books.decide(0.0)
-    books.submit(job("gang", 8))
-    books.decide(1.0)
+    books = philly_with_a_gang_that_holds()
     books.decide(31.0)
     books.end("left", 40.0)
     assert books.decide(40.0) == [] and books.next_s() == 51.0
