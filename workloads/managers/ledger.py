@@ -187,7 +187,8 @@ class Ledger:
                 del self._waiting[action.job]
                 self._begin_measuring(action, action.asked.left_s)
             case Resize() | Migrate():
-                self._begin_measuring(action, remaining(action.job))
+                left = self._left_of(action.job, None, state, remaining) if self._measures_all else None
+                self._begin_measuring(action, left)
             case Pack():
                 for name in action.jobs:
                     waited = self._waiting.pop(name, None)
@@ -238,7 +239,7 @@ class Ledger:
 
     @staticmethod
     def _left_of(name: str, waited: Waiting | None, state: ClusterState, remaining: Remaining) -> float | None:
-        """Seconds left of a job that waits, has just started, or runs."""
+        """Seconds left of a job that waits, has just started (the engine may not know of it yet), or runs."""
         if waited is not None:
             return waited.left_s
         running = state.running[name]

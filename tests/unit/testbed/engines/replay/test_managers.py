@@ -121,6 +121,14 @@ def test_an_elastic_job_of_a_trace_grows_and_shrinks_under_lyra() -> None:
     assert found["elastic"].preemptions == 0 and found["elastic"].migrations >= 2
 
 
+def test_an_elastic_job_that_fails_starts_again_and_grows_in_one_decision() -> None:
+    fails = ReplayRequest("fails", 5.0, 60.0, 1, "crux-resnet", min_gpus=1, max_gpus=2, attempts=3)
+    (job,) = replay("grow-shrink", [fails]).jobs
+    assert (job.attempts, job.end_s is not None) == (3, True)
+    busy = JOBS.stage_times(fails)[0] / JOBS.reference_s(fails)
+    assert job.busy_gpu_s == pytest.approx(busy * 60.0, rel=1e-6)
+
+
 def test_an_opportunistic_job_of_a_trace_leaves_when_another_needs_its_gpus() -> None:
     requests = [
         ReplayRequest("guest", 0.0, 500.0, 16, "crux-resnet", opportunistic=True),
