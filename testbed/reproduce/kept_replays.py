@@ -147,7 +147,7 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
         "gpu_utilization": done.gpu_utilization,
         "time_mean": done.time_mean,
         "busy_share": done.busy_share,
-        "jobs": len(done.jobs) + done.waiting,
+        "jobs": len(ended) + done.running + done.waiting,
         "finished": len(ended),
         "running": done.running,
         "waiting": done.waiting,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import managers
-from testbed.reproduce.kept_replays import Cell, result_of
+from testbed.reproduce import kept_replays
+from testbed.reproduce.kept_replays import Cell, result_of, trace_of
+from topologies.clos import clos
 
+SMALL = clos(hosts=4, gpus_per_host=8, nics_per_host=4, tors=2, aggregations=2, port_rate=100e9, fabric_rate=400e9)
 CELL = Cell("clos", "crux", "fifo", days=0.2, crowded=True)
 
 
@@ -37,3 +40,11 @@ def test_a_replay_that_takes_too_long_is_stopped_and_says_where(monkeypatch: pyt
     line = managers._line(CELL, found, reference)
     assert 0.0 <= found["stopped"] < 0.1
     assert line.outcome == "missed" and line.note.startswith("stopped when")
+
+
+def test_a_job_that_was_preempted_and_waits_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_replays, "FABRICS", {"clos": lambda: SMALL})
+    cell = Cell("clos", "ecmp", "srtf", days=1.0, crowded=True)
+    found = result_of(cell)
+    assert found["manager"]["preemptions"] > 0 and found["waiting"] > 0
+    assert found["jobs"] == sum(job.gpus <= len(SMALL.gpus) for job in trace_of(cell).jobs)
