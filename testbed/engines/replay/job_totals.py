@@ -1,6 +1,9 @@
-"""Numbers by job whose sum every event needs: rows of one array, to add them up without a loop over jobs."""
+"""Numbers by job whose sum every event needs: rows of one array, to add them up without a loop over jobs; held GPUs."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -40,3 +43,24 @@ class JobTotals:
             self._rows = np.concatenate((self._rows, np.zeros_like(self._rows)))
             self._free.extend(range(count, 2 * count))
         return self._free.pop()
+
+
+class HeldGpus:
+    """How many GPUs are held, each counted once however many jobs share it, and also while they pause."""
+
+    def __init__(self) -> None:
+        self._holders: Counter[str] = Counter()
+
+    def take(self, gpus: Sequence[str]) -> None:
+        """A job holds ``gpus`` from now on."""
+        self._holders.update(gpus)
+
+    def give_back(self, gpus: Sequence[str]) -> None:
+        """A job no longer holds ``gpus``."""
+        for gpu in gpus:
+            self._holders[gpu] -= 1
+            if not self._holders[gpu]:
+                del self._holders[gpu]
+
+    def __len__(self) -> int:
+        return len(self._holders)

@@ -33,7 +33,7 @@ from testbed.engines.replay.changed_jobs import ChangedJobs
 from testbed.engines.replay.compiled_loops import LOOPS
 from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.gc_tuning import seldom_collected
-from testbed.engines.replay.job_totals import JobTotals
+from testbed.engines.replay.job_totals import HeldGpus, JobTotals
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series, Totals
 from testbed.engines.replay.rates.link_users import IN_TURNS, LinkUsers
@@ -48,6 +48,7 @@ from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, Shar
 from workloads.plugin_errors import PluginError
 
 BIN_S: Final = 600.0
+_ALLOCATED: Final = COLUMNS.index("allocated")
 _INSTANT_S: Final = 1e-6
 """A time too short to step through."""
 
@@ -103,6 +104,7 @@ class Replay:
         self._totals = Totals()
         self._series = Series(BIN_S, COLUMNS)
         self._columns = JobTotals(len(COLUMNS))
+        self._held = HeldGpus()
         self.now_s = 0.0
 
     def run(self, progress: Callable[[float], None] | None = None) -> Replayed:
@@ -169,7 +171,8 @@ class Replay:
                     running.advance(then_s, rate)
                     self._columns.put(name, running.columns(rate))
             values = self._columns.total()
-            self._totals.allocated += float(values[1]) * (then_s - self.now_s)
+            values[_ALLOCATED] = len(self._held)
+            self._totals.allocated += float(values[_ALLOCATED]) * (then_s - self.now_s)
             self._totals.busy += float(values[2]) * (then_s - self.now_s)
             self._series.add(self.now_s, then_s, values.tolist())
         self.now_s = then_s
@@ -192,15 +195,16 @@ class Replay:
                 self._expect_end(running)  # predicted by the long-run rate, and not there yet
                 continue
             gone.append(self._running.pop(end[2]))
-            self._forget(end[2])
+            self._forget(running)
             if self._placing.ended(running.request, running.account, self.now_s):
+                self._outcomes.append(self._outcome(end[2]))
                 del self._requests[end[2]], self._accounts[end[2]]
-                self._outcomes.append(running.outcome(self.now_s))
         return gone
 
-    def _forget(self, name: str) -> None:
+    def _forget(self, running: ReplayedJob) -> None:
         """Drop what holds for a job only as long as it runs where it is."""
-        self._columns.remove(name)
+        self._columns.remove(running.name)
+        self._held.give_back(running.traffic.job.gpus)
 
     def _submit(self) -> None:
         while self._next is not None and self._next.submit_s <= self.now_s:
@@ -245,7 +249,7 @@ class Replay:
     def _take_off(self, name: str, come: list[ReplayedJob], gone: list[ReplayedJob]) -> None:
         paused = self._paused.pop(name, None)
         running = paused or self._running.pop(name)
-        self._forget(name)
+        self._forget(running)
         running.advance(self.now_s, running.rate)
         if paused is None and running in come:
             come.remove(running)
@@ -270,6 +274,7 @@ class Replay:
             running = ReplayedJob(request, traffic, fluid, account, left, paused_until_s, full_speed_s=full_speed_s)
         else:
             running = before.moved_to(traffic, fluid, paused_until_s, full_speed_s)
+        self._held.take(placed.gpus)
         if step.pause_s > 0.0:
             self._paused[name] = running
             self._columns.put(name, running.columns(0.0))
@@ -346,8 +351,10 @@ class Replay:
         on_gpus = [*self._running.values(), *self._paused.values()]
         for running in on_gpus:
             running.advance(self.now_s, running.rate)
-        unfinished = [running.outcome(self.now_s) for running in (*on_gpus, *self._off.values())]
-        known = (*self._outcomes, *unfinished)
+        had_gpus = dict.fromkeys(running.name for running in (*on_gpus, *self._off.values()))
+        # Those that wait to repeat a failed attempt have had GPUs, too.
+        had_gpus |= dict.fromkeys(name for name, account in self._accounts.items() if account.attempts > 1)
+        known = (*self._outcomes, *(self._outcome(name) for name in had_gpus))
         outcomes = tuple(replace(each, waits=dict(self._placing.waits(each.name))) for each in known)
         self._totals.settled = self._rates.settled
         return Replayed(
@@ -361,6 +368,11 @@ class Replay:
             len(on_gpus),
             self._placing.notes,
         )
+
+    def _outcome(self, name: str) -> JobOutcome:
+        """The outcome of a job at its end, or at the end of the replay."""
+        request = self._requests[name]
+        return self._accounts[name].outcome(self.now_s, request.duration_s, status=request.status)
 
 
 def _event(job: str, arrived: bool, by_steps: bool) -> Event:

@@ -14,7 +14,7 @@ from testbed.fluid.fluids import Contention
 from testbed.fluid.maxmin import Floats
 from testbed.fluid.steady_state import State
 from workloads.job import Job
-from workloads.managers.account import Account, JobOutcome
+from workloads.managers.account import Account
 from workloads.periodic_job import PeriodicJob
 
 COLUMNS: Final = (
@@ -71,7 +71,7 @@ class ReplayedJob:
 
     Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves.
     ``full_speed_s``: seconds of an iteration alone there, were its GPUs of speed 1; 0: they are.
-    ``pack``: a number of the GPUs that it shares, -1 for none; ``sharers`` jobs, itself included, run on them.
+    ``pack``: a number of the GPUs that it shares, -1 for none.
     ``shares``: whether it contends over links or GPUs. ``above``: by name, those that may slow it directly, and
     ``below``, whom it may slow, or could once; ``sign`` changes with those above and its own links, and ``known_rates``
     are those that it had beside others.
@@ -88,7 +88,6 @@ class ReplayedJob:
     rate: float = 0.0
     version: int = 0
     pack: int = -1
-    sharers: int = 1
     full_speed_s: float = 0.0
     shares: bool = False
     above: dict[str, ReplayedJob] = field(default_factory=dict, repr=False)
@@ -144,18 +143,13 @@ class ReplayedJob:
         return ReplayedJob(self.request, traffic, fluid, self.account, left, paused_until_s, full_speed_s=full_speed_s)
 
     def columns(self, rate: float) -> Floats:
-        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second."""
+        """What the job adds to :data:`COLUMNS` at ``rate`` iterations per second; GPUs that jobs share are no sum."""
         gpus, traffic = self.fluid.gpus, self.traffic
         shares = float(self.shares)
-        held = gpus / self.sharers
         loads = [rate * seconds for seconds in traffic.by_class]
         intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0
         busy = gpus * rate * traffic.job.compute_s
-        return np.array([1.0, held, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
-
-    def outcome(self, now_s: float) -> JobOutcome:
-        """Its outcome at its end, or at the end of the replay."""
-        return self.account.outcome(now_s, self.request.duration_s, status=self.request.status)
+        return np.array([1.0, 0.0, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
 
 
 def contention_of(running: Sequence[ReplayedJob]) -> Contention:

@@ -71,7 +71,6 @@ class LongRunRates:
             for each in slowing:
                 each.below.add(name)
             running.shares = meets
-            running.sharers = 1 + sum(each.pack == pack for each in slowing) if pack >= 0 else 1
             sign = hash((running.traffic.sign, pack, frozenset(each.traffic.sign for each in slowing)))
             if sign != running.sign:
                 running.sign = sign

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.replay.job_totals import JobTotals
+from testbed.engines.replay.job_totals import HeldGpus, JobTotals
 
 NAMES = st.integers(0, 40).map(str)
 STEPS = st.lists(st.tuples(NAMES, st.none() | st.tuples(st.integers(-9, 9), st.integers(-9, 9))), max_size=120)
@@ -21,3 +21,15 @@ def test_the_total_is_the_sum_of_the_rows_there_are(steps: list[tuple[str, tuple
             columns.put(name, np.array(values, float))
             known[name] = values
         assert columns.total().tolist() == [sum(each[place] for each in known.values()) for place in (0, 1)]
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), unique=True, max_size=4), max_size=12), st.data())
+def test_a_gpu_is_held_as_long_as_any_job_holds_it(jobs: list[list[str]], data: st.DataObject) -> None:
+    held = HeldGpus()
+    for gpus in jobs:
+        held.take(gpus)
+    for gpus in data.draw(st.permutations(jobs)):
+        assert len(held) == len({gpu for each in jobs for gpu in each})
+        held.give_back(gpus)
+        jobs.remove(gpus)
+    assert len(held) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -36,11 +37,17 @@ GANGS = [name for name in names("policy") if name != "kubernetes"]
 
 
 def replay(
-    policy: str, requests: list[ReplayRequest] = CROWD, queue: str = "fifo-backfill", **options: object
+    policy: str,
+    requests: list[ReplayRequest] = CROWD,
+    queue: str = "fifo-backfill",
+    until_s: float = inf,
+    **options: object,
 ) -> Replayed:
     managed = manager("consolidated", queue, policy, options={"policy": options})
     placing = ManagedPlacing(managed, FABRIC, JOBS.stage_times)
-    return Replay(FABRIC, create("crux"), placing, requests, JOBS.build, reference_s=JOBS.reference_s).run()
+    return Replay(
+        FABRIC, create("crux"), placing, requests, JOBS.build, until_s=until_s, reference_s=JOBS.reference_s
+    ).run()
 
 
 @pytest.mark.parametrize("policy", GANGS)
@@ -110,6 +117,30 @@ def test_a_job_that_fails_waits_and_runs_again_from_the_beginning() -> None:
     assert (found["other"].status, found["other"].attempts) == ("passed", 1)
     busy = JOBS.stage_times(requests[0])[0] / JOBS.reference_s(requests[0])
     assert found["fails"].busy_gpu_s == pytest.approx(busy * 300.0 * 16, rel=1e-6)
+
+
+def test_a_failed_attempt_counts_where_the_replay_ends_before_the_next_one() -> None:
+    requests = [
+        ReplayRequest("fails", 0.0, 300.0, 16, "crux-resnet", attempts=3),
+        ReplayRequest("other", 50.0, 40.0, 16, "crux-resnet"),
+    ]
+    done = replay("gang", requests, until_s=120.0)
+    found = {job.name: job for job in done.jobs}
+    assert (found["fails"].end_s, found["fails"].attempts, done.running, done.waiting) == (None, 2, 1, 1)
+    assert found["fails"].allocated_gpu_s == pytest.approx(1600.0)
+    assert sum(job.busy_gpu_s for job in done.jobs) == pytest.approx(done.totals.busy, rel=1e-6)
+    assert sum(job.allocated_gpu_s for job in done.jobs) == pytest.approx(done.totals.allocated, rel=1e-6)
+
+
+def test_gpus_that_jobs_share_are_allocated_once_also_while_one_of_them_pauses() -> None:
+    requests = [
+        ReplayRequest("one", 0.0, 400.0, 16, "crux-bert"),
+        ReplayRequest("two", 100.0, 400.0, 16, "crux-bert"),
+    ]
+    done = replay("muri-sharing", requests, restart_s=30.0, resources=["compute", "network"])
+    starts = {job.name: job.start_s for job in done.jobs}
+    assert starts["two"] < min(job.end_s for job in done.jobs), "they share"
+    assert done.totals.allocated == pytest.approx(16 * done.span_s)
 
 
 def test_an_elastic_job_of_a_trace_grows_and_shrinks_under_lyra() -> None:
