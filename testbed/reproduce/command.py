@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
+from testbed.metrics.confidence import chance_beyond_spread
 from testbed.metrics.formats import with_spread
 from testbed.progress import Progress
 from testbed.report.tables import MISSING, new_table, show
@@ -196,11 +197,22 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
         table.add_row(row.label, *(_cell(column, row) for column in columns))
     show([table])
     if any(column.spread for column in columns):
-        say([SPREADS])
+        say([SPREADS, *_chance(experiment, settings)])
     say(_calibrations(rows))
     for row in rows:
         if row.note:
             say([f"{row.label}: {row.note}"])
+
+
+def _chance(experiment: PaperExperiment, settings: Settings) -> list[str]:
+    """What a difference of replays larger than its spread is worth, with so many seeds."""
+    if not experiment.replays or not experiment.seeds:
+        return []
+    chance = chance_beyond_spread(settings.seeds)
+    if chance is None:
+        return ["One seed has no spread: no difference proves anything."]
+    share = f"up to {chance:.0%}" if chance >= 0.01 else "less than 1%"
+    return [f"With {settings.seeds} seeds pure chance exceeds its spread in {share} of all cases."]
 
 
 def _calibrations(rows: Sequence[PaperRow]) -> list[str]:

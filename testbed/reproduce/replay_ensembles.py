@@ -53,9 +53,12 @@ class Ensemble:
         """The mean difference to ``reference``, variant by variant, and the spread below which it proves nothing.
 
         That is the spread of the paired differences over all variants, but at least the numerical spread of each of
-        the two: what an error may amount to proves nothing even where two errors cancel.
+        the two: what an error may amount to proves nothing even where two errors cancel. One seed has no spread,
+        whatever its numerical settings: how much another one would change is unknown.
         """
         found = paired([self.values[each] for each in reference.values], list(reference.values.values()))
+        if len({seed for seed, _ in reference.values}) < 2:
+            return replace(found, spread=None)
         spreads = (found.spread, self.numerical_spread, reference.numerical_spread)
         return replace(found, spread=max((each for each in spreads if each is not None), default=None))
 

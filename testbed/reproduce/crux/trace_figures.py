@@ -168,15 +168,15 @@ def _against(busy: Mapping[str, Ensemble], scheduler: str, reference: str) -> di
     return {} if scheduler == reference else points_numbers("points", busy[scheduler].against(busy[reference]))
 
 
-def _with_note(rows: Sequence[PaperRow], note: str, reference: str) -> Sequence[PaperRow]:
-    """``rows``, the first with ``note`` and with the rows whose difference to ``reference`` proves nothing."""
-    unproven = [row.label for row in rows if _unproven(row.here)]
+def _with_note(rows: Sequence[PaperRow], note: str, reference: str, key: str = "points") -> Sequence[PaperRow]:
+    """``rows``, the first with ``note`` and with the rows whose difference ``key`` to ``reference`` proves nothing."""
+    unproven = [row.label for row in rows if _unproven(row.here, key)]
     said = "; ".join(text for text in (note, unproven_note(unproven, reference), rows[0].note) if text)
     return [replace(rows[0], note=said), *rows[1:]]
 
 
-def _unproven(here: Mapping[str, float]) -> bool:
-    return "points" in here and not proven_as_shown(here["points"], here.get("points_spread"))
+def _unproven(here: Mapping[str, float], key: str) -> bool:
+    return key in here and not proven_as_shown(here[key], here.get(f"{key}_spread"))
 
 
 def numbers(variants: Variants) -> dict[str, float]:
@@ -249,7 +249,7 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         )
         fitted = ("alone",) if placer == "none" and settings.trace is None else ()
         rows.append(PaperRow(placer, paper, here, fitted=fitted, calibrated_on=said, a_priori=a_priori))
-    return [replace(rows[0], note=trace_note(trace_of(cells["none", "crux"]))), *rows[1:]]
+    return _with_note(rows, trace_note(trace_of(cells["none", "crux"])), "ecmp", "gain_points")
 
 
 def _bars_of_25(ecmp: Ensemble, sincronia: Ensemble, crux: Ensemble) -> dict[str, float]:

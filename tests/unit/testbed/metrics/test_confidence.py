@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from testbed.metrics.confidence import half_width
+from testbed.metrics.confidence import chance_beyond_spread, half_width, is_proven, spread_of
 
 
 def test_one_value_has_no_interval() -> None:
@@ -39,3 +39,16 @@ def test_nineteen_of_twenty_intervals_hold_the_mean(count: int) -> None:
         values = [draw.gauss(3.0, 2.0) for _ in range(count)]
         held += abs(statistics.fmean(values) - 3.0) <= (half_width(values) or 0.0)
     assert held / 4000 == pytest.approx(0.95, abs=0.012)
+
+
+@pytest.mark.parametrize("pairs", [2, 3, 4])
+def test_chance_exceeds_its_spread_as_often_as_we_say(pairs: int) -> None:
+    normal = random.Random(pairs).gauss
+    drawn = [[normal(0.0, 1.0) for _ in range(pairs)] for _ in range(20_000)]
+    proven = sum(is_proven(statistics.fmean(values), spread_of(values)) for values in drawn)
+    assert proven / len(drawn) == pytest.approx(chance_beyond_spread(pairs), abs=0.012)
+
+
+def test_one_pair_says_nothing_about_chance_and_many_leave_little_to_it() -> None:
+    assert chance_beyond_spread(1) is None
+    assert chance_beyond_spread(20) == chance_beyond_spread(6) == 0.001

@@ -29,6 +29,12 @@ def test_one_replay_has_no_spread() -> None:
     assert found.against(found).spread is None
 
 
+def test_one_seed_proves_nothing_however_well_numerical_settings_agree() -> None:
+    crux, ecmp = Ensemble({(1, "a"): 0.9, (1, "b"): 0.9}), Ensemble({(1, "a"): 0.5, (1, "b"): 0.5})
+    found = crux.against(ecmp)
+    assert (found.mean, found.spread, found.proven) == (pytest.approx(0.4), None, False)
+
+
 def test_another_trace_moves_both_alike_and_does_not_hide_a_gain() -> None:
     crux, ecmp = ensemble(0.60, 0.80, 0.60, 0.80), ensemble(0.50, 0.69, 0.50, 0.69)
     assert crux.seed_spread == pytest.approx(0.2)

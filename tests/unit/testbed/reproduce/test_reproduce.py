@@ -10,6 +10,7 @@ import pytest
 
 from testbed.cli.main import main
 from testbed.reproduce.experiments import find, names
+from testbed.reproduce.paper_experiment import PaperExperiment, PaperRow
 
 
 def test_every_experiment_says_what_it_is() -> None:
@@ -87,3 +88,20 @@ def test_manager_oracles_takes_a_folder_and_no_days(tmp_path: Path, capsys: pyte
     assert "none of the traces is there, expected clones of petuum/adaptdl" in capsys.readouterr().err
     assert main(["reproduce", "manager-oracles", "--days", "2"]) == 2
     assert "manager-oracles plays whole traces, expected no --days" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        (1, "One seed has no spread: no difference proves anything."),
+        (2, "With 2 seeds pure chance exceeds its spread in up to 29% of all cases."),
+        (5, "With 5 seeds pure chance exceeds its spread in less than 1% of all cases."),
+    ],
+)
+def test_under_a_table_of_replays_stands_what_pure_chance_does_with_so_many_seeds(
+    seeds: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [PaperRow("one", {}, {"gain_points": 10.0, "gain_points_spread": 1.0})]
+    monkeypatch.setattr(PaperExperiment, "run", lambda *_of: rows)
+    assert main(["reproduce", "crux-fig25", "--seeds", str(seeds)]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())

@@ -157,6 +157,7 @@ def test_only_none_alone_is_fitted_in_figure_25(tmp_path: Path, monkeypatch: pyt
     with Progress(quiet=True) as progress:
         rows = trace_figures.figure_25(settings, progress)
     assert [row.fitted for row in rows] == [("alone",), (), ()]
+    assert "against ecmp, below the spread, which proves nothing: none, muri, hived" in rows[0].note  # one seed
     path = tmp_path / "own.csv"
     path.write_text("job_id,submission_time,duration,num_gpu\n1,0,600,16\n", "utf-8")
     with Progress(quiet=True) as progress:
