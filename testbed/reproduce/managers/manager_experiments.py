@@ -88,18 +88,28 @@ EXPERIMENTS: Final = (
         name="lyra-replay",
         summary="Lyra's loans of slower GPUs in a replay, beside communication schedulers",
         source="no figure of a paper: Lyra (EuroSys 2023) on the Clos of Cao et al. (SIGCOMM 2024)",
-        columns=tuple(
-            PaperColumn(f"{scheduler}_{key}", f"{scheduler} {title}", form)
-            for scheduler in ("ecmp", "crux")
-            for key, title, form in (
-                ("utilization", "GPU util %", percent),
-                ("jct_mean_s", "JCT s", whole),
-                ("queue_mean_s", "queue s", whole),
-                ("preemptions", "stops", count),
-                ("migrations", "migrations", count),
-            )
+        # Differences to the first row are under the same scheduler.
+        columns=(
+            *(
+                column
+                for scheduler in ("ecmp", "crux")
+                for column in (
+                    PaperColumn(f"{scheduler}_utilization", f"{scheduler} GPU util %", percent),
+                    PaperColumn(f"{scheduler}_utilization_seed_spread", "seeds +-", spread_points),
+                    PaperColumn(f"{scheduler}_utilization_numerical_spread", "numerics +-", spread_points),
+                    PaperColumn(
+                        f"{scheduler}_loans_points", "to row 1", points, spread=f"{scheduler}_loans_points_spread"
+                    ),
+                    PaperColumn(f"{scheduler}_jct_mean_s", "JCT s", whole),
+                    PaperColumn(f"{scheduler}_queue_mean_s", "queue s", whole),
+                    PaperColumn(f"{scheduler}_preemptions", "stops", count),
+                    PaperColumn(f"{scheduler}_migrations", "migrations", count),
+                )
+            ),
+            PaperColumn("crux_points", "crux - ecmp", points, spread="crux_points_spread"),
         ),
         function="testbed.reproduce.managers.lyra_replay:reproduce",
+        seeds=2,
         days=2.0,
     ),
     PaperExperiment(

@@ -111,6 +111,22 @@ def test_a_replay_lends_gpus_of_another_type(tmp_path: Path) -> None:
     assert jct["Lyra, V100s on loan"] <= jct["Lyra, T4s on loan"] + 1e-6
 
 
+def test_replays_with_loans_have_spreads_and_say_what_they_differ_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lyra_replay, "clos_of_the_paper", lambda: cluster(4).fabric)
+    path = tmp_path / "trace.csv"
+    lines = [f"job{number},{60 * number},900,{8 * (1 + number % 2)}" for number in range(12)]
+    path.write_text("\n".join(["name,submit_s,duration_s,gpus", *lines, ""]), "utf-8")
+    asked = Settings(cases=0, seeds=2, days=0.1, trace=path, out=tmp_path)
+    first, *others = lyra_replay.reproduce(asked, Progress(quiet=True))
+    spreads = {f"{name}_utilization_{of}_spread" for name in lyra_replay.SCHEDULERS for of in ("seed", "numerical")}
+    assert all(spreads | {"crux_points", "crux_points_spread"} <= row.here.keys() for row in (first, *others))
+    assert all({"ecmp_loans_points_spread", "crux_loans_points_spread"} <= row.here.keys() for row in others)
+    alone = lyra_replay.reproduce(replace(asked, seeds=1), Progress(quiet=True))[1]
+    assert "crux_points" in alone.here and "crux_points_spread" not in alone.here
+
+
 def test_the_papers_run_times_say_how_much_of_them_elastic_jobs_have_at_least() -> None:
     halved = {"jct_mean_s": 60.0, "queue_mean_s": 10.0}
     assert lyra_table.least_elastic_share(halved, {"jct_mean_s": 150.0, "queue_mean_s": 50.0}) == pytest.approx(1.0)
