@@ -96,16 +96,27 @@ class Books:
         self.holds[job] = replace(held, from_s=max(held.from_s, now_s), mates=mates)
 
 
-def books_of(actions: Iterable[Action], outcomes: Iterable[JobOutcome]) -> Books:
-    """Return the books after all ``actions``, given when jobs ended."""
+def books_of(actions: Sequence[Action], outcomes: Iterable[JobOutcome]) -> Books:
+    """Return the books after all ``actions``, given when jobs ended: before an action of that moment."""
     ends = sorted((each.end_s, each.name) for each in outcomes if each.end_s is not None)
-    books = Books()
-    for action in actions:
-        while ends and ends[0][0] <= action.time_s:
-            end_s, name = ends.pop(0)
+    return books_in_order(
+        actions, [(sum(action.time_s < end_s for action in actions), end_s, name) for end_s, name in ends]
+    )
+
+
+def books_in_order(actions: Sequence[Action], ends: Sequence[tuple[int, float, str]]) -> Books:
+    """Return the books after all ``actions``; ``ends``, in order: after how many of them, when, and of which job.
+
+    A job ends for good or has failed. What is simultaneous has an order, too: a job that is done to a rounding error
+    may be packed with another a moment before it ends.
+    """
+    books, left = Books(), list(ends)
+    for number, action in enumerate(actions):
+        while left and left[0][0] <= number:
+            _, end_s, name = left.pop(0)
             books.leave(name, end_s)
         books.act(action)
-    for end_s, name in ends:
+    for _, end_s, name in left:
         books.leave(name, end_s)
     return books
 

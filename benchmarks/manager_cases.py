@@ -64,7 +64,7 @@ SIZES: Final = (1, 1, 2, 3, 4, 6, 8, 8, 12, 16, 20)
 
 @dataclass(frozen=True, slots=True)
 class RandomJob:
-    """A job of a random trace; ``elastic``: fewest and most GPUs, or None."""
+    """A job of a random trace; ``elastic``: fewest and most GPUs, or None. All its ``attempts`` but the last fail."""
 
     name: str
     submit_s: float
@@ -73,11 +73,12 @@ class RandomJob:
     virtual_cluster: str
     opportunistic: bool
     elastic: tuple[int, int] | None
+    attempts: int = 1
 
 
 def random_trace(seed: int, jobs: int = 12) -> tuple[RandomJob, ...]:
     """Return some jobs in order of submission; several may come at the same moment."""
-    random = Random(f"{seed}|manager properties")
+    random, fates = Random(f"{seed}|manager properties"), Random(f"{seed}|attempts")
     at_s, found = 0.0, []
     for number in range(jobs):
         at_s += random.choice((0.0, 0.0, float(random.randint(1, 120))))
@@ -92,6 +93,7 @@ def random_trace(seed: int, jobs: int = 12) -> tuple[RandomJob, ...]:
                 random.choice(CLUSTERS),
                 random.random() < 0.3,
                 elastic,
+                fates.choice((1, 1, 1, 2, 3)),
             )
         )
     return tuple(found)
