@@ -152,6 +152,7 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
         "running": done.running,
         "waiting": done.waiting,
         "notes": list(done.notes),
+        "refused": dict(done.refused),
         "mean_jct_s": fmean(job.jct_s or 0.0 for job in ended) if ended else 0.0,
         "mean_stretch": fmean(_stretch(job.end_s, job.start_s, job.alone_s) for job in ended) if ended else 1.0,
         "mean_jobs": float(jobs.mean()),

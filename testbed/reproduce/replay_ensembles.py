@@ -106,3 +106,12 @@ def unproven_note(labels: Iterable[str], reference: str) -> str:
     """Say which differences to ``reference`` prove nothing; empty for none."""
     listed = ", ".join(labels)
     return f"against {reference}, below the spread, which proves nothing: {listed}" if listed else ""
+
+
+def refused_note(found: Iterable[Variants]) -> str:
+    """Say how many jobs of the traces could never start, with the reason of the first; empty for none."""
+    refused: dict[str, str] = {}
+    for variants in found:
+        for result in variants.values():
+            refused |= result.get("refused", {})
+    return f"jobs that could never start: {len(refused)}; {next(iter(refused.values()))}" if refused else ""

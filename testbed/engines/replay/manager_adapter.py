@@ -98,8 +98,13 @@ class ManagedPlacing:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines: mechanisms of the manager without input, input without use, jobs that hold some of their GPUs now."""
-        return (*self._inputs.notes(self._manager), *self._held())
+        """Lines: refused jobs, mechanisms without input, input without use, jobs that hold some of their GPUs now."""
+        return (*self._refusals(), *self._inputs.notes(self._manager), *self._held())
+
+    def _refusals(self) -> Iterator[str]:
+        """Jobs that could never start, all in one line with the reason of the first."""
+        if self.refused:
+            yield f"jobs that could never start: {len(self.refused)}; {next(iter(self.refused.values()))}"
 
     def _held(self) -> Iterator[str]:
         """Jobs that hold some of their GPUs and wait for the rest, all in one line."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,8 +51,9 @@ class Totals:
 class Replayed:
     """The outcome of a replay of ``span_s`` seconds on ``gpus`` GPUs.
 
-    ``notes``: a line per mechanism of the manager for which the trace has no input, and per input that no mechanism
-    uses; one that names the jobs that hold some of their GPUs at the end.
+    ``notes``: a line about refused jobs; one per mechanism of the manager for which the trace has no input, and per
+    input that no mechanism uses; one that names the jobs that hold some of their GPUs at the end. ``refused``: jobs
+    that could never start, each with the reason.
     """
 
     scheduler: str
@@ -64,6 +65,7 @@ class Replayed:
     waiting: int = 0
     running: int = 0
     notes: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def gpu_utilization(self) -> float:

@@ -367,6 +367,7 @@ class Replay:
             self._placing.waiting,
             len(on_gpus),
             self._placing.notes,
+            dict(self._placing.refused),
         )
 
     def _outcome(self, name: str) -> JobOutcome:

@@ -30,6 +30,7 @@ from testbed.reproduce.replay_ensembles import (
     ensembles,
     over,
     points_numbers,
+    refused_note,
     unproven_note,
     utilization,
     variants_of,
@@ -106,7 +107,7 @@ def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
             here["distance"] = distance_points(paper[scheduler], busy[scheduler].mean)
             a_priori = {"utilization": utilization(before[fabric, scheduler]).mean}
             rows.append(_bar_of_23(fabric, scheduler, here, a_priori, on_this=settings.trace is None))
-    rows = list(_with_note(rows, trace_note(trace_of(cells["clos", "crux"])), "crux"))
+    rows = list(_with_note(rows, _about(cells["clos", "crux"], found), "crux"))
     said = calibrated_on(fitted_inputs(settings.channels))
     return [replace(row, calibrated_on=said) for row in (*rows, _distances(rows, FIGURE_23))]
 
@@ -168,6 +169,11 @@ def _against(busy: Mapping[str, Ensemble], scheduler: str, reference: str) -> di
     return {} if scheduler == reference else points_numbers("points", busy[scheduler].against(busy[reference]))
 
 
+def _about(cell: Cell, found: Mapping[Key, Variants]) -> str:
+    """The trace of ``cell``, and what jobs of it no replay could start."""
+    return "; ".join(text for text in (trace_note(trace_of(cell)), refused_note(found.values())) if text)
+
+
 def _with_note(rows: Sequence[PaperRow], note: str, reference: str, key: str = "points") -> Sequence[PaperRow]:
     """``rows``, the first with ``note`` and with the rows whose difference ``key`` to ``reference`` proves nothing."""
     unproven = [row.label for row in rows if _unproven(row.here, key)]
@@ -217,7 +223,7 @@ def figure_24(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         a_priori = {name: each.mean for name, each in _means_over(before[scheduler], settings.days).items()}
         here |= _against(busy, scheduler, "crux")
         rows.append(PaperRow(scheduler, paper, here, calibrated_on=said, a_priori=a_priori))
-    return _with_note(rows, trace_note(trace_of(cells["crux"])), "crux")
+    return _with_note(rows, _about(cells["crux"], found), "crux")
 
 
 def _means_over(variants: Variants, days: float) -> dict[str, Ensemble]:
@@ -249,7 +255,7 @@ def figure_25(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         )
         fitted = ("alone",) if placer == "none" and settings.trace is None else ()
         rows.append(PaperRow(placer, paper, here, fitted=fitted, calibrated_on=said, a_priori=a_priori))
-    return _with_note(rows, trace_note(trace_of(cells["none", "crux"])), "ecmp", "gain_points")
+    return _with_note(rows, _about(cells["none", "crux"], found), "ecmp", "gain_points")
 
 
 def _bars_of_25(ecmp: Ensemble, sincronia: Ensemble, crux: Ensemble) -> dict[str, float]:

@@ -111,6 +111,8 @@ def test_a_job_that_could_never_start_is_refused_and_the_others_go_on() -> None:
     done = Replay(FABRIC, create("ecmp"), placing, requests, TraceJobs(FABRIC).build).run()
     assert placing.refused == {"huge": "job 'huge' asks for 17 GPUs, the fabric has 16"}
     assert [job.name for job in done.jobs] == ["one"]
+    assert done.refused == placing.refused
+    assert done.notes == ("jobs that could never start: 1; job 'huge' asks for 17 GPUs, the fabric has 16",)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 500.0), st.floats(0.0, 10.0)), min_size=1, max_size=20))

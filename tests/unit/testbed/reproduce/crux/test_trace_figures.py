@@ -211,3 +211,12 @@ def test_an_option_that_does_not_fit_is_one_line(
 ) -> None:
     assert main(["reproduce", *arguments]) == 2
     assert capsys.readouterr().err.strip() == line
+
+
+def test_a_job_larger_than_the_fabric_is_named_below_the_figure(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("job_id,submission_time,duration,num_gpu\n1,0,600,16\nhuge,5,600,4000\n", "utf-8")
+    settings = Settings(cases=0, processes=1, days=0.02, seeds=1, numerics=("standard",), trace=path, out=tmp_path)
+    with Progress(quiet=True) as progress:
+        (first, *_others) = trace_figures.figure_25(settings, progress)
+    assert "jobs that could never start: 1; job 'huge' asks for 4000 GPUs, the fabric has 2768" in first.note
