@@ -46,7 +46,7 @@ def recorded_manager(starts: Sequence[RecordedStart]) -> Manager:
 def _recorded(action: Action) -> RecordedStart | None:
     match action:
         case Start():
-            return RecordedStart(action.job, action.time_s, action.gpus, action.pause_s)
+            return RecordedStart(action.job, action.time_s, action.gpus, action.pause_s, action.asked.attempts)
         case Requeue() | Promote() | Loan() | Reclaim():
             return None  # no job's GPUs change
         case _:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,6 +76,33 @@ def test_a_manager_that_preempts_cannot_be_recorded() -> None:
         RunFailedError, match="jobs that keep their GPUs to the end: the manager gave the action 'preempt'"
     ):
         replay(recording("srtf"), long)
+
+
+def test_attempts_that_fail_are_recorded_and_played_each_where_it_was() -> None:
+    requests = [replace(each, attempts=1 + place % 3) for place, each in enumerate(REQUESTS)]
+    first = recording()
+    jumped = replay(first, requests)
+    assert len(first.starts) == sum(each.attempts for each in requests)
+    second = played(first.starts)
+    stepped = replay(second, requests, jump=False)
+    assert {(each.job, each.attempts): each.gpus for each in second.starts} == {
+        (each.job, each.attempts): each.gpus for each in first.starts
+    }
+    assert all(job.end_s is not None for job in stepped.jobs)
+    assert stepped.gpu_utilization == pytest.approx(jumped.gpu_utilization, abs=0.005)
+
+
+def test_gpus_wait_for_a_recorded_attempt_whose_predecessor_has_not_failed_yet() -> None:
+    all_gpus = FABRIC.gpus
+    starts = (
+        RecordedStart("one", 0.0, all_gpus),
+        RecordedStart("one", 50.0, all_gpus, attempts=1),
+        RecordedStart("two", 100.0, all_gpus),
+    )
+    one = ReplayRequest("one", 0.0, 300.0, 16, "crux-resnet", attempts=2)
+    placing = played(starts)
+    replay(placing, [one, ReplayRequest("two", 1.0, 50.0, 16, "crux-resnet")])
+    assert [(each.job, each.attempts) for each in placing.starts] == [("one", 0), ("one", 1), ("two", 0)]
 
 
 def test_a_job_with_two_recorded_starts_is_refused() -> None:
