@@ -178,8 +178,12 @@ class Replay:
         self.now_s = then_s
         if not self._jump:
             for running in self._running.values():
-                if running.done:
+                if self._at_its_end(running):
                     self._expect_end(running)
+
+    def _at_its_end(self, running: ReplayedJob) -> bool:
+        """Whether nothing is left of a job, or less than a step of the clock, which late in a trace is some 1e-10 s."""
+        return running.done or (running.rate > 0.0 and self.now_s + running.left / running.rate <= self.now_s)
 
     # Jobs go and come
 
@@ -191,7 +195,7 @@ class Replay:
                 continue
             running = self._running[end[2]]
             running.advance(self.now_s, running.rate)
-            if not self._jump and not running.done:
+            if not self._jump and not self._at_its_end(running):
                 self._expect_end(running)  # predicted by the long-run rate, and not there yet
                 continue
             gone.append(self._running.pop(end[2]))

@@ -115,6 +115,13 @@ def test_a_job_that_could_never_start_is_refused_and_the_others_go_on() -> None:
     assert done.notes == ("jobs that could never start: 1; job 'huge' asks for 17 GPUs, the fabric has 16",)
 
 
+@pytest.mark.parametrize("jump", [True, False])
+def test_a_job_shorter_than_rounding_late_in_a_trace_ends(jump: bool) -> None:
+    late = [request(f"job{number}", 1e6 + 0.1 * number, 1e-4 * (1 + number), 2 + number) for number in range(6)]
+    done = replay([request("long", 0.0, 2e6, 4), *late], jump=jump, until_s=1.1e6)
+    assert [job.name for job in done.jobs if job.end_s is None] == ["long"]
+
+
 @given(st.lists(st.tuples(st.floats(0.1, 500.0), st.floats(0.0, 10.0)), min_size=1, max_size=20))
 @settings(max_examples=50, deadline=None)
 def test_bins_hold_what_was_added_wherever_steps_begin_and_end(steps: list[tuple[float, float]]) -> None:
