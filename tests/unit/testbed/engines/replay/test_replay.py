@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.schedulers.registry import create
+from testbed.engines.replay.exact_steps import step_exactly
 from testbed.engines.replay.inputs import TraceJobs
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, Series
@@ -120,6 +121,16 @@ def test_a_job_shorter_than_rounding_late_in_a_trace_ends(jump: bool) -> None:
     late = [request(f"job{number}", 1e6 + 0.1 * number, 1e-4 * (1 + number), 2 + number) for number in range(6)]
     done = replay([request("long", 0.0, 2e6, 4), *late], jump=jump, until_s=1.1e6)
     assert [job.name for job in done.jobs if job.end_s is None] == ["long"]
+
+
+def test_a_group_without_time_to_step_has_no_rates_and_stays_where_it_is() -> None:
+    requests = [request("one", 0.0, 100.0, 8)]
+    placing = ManagedPlacing(manager("none"), FABRIC, TraceJobs(FABRIC).stage_times)
+    stepping = Replay(FABRIC, create("ecmp"), placing, requests, TraceJobs(FABRIC).build, jump=False, until_s=10.0)
+    stepping.run()
+    before = stepping._running["one"].state
+    assert step_exactly(stepping._running, stepping._users, 1e-9) == ({}, 1e-9)  # not nan, of no time
+    assert stepping._running["one"].state == before is not None
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 500.0), st.floats(0.0, 10.0)), min_size=1, max_size=20))
