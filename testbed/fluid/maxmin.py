@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+MAX_MIN: Floats = np.zeros((0, 0))
+"""No guesses of waiting times: flows of a level share links max-min fair."""
 FULL = 1e-9
 """Share of a link's capacity, or of a limit, that counts as rounding."""
 
@@ -97,13 +99,15 @@ def fill(
     after: Integers,
     capacity: Floats,
     out: Floats,
-    proportional: bool,
+    guesses_s: Floats,
 ) -> None:
     """Write into ``out`` [flows] the rates of the flows that are ``sending``, 0 for the others; units of ``capacity``.
 
     ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; flows of a level
     share links in proportion to their ``weights`` [flows], above 0; ``after`` [flows] names the leader that a flow has
-    caught up with, -1 for none. ``proportional``: flows of a level share links as :func:`share_in_proportion` does.
+    caught up with, -1 for none. ``guesses_s`` [levels, links]: where it has rows, flows of a level share links as
+    :func:`share_in_proportion` does, which keeps its waiting times in the row of the level, counted from the first that
+    has flows, or in the last row.
     """
     free = capacity.copy()
     users = np.zeros(len(capacity))
@@ -111,6 +115,7 @@ def fill(
     waiting = sending.copy()
     bounds = limits.copy()
     out[:] = 0.0
+    rank = -1
     while True:
         level = np.int64(2**62)
         for flow in range(len(sending)):
@@ -124,12 +129,14 @@ def fill(
                 waiting[flow] = False
         if left == 0:
             return
+        rank += 1
         for flow in range(len(sending)):
             leader = after[flow]
             if growing[flow] and leader >= 0 and not growing[leader] and not waiting[leader]:
                 bounds[flow] = min(bounds[flow], out[leader])
-        if proportional:
-            share_in_proportion(growing, ways, bounds, weights, after, capacity, free, out)
+        if len(guesses_s) > 0:
+            guess_s = guesses_s[min(rank, len(guesses_s) - 1)]
+            share_in_proportion(growing, ways, bounds, weights, after, capacity, free, guess_s, out)
             growing[:] = False
             left = 0
         while left > 0:
@@ -168,15 +175,15 @@ def rates(
     after: Integers,
     capacity: Floats,
     out: Floats,
-    proportional: bool = False,
+    guesses_s: Floats,
 ) -> None:
     """Write into ``out`` the rates of all flows; ``after`` names for those that have caught up whom they follow.
 
-    Leaders and followers of one level rise together. Where a leader is at a lower level, what its follower leaves
-    unused goes to others in a new filling, at most once for each flow.
+    The other arguments are those of :func:`fill`. Leaders and followers of one level rise together. Where a leader is
+    at a lower level, what its follower leaves unused goes to others in a new filling, at most once for each flow.
     """
     bounded = limits.copy()
     for _ in range(len(sending) + 1):
-        fill(sending, levels, ways, bounded, weights, after, capacity, out, proportional)
+        fill(sending, levels, ways, bounded, weights, after, capacity, out, guesses_s)
         if not follow(sending, after, bounded, out):
             return

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from testbed.fluid.compiled import compiled
-from testbed.fluid.maxmin import Flags, Floats, Integers, rates
+from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
 
 _FIRST_ROOM: Final = 64
 ROUNDING: Final = 1e-7
@@ -25,6 +25,8 @@ SLICE: Final = 1 / 16
 Without it a flow and the one it forwards, at a lower level on the same link, would take turns infinitely often.
 """
 _NOBODY: Final = -1
+_LEVELS: Final = 8
+"""Levels whose waiting times are kept apart; those below share one row, which only costs time."""
 
 # Columns of numbers kept for each flow.
 _SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS, _WEIGHT, _HEAVIER = range(12)
@@ -43,7 +45,7 @@ class FluidNetwork:
 
     def __init__(self, capacity: Mapping[str, float], *, proportional: bool = False) -> None:
         """``capacity``: link -> bit/s. ``proportional``: flows of a level share links as fixed windows do."""
-        self._proportional = proportional
+        self._waiting_s = np.zeros((_LEVELS, len(capacity))) if proportional else MAX_MIN
         self.number = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
         self._capacity: Floats = np.array(list(capacity.values())) / 8
@@ -188,8 +190,8 @@ class FluidNetwork:
             followed = caught_up(self._sending, self._after, self._values)
             limits = np.ascontiguousarray(self._values[:, _LIMIT])
             weights = np.ascontiguousarray(self._values[:, _WEIGHT])
-            capacity, sharing = self._capacity, self._proportional
-            rates(self._sending, self._levels, self._ways, limits, weights, followed, capacity, out, sharing)
+            capacity, waiting_s = self._capacity, self._waiting_s
+            rates(self._sending, self._levels, self._ways, limits, weights, followed, capacity, out, waiting_s)
             self._values[:, _RATE] = out
             self._stale = False
 

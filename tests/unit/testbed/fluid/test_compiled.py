@@ -40,7 +40,7 @@ import tempfile
 from pathlib import Path
 from testbed.api import run_scenario
 with tempfile.TemporaryDirectory() as place:
-    result = run_scenario("hello.yaml", engine="flow", out=place)
+    result = run_scenario("hello.yaml", engine="flow", out=place, overrides=["sharing=SHARING"])
     for scheduler in ("ecmp", "crux"):
         for name in ("iterations.csv", "links.csv"):
             print(Path(result.directory, scheduler, name).read_text())
@@ -53,7 +53,15 @@ def printed(program: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("program", [JOBS + SETTLE, JOBS + SIMULATE, FLOW_ENGINE], ids=["settle", "simulate", "run"])
+PROGRAMS = {
+    "settle": JOBS + SETTLE,
+    "simulate": JOBS + SIMULATE,
+    "run": FLOW_ENGINE.replace("SHARING", "max-min"),
+    "run in proportion": FLOW_ENGINE.replace("SHARING", "proportional"),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_every_digit_is_the_same_without_the_compiler(program: str) -> None:
     compiled, plain = printed(program), printed(WITHOUT_COMPILER + program)
     assert compiled == plain and len(compiled) > 20

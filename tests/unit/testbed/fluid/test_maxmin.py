@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.fluid.maxmin import FULL, rates
+from testbed.fluid.maxmin import FULL, MAX_MIN, rates
 
 Ways = list[list[int]]
 Case = tuple[list[int], Ways, list[Fraction], list[Fraction], list[int]]
@@ -59,7 +59,8 @@ def computed(
     follows = np.array(after if after is not None else [-1] * len(levels), np.int64)
     sending = np.ones(len(levels), np.bool_)
     heavy = np.array(weights or [1] * len(levels), float)
-    rates(sending, np.array(levels, np.int64), table, np.array(limits, float), heavy, follows, np.array(capacity), out)
+    bounds, room = np.array(limits, float), np.array(capacity)
+    rates(sending, np.array(levels, np.int64), table, bounds, heavy, follows, room, out, MAX_MIN)
     return [float(rate) for rate in out]
 
 
