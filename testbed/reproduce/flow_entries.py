@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from testbed.api import prepare
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.flow.engine import FlowEngine
-from testbed.experiment.experiment import Experiment
+from testbed.experiment.experiment import Experiment, Sharing
 from testbed.metrics.summary import summary
 from testbed.reproduce.kept_runs import Task
 from testbed.results.record import RunRecord
 
 Entry = Mapping[str, Any]
+AS_PACKETS: Final[Sharing] = "proportional"
+"""How packets share links: a connection keeps a fixed window in flight."""
 
 
 def flow_experiment(task: Task, *changed: str) -> Experiment:

@@ -1,4 +1,8 @@
-"""Every bundled scenario under every scheduler, emulated and by the flow engine: the error of the flow engine."""
+"""Every bundled scenario under every scheduler, emulated and by the flow engine: the error of the flow engine.
+
+The flow engine shares links as the emulation's fixed windows do (``sharing: proportional``); the errors with max-min
+fair shares, which papers assume, stand beside.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from controller.schedulers.registry import names
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.experiment.experiment import Sharing
 from testbed.progress import Progress
-from testbed.reproduce.flow_entries import Entry, flow_entry, flow_experiment
+from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.twin_sensitivity import MOVED_S, largest_range, moved_starts
@@ -68,7 +72,7 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
     """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
     made = [task for task in tasks if found[task].entry]
     believable = [task for task in made if found[task].verdict == "ok"] or made
-    here = numbers(_beside(believable, found, "max-min")) | _in_proportion(_beside(believable, found, "proportional"))
+    here = numbers(_beside(believable, found, AS_PACKETS)) | _max_min(_beside(believable, found, "max-min"))
     here |= _moved(believable, found)
     problems = [found[task].problem for task in tasks if found[task].problem]
     verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
@@ -83,10 +87,10 @@ def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], sharing: Sh
     return [(entry, flow_entry(flow_experiment(task, f"sharing={sharing}"))) for entry, task in entries if entry]
 
 
-def _in_proportion(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
-    """What the flow engine says where flows share links as fixed windows do."""
+def _max_min(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
+    """What the flow engine says where flows share links max-min fair."""
     here = numbers(made)
-    return {f"proportional_{key}": here[key] for key in ("points", "iteration_error") if here}
+    return {f"max_min_{key}": here[key] for key in ("points", "iteration_error") if here}
 
 
 def _moved(tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> dict[str, float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from testbed.engines.common.isolated_runs import isolates_jobs
 from testbed.experiment.experiment import Experiment
-from testbed.reproduce.flow_entries import Entry, flow_entry, flow_experiment
+from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import Task
 
 MOVED_S: Final = 0.02
@@ -27,7 +27,7 @@ def moved_starts(task: Task) -> list[Entry]:
 
     None where no start can be moved: under a manager, or if every job runs alone.
     """
-    experiment = flow_experiment(task)
+    experiment = flow_experiment(task, f"sharing={AS_PACKETS}")
     if experiment.managed is not None or isolates_jobs(experiment):
         return []
     draws = np.random.default_rng(task.seed).uniform(0.0, MOVED_S, (DRAWS, len(experiment.jobs)))

@@ -55,7 +55,8 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     tmp_path: Path, verdict: str, status: int
 ) -> None:
     def compute(task: Task, out: Path) -> tuple[Path, dict[str, Any]]:
-        result = run_scenario(task.scenario, engine="flow", overrides=task.treatment.overrides, out=out)
+        overrides = [*task.treatment.overrides, "sharing=proportional"]
+        result = run_scenario(task.scenario, engine="flow", overrides=overrides, out=out)
         result.summary["runs"][0]["fidelity"]["verdict"] = verdict
         return result.directory, result.summary
 
@@ -63,7 +64,7 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     with Progress(quiet=True) as progress:
         (row,) = reproduce(settings, progress, compute)
     assert row.here["points"] == 0.0 and row.here["iteration_error"] == 0.0
-    assert abs(row.here["proportional_points"]) < 5.0 and abs(row.here["proportional_iteration_error"]) < 0.2
+    assert abs(row.here["max_min_points"]) < 5.0 and abs(row.here["max_min_iteration_error"]) < 0.2
     assert abs(row.here["moved_points"]) < 5.0 and 0.0 < row.here["moved_range"] < 0.2
     assert row.status == status
 
