@@ -8,8 +8,10 @@ run as plain Python: the same operations in the same order, so the same numbers,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
-from typing import ParamSpec, TypeVar, cast
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -42,6 +44,26 @@ def _compiled(function: Callable[Parameters, Result], *, in_place: bool = False)
     if in_place and "_nrt" in known:  # numba's own name, not documented: without it the loops are only slower
         options["_nrt"] = False
     try:
-        return cast(Callable[Parameters, Result], njit(cache=True, **options)(function))
+        return cast(Callable[Parameters, Result], _fresh(njit(cache=True, **options)(function)))
     except RuntimeError:  # numba finds no directory for its cache, and raises before it compiles
         return cast(Callable[Parameters, Result], njit(**options)(function))
+
+
+def _fresh(dispatcher: Any) -> Any:
+    """Let kept code hold only for the present source of all compiled modules.
+
+    numba looks at the file of the function itself, and code of another file that is compiled into it would stay as it
+    was. The names are numba's own: where it has others, ``pip`` still replaces all files at once.
+    """
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(file, "_source_stamp"):
+        file._source_stamp = (file._source_stamp, sources())
+    return dispatcher
+
+
+@cache
+def sources() -> tuple[tuple[str, int, int], ...]:
+    """Path, time of change in ns, and size of every module that may be compiled into another."""
+    place = Path(__file__).parents[1]
+    files = sorted(file for folder in ("fluid", "engines") for file in (place / folder).rglob("*.py"))
+    return tuple((str(file.relative_to(place)), file.stat().st_mtime_ns, file.stat().st_size) for file in files)

@@ -65,3 +65,34 @@ PROGRAMS = {
 def test_every_digit_is_the_same_without_the_compiler(program: str) -> None:
     compiled, plain = printed(program), printed(WITHOUT_COMPILER + program)
     assert compiled == plain and len(compiled) > 20
+
+
+CALLER = """
+from testbed.fluid.compiled import compiled
+from testbed.fluid.{called} import answer
+@compiled
+def ask():
+    return answer()
+"""
+CALLED = """
+from testbed.fluid.compiled import compiled
+@compiled
+def answer():
+    return {value}
+"""
+
+
+def test_kept_code_is_not_used_once_a_function_compiled_into_it_has_changed(tmp_path: Path) -> None:
+    """numba itself looks at the caller's file alone."""
+    package = tmp_path / "testbed"
+    (package / "fluid").mkdir(parents=True)
+    for name in ("__init__.py", "fluid/__init__.py"):
+        (package / name).touch()
+    (package / "fluid" / "compiled.py").write_text((ROOT / "testbed" / "fluid" / "compiled.py").read_text())
+    (package / "fluid" / "asking.py").write_text(CALLER.format(called="answering"))
+    answers = []
+    for value in (41, 4242):
+        (package / "fluid" / "answering.py").write_text(CALLED.format(value=value))
+        program = [sys.executable, "-c", "from testbed.fluid.asking import ask; print(ask())"]
+        answers.append(subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip())
+    assert answers == ["41", "4242"]
