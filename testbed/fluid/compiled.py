@@ -55,7 +55,7 @@ def _fresh(dispatcher: Any) -> Any:
     numba looks at the file of the function itself, and code of another file that is compiled into it would stay as it
     was. The names are numba's own: where it has others, ``pip`` still replaces all files at once.
     """
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp"):
         file._source_stamp = (file._source_stamp, sources())
     return dispatcher

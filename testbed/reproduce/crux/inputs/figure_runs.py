@@ -10,7 +10,7 @@ from typing import Final
 from testbed.api import prepare
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
-from testbed.reproduce.flow_entries import AS_PACKETS, flow_runs
+from testbed.reproduce.flow_entries import flow_runs
 from testbed.results.record import RunRecord
 from workloads.models.figure_calibration import A_PRIORI, FigureInputs, calibrations
 
@@ -36,9 +36,8 @@ def _jobs_of(scenario: str) -> tuple[str, ...]:
 
 
 def computed(scenario: str, scheduler: str, changed: tuple[str, ...], seed: int) -> dict[str, tuple[int, float, float]]:
-    """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine, links shared as packets share them."""
-    overrides = (*changed, f"sharing={AS_PACKETS}")
-    (experiment,) = prepare(scenario, engine="flow", schedulers=[scheduler], overrides=overrides, seed=seed).experiments
+    """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine."""
+    (experiment,) = prepare(scenario, engine="flow", schedulers=[scheduler], overrides=changed, seed=seed).experiments
     found: dict[str, tuple[int, float, float]] = {}
     for part, record in flow_runs(experiment):
         found |= _jobs(part, record)
