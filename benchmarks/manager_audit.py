@@ -5,6 +5,7 @@ What always holds is read off these books, not off the state that the manager it
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -99,9 +100,8 @@ class Books:
 def books_of(actions: Sequence[Action], outcomes: Iterable[JobOutcome]) -> Books:
     """Return the books after all ``actions``, given when jobs ended: before an action of that moment."""
     ends = sorted((each.end_s, each.name) for each in outcomes if each.end_s is not None)
-    return books_in_order(
-        actions, [(sum(action.time_s < end_s for action in actions), end_s, name) for end_s, name in ends]
-    )
+    times = [action.time_s for action in actions]
+    return books_in_order(actions, [(bisect_left(times, end_s), end_s, name) for end_s, name in ends])
 
 
 def books_in_order(actions: Sequence[Action], ends: Sequence[tuple[int, float, str]]) -> Books:

@@ -53,16 +53,16 @@ def _fresh(dispatcher: Any) -> Any:
     """Let kept code hold only for the present source of all compiled modules.
 
     numba looks at the file of the function itself, and code of another file that is compiled into it would stay as it
-    was. The names are numba's own: where it has others, ``pip`` still replaces all files at once.
+    was. The names are numba's own: where it has others, that remains so, but an installer replaces all files at once.
     """
     file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp"):
-        file._source_stamp = (file._source_stamp, sources())
+        file._source_stamp = (file._source_stamp, _sources())
     return dispatcher
 
 
 @cache
-def sources() -> tuple[tuple[str, int, int], ...]:
+def _sources() -> tuple[tuple[str, int, int], ...]:
     """Path, time of change in ns, and size of every module that may be compiled into another."""
     place = Path(__file__).parents[1]
     files = sorted(file for folder in ("fluid", "engines") for file in (place / folder).rglob("*.py"))

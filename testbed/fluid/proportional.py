@@ -53,11 +53,10 @@ _SHRINK = 0.1
 @compiled
 def rates_by_waiting(
     flows: Integers,
-    sharing: Flags,
     ways: Integers,
     bounds: Floats,
     weights: Floats,
-    after: Integers,
+    leaders: Integers,
     waiting_s: Floats,
     out: Floats,
     set_by: Integers,
@@ -65,8 +64,9 @@ def rates_by_waiting(
 ) -> None:
     """Write into ``out`` the rates of ``flows`` that follow from the links' ``waiting_s`` (per byte in flight).
 
-    ``set_by``: the flow whose waiting decides the rate of each, -1 where it is at a bound; ``at_nic``: whether a flow's
-    own waiting is that at its NIC alone, where it has :data:`AT_OWN_NIC` of its window.
+    ``leaders``: whom a flow has caught up with, -1 for none; it is no faster. ``set_by``: the flow whose waiting
+    decides the rate of each, -1 where it is at a bound; ``at_nic``: whether a flow's own waiting is that at its NIC
+    alone, where it has :data:`AT_OWN_NIC` of its window.
     """
     for flow in flows:
         total = 0.0
@@ -84,8 +84,8 @@ def rates_by_waiting(
     while again:
         again = False
         for flow in flows:
-            leader = after[flow]
-            if leader >= 0 and sharing[leader] and out[flow] > out[leader]:
+            leader = leaders[flow]
+            if leader >= 0 and out[flow] > out[leader]:
                 out[flow], set_by[flow] = out[leader], set_by[leader]
                 again = True
 
@@ -193,11 +193,10 @@ def newton_step(
 def find_waiting(
     flows: Integers,
     links: Integers,
-    sharing: Flags,
     ways: Integers,
     bounds: Floats,
     weights: Floats,
-    after: Integers,
+    leaders: Integers,
     waiting_s: Floats,
     crowd: Floats,
     room: Floats,
@@ -209,11 +208,11 @@ def find_waiting(
     ``crowd`` [links] is the most that any link may need: the waiting time where all its flows wait for it alone.
     Each round tries waiting times: a Newton step, half of it where that does not help, and so on, then some scalings.
     """
-    set_by, at_nic = np.full(len(sharing), -1), np.zeros(len(sharing), np.bool_)
+    set_by, at_nic = np.full(len(out), -1), np.zeros(len(out), np.bool_)
     tried, change = waiting_s.copy(), np.zeros(len(room))
     error, share, scalings = np.inf, 0.0, 0
     for round_number in range(_ROUNDS):
-        rates_by_waiting(flows, sharing, ways, bounds, weights, after, tried, out, set_by, at_nic)
+        rates_by_waiting(flows, ways, bounds, weights, leaders, tried, out, set_by, at_nic)
         loads_of(flows, ways, out, loads)
         now = error_of(links, tried, crowd, loads, room)
         if now < _CLOSE:
@@ -260,6 +259,10 @@ def share_in_proportion(
     What remains of the error is taken from the rates, so that no link gets more than it has.
     """
     flows = np.flatnonzero(sharing)
+    leaders = np.full(len(sharing), -1)  # of other levels are bounds
+    for flow in flows:
+        if after[flow] >= 0 and sharing[after[flow]]:
+            leaders[flow] = after[flow]
     crowd, room = np.zeros(len(capacity)), np.maximum(free, _NOTHING * capacity)
     for flow in flows:
         for link in ways[flow]:
@@ -269,7 +272,7 @@ def share_in_proportion(
     waiting_s, loads = np.zeros(len(capacity)), np.zeros(len(capacity))
     for link in links:
         waiting_s[link] = max(guess_s[link], _NO_WAIT * crowd[link]) if guess_s[link] > 0.0 else crowd[link]
-    find_waiting(flows, links, sharing, ways, bounds, weights, after, waiting_s, crowd, room, loads, out)
+    find_waiting(flows, links, ways, bounds, weights, leaders, waiting_s, crowd, room, loads, out)
     guess_s[:] = waiting_s
     for flow in flows:
         most = 1.0

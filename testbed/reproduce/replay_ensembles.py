@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from statistics import fmean
 
+from testbed.engines.replay.outcome import refusals
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
 from testbed.metrics.confidence import Difference, paired, spread_of
 from testbed.progress import Progress
@@ -114,4 +115,4 @@ def refused_note(found: Iterable[Variants]) -> str:
     for variants in found:
         for result in variants.values():
             refused |= result.get("refused", {})
-    return f"jobs that could never start: {len(refused)}; {next(iter(refused.values()))}" if refused else ""
+    return refusals(refused)

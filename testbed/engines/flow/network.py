@@ -15,6 +15,7 @@ import numpy as np
 
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
+from topologies.shaping import DEFAULT_LEVELS
 
 _FIRST_ROOM: Final = 64
 ROUNDING: Final = 1e-7
@@ -25,8 +26,6 @@ SLICE: Final = 1 / 16
 Without it a flow and the one it forwards, at a lower level on the same link, would take turns infinitely often.
 """
 _NOBODY: Final = -1
-_LEVELS: Final = 8
-"""Levels whose waiting times are kept apart; those below share one row, which only costs time."""
 
 # Columns of numbers kept for each flow.
 _SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS, _WEIGHT, _HEAVIER = range(12)
@@ -45,7 +44,7 @@ class FluidNetwork:
 
     def __init__(self, capacity: Mapping[str, float], *, proportional: bool = False) -> None:
         """``capacity``: link -> bit/s. ``proportional``: flows of a level share links as fixed windows do."""
-        self._waiting_s = np.zeros((_LEVELS, len(capacity))) if proportional else MAX_MIN
+        self._waiting_s = np.zeros((DEFAULT_LEVELS, len(capacity))) if proportional else MAX_MIN
         self.number = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
         self._capacity: Floats = np.array(list(capacity.values())) / 8

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from testbed.engines.replay.outcome import refusals
 from testbed.engines.replay.running_job import ReplayRequest
 from testbed.engines.replay.unused_mechanisms import JobInputs
 from testbed.errors import RunFailedError
@@ -99,12 +100,8 @@ class ManagedPlacing:
     @property
     def notes(self) -> tuple[str, ...]:
         """Lines: refused jobs, mechanisms without input, input without use, jobs that hold some of their GPUs now."""
-        return (*self._refusals(), *self._inputs.notes(self._manager), *self._held())
-
-    def _refusals(self) -> Iterator[str]:
-        """Jobs that could never start, all in one line with the reason of the first."""
-        if self.refused:
-            yield f"jobs that could never start: {len(self.refused)}; {next(iter(self.refused.values()))}"
+        lines = (refusals(self.refused), *self._inputs.notes(self._manager), *self._held())
+        return tuple(line for line in lines if line)
 
     def _held(self) -> Iterator[str]:
         """Jobs that hold some of their GPUs and wait for the rest, all in one line."""

@@ -37,6 +37,11 @@ class Series:
         return np.array(self._sums).reshape(len(self._sums), len(self.columns)) / self.bin_s
 
 
+def refusals(refused: Mapping[str, str]) -> str:
+    """Say in one line how many jobs could never start, with the reason of the first; empty for none."""
+    return f"jobs that could never start: {len(refused)}; {next(iter(refused.values()))}" if refused else ""
+
+
 @dataclass
 class Totals:
     """GPU-seconds of a replay, how many sets of rates it settled, and what it took."""

@@ -49,6 +49,7 @@ from workloads.plugin_errors import PluginError
 
 BIN_S: Final = 600.0
 _ALLOCATED: Final = COLUMNS.index("allocated")
+_BUSY: Final = COLUMNS.index("busy")
 _INSTANT_S: Final = 1e-6
 """A time too short to step through."""
 
@@ -173,7 +174,7 @@ class Replay:
             values = self._columns.total()
             values[_ALLOCATED] = len(self._held)
             self._totals.allocated += float(values[_ALLOCATED]) * (then_s - self.now_s)
-            self._totals.busy += float(values[2]) * (then_s - self.now_s)
+            self._totals.busy += float(values[_BUSY]) * (then_s - self.now_s)
             self._series.add(self.now_s, then_s, values.tolist())
         self.now_s = then_s
         if not self._jump:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks import arrival, scale, startup
-from testbed.api import Prepared, prepare
+from benchmarks import arrival, scale, startup, window_shares
+from testbed.api import Prepared, prepare, run_scenario
+from testbed.fluid.proportional import AT_OWN_NIC
 
 
 def prepared(document: object, folder: Path) -> Prepared:
@@ -38,3 +39,13 @@ def test_all_but_the_first_jobs_arrive_while_others_run(tmp_path: Path) -> None:
 def test_two_fabrics_are_brought_up(tmp_path: Path) -> None:
     sizes = [prepared(document, tmp_path).fabric for document in startup.scenarios()]
     assert [(len(fabric.hosts), len(fabric.switches)) for fabric in sizes] == [(12, 14), (96, 18)]
+
+
+@pytest.mark.parametrize(("sharing", "share"), [("max-min", 0.5), ("proportional", 1 / (2 + AT_OWN_NIC))])
+def test_by_the_flow_engine_the_long_flow_has_the_share_that_the_benchmark_reads_off_packets(
+    sharing: str, share: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(yaml.safe_dump({**window_shares.scenario(20.0, 29.0, 8), "schedulers": ["ecmp"]}), "utf-8")
+    result = run_scenario(path, engine="flow", overrides=[f"sharing={sharing}"], out=tmp_path / "runs")
+    assert window_shares.share_of_long(result.summary["runs"][0], 20.0) == pytest.approx(share, rel=0.01)
