@@ -5,10 +5,13 @@ On package indexes ``testbed`` is the name of another project.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from testbed.errors import CannotRunError
@@ -49,6 +52,21 @@ def package_version() -> str:
         return version(DISTRIBUTION)
     except PackageNotFoundError:
         return ""
+
+
+@cache
+def sources_digest(*packages: str) -> str:
+    """A hash of every Python file of ``packages``, such as ``testbed.fluid``: another one means other code.
+
+    The version tells releases apart, but not the states of a checkout between two of them.
+    """
+    digest = hashlib.sha256()
+    for package in packages:
+        found = find_spec(package)
+        for folder in map(Path, (found.submodule_search_locations or []) if found else []):
+            for file in sorted(folder.rglob("*.py")):
+                digest.update(f"{package} {file.relative_to(folder)}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def has_module(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Replays that are kept and reused: one trace on one fabric under one scheduler and one placement.
 
-A result is in ``OUT/replays/`` under the fingerprint of everything that determines it, the version included; so
-replays that finished before an interruption are not repeated.
+A result is in ``OUT/replays/`` under the fingerprint of everything that determines it, the code that computes it
+included; so replays that finished before an interruption are not repeated, and none of other code is reused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
-from testbed.machine.distribution import package_version
+from testbed.machine.distribution import sources_digest
 from testbed.progress import Progress
 from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.process_pool import started
@@ -43,6 +43,7 @@ POLL_S: Final = 1.0
 _SHARES: Final[list[MutableSequence[float]]] = []
 """In a worker process: the completed share of each replay, in memory shared with the parent."""
 FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the_paper}
+_COMPUTED_BY: Final = ("topologies", "workloads", "controller", "testbed.engines", "testbed.fluid")
 
 RELAXED: Final = "relaxed"
 """The manager whose placer gives up locality with a probability."""
@@ -229,7 +230,7 @@ def _compute_in_process(cell: Cell, place: int) -> Result:
 
 
 def _file(out: Path, cell: Cell) -> Path:
-    text = json.dumps([package_version(), asdict(cell), _content(cell)], sort_keys=True)
+    text = json.dumps([sources_digest(*_COMPUTED_BY), asdict(cell), _content(cell)], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return out / "replays" / f"{cell.fabric}-{cell.manager}-{cell.scheduler}-{digest}.json"
 
