@@ -87,6 +87,8 @@ class Waiting:
     """Seconds of the waits between its stretches since it was submitted or promoted."""
     number: int = 0
     """Order of submission, which breaks ties."""
+    preemption: int = 0
+    """Number of its last preemption among those of all jobs, which breaks ties; 0 if it has not been preempted."""
     last_gpus: tuple[str, ...] = ()
     """The GPUs that it had last, where no placer recorded anything for them; it may resume there."""
     last_speed: float | None = None

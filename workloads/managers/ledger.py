@@ -54,6 +54,7 @@ class Ledger:
         self._left_when_placed: dict[str, tuple[float, float, bool]] = {}
         self._wake_s = inf
         self._count = 0
+        self._preemptions = 0
         self.refused: dict[str, str] = {}
         self._why: dict[str, str] = {}
         self._why_since_s = 0.0
@@ -202,7 +203,9 @@ class Ledger:
                 # The engine does not know yet of a job that was started a moment ago, by the same call.
                 left = None if running.holding or running.since_s == now_s else remaining(action.job)
                 job = running.until(now_s)
-                job = replace(job, apart_from=(*job.apart_from, *action.apart_from))
+                self._preemptions += 1
+                apart_from = (*job.apart_from, *action.apart_from)
+                job = replace(job, apart_from=apart_from, preemption=self._preemptions)
                 self._wait_again(job if left is None else replace(job, remaining_s=left))
             case Ask():
                 self._waiting[action.job] = replace(self._waiting[action.job], asking_since_s=now_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from workloads.managers.actions import Preempt
 from workloads.managers.cluster_state import ClusterState
@@ -32,21 +32,19 @@ def first_that_fit(candidates: Sequence[Candidate], gpus: int) -> list[Candidate
     return chosen
 
 
-def run_these(
-    state: ClusterState, chosen: Sequence[Candidate], reason: str, pause_s: float = 0.0
+def run_first(
+    state: ClusterState, ordered: Sequence[Candidate], reason: str, pause_s: float = 0.0
 ) -> Iterator[PolicyAction]:
-    """Run exactly the ``chosen`` jobs, and those that cannot be preempted.
+    """Run the first of ``ordered``, most important first, that fit, and those that cannot be preempted.
 
-    ``pause_s``: what resuming costs a job that ran before.
+    Jobs are preempted in the same order. ``pause_s``: what resuming costs a job that ran before.
     """
+    chosen = first_that_fit(ordered, state.present_gpus)
     kept = {candidate.name for candidate in chosen}
-    for running in _preempted(state.running.values(), kept):
-        yield Preempt(running.name, state.time_s, reason)
+    for candidate in ordered:
+        if isinstance(candidate, Running) and candidate.name not in kept and candidate.job.preemptible:
+            yield Preempt(candidate.name, state.time_s, reason)
     for candidate in chosen:
         if isinstance(candidate, Waiting):
             pause = 0.0 if candidate.started_s is None else pause_s
             yield PlacementRequest(candidate, candidate.gpus, reason=reason, pause_s=pause)
-
-
-def _preempted(running: Iterable[Running], kept: set[str]) -> list[Running]:
-    return [each for each in running if each.name not in kept and each.job.preemptible]

@@ -10,7 +10,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running
 from workloads.managers.options import number
-from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, gpus_of, run_these
+from workloads.managers.policies.preemption import Candidate, asked_by, gpus_of, run_first
 
 
 class Srtf(Policy):
@@ -29,7 +29,7 @@ class Srtf(Policy):
         """Run the shortest that fit."""
         everybody: list[Candidate] = [*state.running.values(), *(entry.job for entry in queued)]
         ordered = sorted(everybody, key=lambda candidate: self._left(candidate, state.time_s))
-        return run_these(state, first_that_fit(ordered, state.present_gpus), "shortest first", self._restart_s)
+        return run_first(state, ordered, "shortest first", self._restart_s)
 
     def _left(self, candidate: Candidate, now_s: float) -> tuple[float, float]:
         """Seconds, or GPU-seconds, left; the first submitted wins a tie."""

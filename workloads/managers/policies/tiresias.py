@@ -20,7 +20,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import at_round, flag, listed, next_round, number, one_of, shown
-from workloads.managers.policies.preemption import Candidate, asked_by, first_that_fit, run_these
+from workloads.managers.policies.preemption import Candidate, asked_by, run_first
 
 DEFAULT_LIMITS = (3600.0,)
 DEFAULT_KNOB = 8.0
@@ -109,7 +109,7 @@ class Tiresias(Policy):
             yield from self._demotions(state)
         everybody: list[Candidate] = [*state.running.values(), *waiting]
         ordered = sorted(everybody, key=lambda each: self._order(each, state))
-        yield from run_these(state, first_that_fit(ordered, state.present_gpus), "its turn", self._restart_s)
+        yield from run_first(state, ordered, "its turn", self._restart_s)
 
     def wakes_at(self, state: ClusterState, waiting: Sequence[Waiting]) -> float:
         """When the next running job enters another queue, a waiting one begins to starve, or the slice ends."""
@@ -145,9 +145,10 @@ class Tiresias(Policy):
             return (queue, entered_s, job.number)
         return (queue, *self._place_in_queue(each, queue, state))
 
-    def _place_in_queue(self, each: Candidate, queue: int, state: ClusterState) -> tuple[float, float]:
+    def _place_in_queue(self, each: Candidate, queue: int, state: ClusterState) -> tuple[float, ...]:
         """Running jobs in the order in which they began to run in this queue; then those preempted in it, the last one
-        first; then those that entered it and have not run there, in the order in which they did."""
+        first, those of one moment in the order in which they ran; then those that entered it and have not run there, in
+        the order in which they did, new jobs before those promoted at that moment."""
         now_s, decided_s = state.time_s, state.decided_s
         lower = self._limits[queue - 1] if queue else 0.0
         if isinstance(each, Running):
@@ -159,7 +160,7 @@ class Tiresias(Policy):
         since_s = each.submit_s if each.waiting_since_s is None else each.waiting_since_s
         noticed = ceil(lower / each.gpus) * each.gpus if self._whole_seconds else lower
         ran_here = each.attained_service_s > noticed * (1 + _ROUNDING) + _ROUNDING
-        return (1, -since_s) if ran_here else (2, since_s)
+        return (1, -since_s, each.preemption) if ran_here else (2, since_s, each.started_s is not None)
 
     def _queue_of(self, attained: float) -> int:
         return bisect_right(self._limits, attained * (1 + _ROUNDING) + _ROUNDING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -67,3 +68,28 @@ def test_tiresias_ends_every_job_when_the_simulator_does() -> None:
     options = {"limits": [3250, 7200], "promote": 0, "whole_seconds": True}
     ended = Play(manager(policy="tiresias", options={"policy": options}), fabric, jobs).run()
     assert [each.end_s for each in ended] == pytest.approx([end_s for *_, end_s in TIRESIAS], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "ends"),
+    [
+        (((1, 26, 1105), (4, 41, 1129), (4, 79, 1412), (8, 123, 131)), (1599, 1426, 2376, 909)),
+        (((8, 55, 308), (2, 156, 746), (2, 274, 241), (8, 358, 1030), (4, 439, 395)), (1212, 1424, 515, 2139, 1293)),
+    ],
+    ids=["preempted at one moment", "submitted as another is promoted"],
+)
+def test_tiresias_breaks_ties_as_the_simulator_does(
+    jobs: Sequence[tuple[int, int, int]], ends: Sequence[float]
+) -> None:
+    """GPUs, submission, duration, and ends under ``dlas`` of the simulator of Tiresias (SymbioticLab/Tiresias).
+
+    8 GPUs, one limit of 500 GPU-seconds, PROMOTEKNOB 2.
+    """
+    fabric = clos(hosts=1, gpus_per_host=8, nics_per_host=1, tors=1, aggregations=1, port_rate=1e9, fabric_rate=1e9)
+    waiting = [
+        Waiting(str(number), gpus, submit_s, duration_s, remaining_s=duration_s)
+        for number, (gpus, submit_s, duration_s) in enumerate(jobs)
+    ]
+    options = {"limits": [500], "promote": 2, "whole_seconds": True}
+    ended = Play(manager(policy="tiresias", options={"policy": options}), fabric, waiting).run()
+    assert [each.end_s for each in ended] == pytest.approx(ends)
