@@ -20,7 +20,7 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.interfaces import Event, Policy, PolicyAction, QueuedJob
 from workloads.managers.jobs import Running, Waiting
 from workloads.managers.options import at_round, flag, listed, next_round, number, one_of, shown
-from workloads.managers.policies.preemption import Candidate, asked_by, run_first
+from workloads.managers.policies.preemption import Candidate, asked_by, gpus_of, run_first
 
 DEFAULT_LIMITS = (3600.0,)
 DEFAULT_KNOB = 8.0
@@ -146,19 +146,21 @@ class Tiresias(Policy):
         return (queue, *self._place_in_queue(each, queue, state))
 
     def _place_in_queue(self, each: Candidate, queue: int, state: ClusterState) -> tuple[float, ...]:
-        """Running jobs in the order in which they began to run in this queue; then those preempted in it, the last one
-        first, those of one moment in the order in which they ran; then those that entered it and have not run there, in
-        the order in which they did, new jobs before those promoted at that moment."""
+        """Running jobs in the order in which they began to run in this queue, of one moment those that started before
+        those that came from a higher queue, in order of submission; then those preempted in it, the last one first,
+        those of one moment in the order in which they ran; then those that entered it and have not run there, in the
+        order in which they did, new jobs before those promoted at that moment."""
         now_s, decided_s = state.time_s, state.decided_s
-        lower = self._limits[queue - 1] if queue else 0.0
+        gpus, lower = gpus_of(each), self._limits[queue - 1] if queue else 0.0
+        noticed = ceil(lower / gpus) * gpus if self._whole_seconds else lower
         if isinstance(each, Running):
-            beyond_s = (each.attained_service_s(now_s) - lower) / len(each.gpus)
+            beyond_s = (each.attained_service_s(now_s) - noticed) / gpus
             entered_s = now_s - beyond_s
-            if queue and max(each.since_s, decided_s) < entered_s - _ROUNDING * (1 + now_s):
-                return (3, now_s)
-            return (0, max(each.since_s, entered_s))
+            ran_above = queue > 0 and each.since_s < entered_s - _ROUNDING * (1 + now_s)
+            if ran_above and decided_s < entered_s - _ROUNDING * (1 + now_s):
+                return (3, each.job.number)
+            return (0, max(each.since_s, entered_s), each.job.number if ran_above else -1)
         since_s = each.submit_s if each.waiting_since_s is None else each.waiting_since_s
-        noticed = ceil(lower / each.gpus) * each.gpus if self._whole_seconds else lower
         ran_here = each.attained_service_s > noticed * (1 + _ROUNDING) + _ROUNDING
         return (1, -since_s, each.preemption) if ran_here else (2, since_s, each.started_s is not None)
 

@@ -74,9 +74,13 @@ def test_tiresias_ends_every_job_when_the_simulator_does() -> None:
     ("jobs", "ends"),
     [
         (((1, 26, 1105), (4, 41, 1129), (4, 79, 1412), (8, 123, 131)), (1599, 1426, 2376, 909)),
+        (
+            ((3, 40, 420), (4, 70, 1200), (4, 130, 1100), (4, 150, 1000), (8, 160, 520)),
+            (899, 2165, 2402, 2468, 1860),
+        ),
         (((8, 55, 308), (2, 156, 746), (2, 274, 241), (8, 358, 1030), (4, 439, 395)), (1212, 1424, 515, 2139, 1293)),
     ],
-    ids=["preempted at one moment", "submitted as another is promoted"],
+    ids=["preempted at one moment", "started as another is demoted", "submitted as another is promoted"],
 )
 def test_tiresias_breaks_ties_as_the_simulator_does(
     jobs: Sequence[tuple[int, int, int]], ends: Sequence[float]
