@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pytest
 
 from testbed.api import prepare
 from testbed.reproduce.crux.figure_7 import percentile
+from testbed.reproduce.crux.inputs import input_fit
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import overrides
 from testbed.reproduce.crux.inputs.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
@@ -55,6 +57,64 @@ def test_the_fit_finds_the_inputs_that_the_bars_come_from_and_computes_nothing_t
     assert len(asked) == len(set(asked))
     assert list(losses.values()) == sorted(losses.values())
     assert {seed for _, _, seed in asked} == set(SEEDS)
+
+
+class Counted:
+    """A stand-in for the flow engine that counts its runs and fails at run number ``fails_at``."""
+
+    def __init__(self, fails_at: int = 0) -> None:
+        self.runs = 0
+        self._fails_at = fails_at
+
+    def __call__(self, tasks: Sequence[Task]) -> Iterable[float]:
+        for scenario, inputs, _ in tasks:
+            self.runs += 1
+            if self.runs == self._fails_at:
+                raise KeyboardInterrupt
+            yield bent(scenario, inputs)
+
+
+def runs_with(kept: Path, fails_at: int = 0) -> int:
+    """How many runs ten hash seeds of one scenario take beside the file ``kept``."""
+    counted = Counted(fails_at)
+    surface = Surface(counted, kept)
+    surface.prepare(["crux-fig22-8"], [TRUE], range(101, 111))
+    assert surface.bar("crux-fig22-8", TRUE, range(101, 111)) == pytest.approx(WITHOUT_CRUX["crux-fig22-8"])
+    return counted.runs
+
+
+def test_runs_are_kept_also_those_of_a_step_that_was_interrupted(tmp_path: Path) -> None:
+    kept = tmp_path / "runs.json"
+    with pytest.raises(KeyboardInterrupt):
+        runs_with(kept, fails_at=4)
+    assert runs_with(kept) == 7
+    assert runs_with(kept) == 0
+
+
+def test_runs_of_other_code_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "runs.json"
+    assert runs_with(kept) == 10
+    monkeypatch.setattr(input_fit, "computed_by", lambda: "other code")
+    assert runs_with(kept) == 10
+
+
+def test_another_scenario_is_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for text in ("jobs: {}", "jobs: []"):
+        (tmp_path / "crux-fig22-8").write_text(text)
+        input_fit.computed_by.cache_clear()
+        found.append(input_fit.computed_by())
+    input_fit.computed_by.cache_clear()
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("text", ["", '{"runs": [', "[]", '[["crux-fig22-8", [0.1, 0.2], 101, 0.5]]', '{"runs": []}'])
+def test_a_damaged_file_of_runs_is_made_again(text: str, tmp_path: Path) -> None:
+    kept = tmp_path / "runs.json"
+    kept.write_text(text)
+    assert runs_with(kept) == 10
+    assert runs_with(kept) == 0
 
 
 def test_the_seeds_of_the_fit_are_not_those_of_the_packets() -> None:
