@@ -75,6 +75,7 @@ def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[s
     experiment = find(name)
     own = argparse.Namespace(**{**vars(arguments), "name": name})
     own.seeds = arguments.seeds if experiment.seeds else None
+    own.seed = arguments.seed if experiment.draws else 1
     settings = _settings(own, experiment)
     try:
         rows = _kept_or_computed(name, command(own), experiment, settings)
@@ -112,6 +113,8 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
         raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
     if arguments.only and not (experiment.emulates or experiment.rows):
         raise BadInputError(f"{arguments.name} emulates nothing, expected no --row")
+    if not experiment.draws and (arguments.seed != 1 or arguments.seeds is not None):
+        raise BadInputError(f"{arguments.name} draws nothing by a seed, expected neither --seed nor --seeds")
     if not experiment.seeds and arguments.seeds is not None:
         raise BadInputError(f"{arguments.name} takes one seed, expected --seed and no --seeds")
     if experiment.artifacts and arguments.days is not None:
@@ -227,7 +230,7 @@ def _size(experiment: PaperExperiment, settings: Settings) -> str:
         return f"{settings.seeds} hash seeds from {settings.seed}"
     if experiment.replays:
         return _replays(settings) if experiment.seeds else f"seed {settings.seed}"
-    return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "nothing is drawn"
+    return f"{settings.cases} cases, seed {settings.seed}" if experiment.draws else "nothing is drawn"
 
 
 def _replays(settings: Settings) -> str:

@@ -73,6 +73,9 @@ def test_the_table_has_the_papers_number_beside_ours(capsys: pytest.CaptureFixtu
         (["crux-fig99"], "unknown experiment 'crux-fig99', did you mean 'crux-fig"),
         (["crux-fig16", "--cases", "0"], "--cases must be at least 1, not 0"),
         (["crux-fig16", "--jobs", "-1"], "--jobs must be at least 1, not -1"),
+        (["crux-fig16", "--seeds", "2"], "crux-fig16 takes one seed, expected --seed and no --seeds"),
+        (["crux-calibration", "--seed", "7"], "crux-calibration draws nothing by a seed, expected neither --seed nor"),
+        (["crux-slowdowns", "--seeds", "2"], "crux-slowdowns draws nothing by a seed, expected neither --seed nor"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(
@@ -81,6 +84,16 @@ def test_what_cannot_be_done_is_one_clear_line(
     assert main(["reproduce", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
+
+
+def test_all_with_a_seed_leaves_it_to_those_that_draw(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PaperExperiment, "run", lambda *_of: [PaperRow("one")])
+    assert main(["reproduce", "all", "--seed", "7", "--json", "--out", str(tmp_path)]) == 0
+    found = {one["name"]: one["command"] for one in json.loads(capsys.readouterr().out)["experiments"]}
+    assert all(("--seed 7" in command) == find(name).draws for name, command in found.items())
+    assert found["crux-calibration"] == "python -m testbed reproduce crux-calibration"
 
 
 def test_manager_oracles_takes_a_folder_and_no_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
