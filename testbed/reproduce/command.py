@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         status = _all(arguments) if arguments.name == ALL else _one(arguments)
     except KeyboardInterrupt:
-        again = command(arguments) + ("" if arguments.out == OUT else f" --out {arguments.out}")
+        again = command(arguments) + ("" if arguments.out == OUT else f" --out {shlex.quote(str(arguments.out))}")
         print(f"testbed: interrupted; what is finished is kept, go on with: {again}", file=sys.stderr)
         return EXIT_FAILED
     return EXIT_OK if status == EXIT_NOT_BELIEVABLE and arguments.allow_degraded else status
@@ -163,11 +164,16 @@ def command(arguments: argparse.Namespace) -> str:
     words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
     words += [] if arguments.seeds is None else [f"--seeds {arguments.seeds}"]
     words += [f"--row {name}" for name in arguments.only]
-    words += [] if arguments.trace is None else [f"--trace {arguments.trace}"]
+    words += [] if arguments.trace is None else [f"--trace {shlex.quote(str(arguments.trace))}"]
     words += [] if arguments.channels is None else [f"--channels {arguments.channels}"]
     words += [f"--numerics {name}" for name in arguments.numerics]
-    words += [] if arguments.days is None else [f"--days {arguments.days:g}"]
+    words += [] if arguments.days is None else [f"--days {_shortest(arguments.days)}"]
     return " ".join(words)
+
+
+def _shortest(value: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def _status(rows: Sequence[PaperRow]) -> int:
