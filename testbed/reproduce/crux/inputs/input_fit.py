@@ -50,6 +50,8 @@ LEAST_KEPT: Final = 8
 NEAR: Final = 1.1
 """Losses up to this multiple of the least count as near it."""
 FIGURES: Final = ("crux-fig19", "crux-fig20", "crux-fig21", "crux-fig22")
+TEN_BARS: Final = "the ten bars without Crux"
+OTHER_BARS: Final = "the bars without Crux of the other figures"
 _COMPUTED_BY: Final = (
     *("topologies", "workloads", "controller", "testbed.engines", "testbed.experiment", "testbed.fluid"),
     *("testbed.metrics", "testbed.scenario", "testbed.reproduce.crux.inputs"),
@@ -188,9 +190,8 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         losses = fit(surface, every)
         best = chosen(losses)
         rows = [_bar(surface, scenario, best) for scenario in every]
-        rows.append(
-            PaperRow("fitted", {}, _here(best, losses[best]), note="near the least loss of ten bars, fewest channels")
-        )
+        note = "near the least loss of ten bars, fewest channels"
+        rows.append(replace(_point("fitted", best, losses[best], TEN_BARS), note=note))
         rows += _near(losses)
         for figure in FIGURES:
             left = [scenario for scenario in every if not scenario.startswith(figure)]
@@ -198,6 +199,12 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
             point = chosen(partly)
             rows += _left_out(surface, figure, (point, partly[point]))
         return rows
+
+
+def _point(label: str, point: FigureInputs, loss: float, calibrated_on: str) -> PaperRow:
+    """A row with inputs and how far they are off the bars that they are fitted to."""
+    here = _here(point, loss)
+    return PaperRow(label, {}, here, fitted=tuple(here), calibrated_on=calibrated_on)
 
 
 def _here(point: FigureInputs, loss: float) -> dict[str, float]:
@@ -214,7 +221,7 @@ def _here(point: FigureInputs, loss: float) -> dict[str, float]:
 def _bar(surface: Surface, scenario: str, best: FigureInputs) -> PaperRow:
     here = {"without": surface.bar(scenario, best, SEEDS)}
     paper = {"without": WITHOUT_CRUX[scenario]}
-    return PaperRow(scenario, paper, here, fitted=("without",), calibrated_on="the ten bars without Crux")
+    return PaperRow(scenario, paper, here, fitted=("without",), calibrated_on=TEN_BARS)
 
 
 def _near(losses: Mapping[FigureInputs, float]) -> list[PaperRow]:
@@ -231,18 +238,20 @@ def _near(losses: Mapping[FigureInputs, float]) -> list[PaperRow]:
             ("compute of ResNet in s", [point.resnet_compute_s for point in near]),
         )
     )
-    rows = [PaperRow(f"point {place}", {}, _here(point, loss)) for place, (point, loss) in enumerate(losses.items(), 1)]
-    return [PaperRow("within 10 %", {}, {"points": float(len(near))}, note=spans), *rows]
+    rows = [_point(f"point {place}", *found, TEN_BARS) for place, found in enumerate(losses.items(), 1)]
+    count = {"points": float(len(near))}
+    return [PaperRow("within 10 %", {}, count, spans, fitted=tuple(count), calibrated_on=TEN_BARS), *rows]
 
 
 def _left_out(surface: Surface, figure: str, found: tuple[FigureInputs, float]) -> list[PaperRow]:
     """The inputs without ``figure``, and its bars by them."""
     point, loss = found
-    rows = [PaperRow(f"without {figure}", {}, _here(point, loss), note="fitted to the bars of the other figures")]
+    rows = [_point(f"without {figure}", point, loss, OTHER_BARS)]
     own = [scenario for scenario in WITHOUT_CRUX if scenario.startswith(figure)]
     surface.prepare(own, [point], SEEDS)
     for scenario in own:
         here = {"without": surface.bar(scenario, point, SEEDS)}
         note = f"left out: {100 * (here['without'] - WITHOUT_CRUX[scenario]):+.1f} points"
-        rows.append(PaperRow(f"{scenario}, left out", {"without": WITHOUT_CRUX[scenario]}, here, note))
+        paper = {"without": WITHOUT_CRUX[scenario]}
+        rows.append(PaperRow(f"{scenario}, left out", paper, here, note, calibrated_on=OTHER_BARS))
     return rows

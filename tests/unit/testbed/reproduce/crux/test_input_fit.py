@@ -5,17 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from testbed.api import prepare
+from testbed.progress import Progress
 from testbed.reproduce.crux.figure_7 import percentile
 from testbed.reproduce.crux.inputs import input_fit
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import overrides
 from testbed.reproduce.crux.inputs.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
 from testbed.reproduce.crux.paper_bars import FIGURES
+from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.scenario import load
 from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
 
@@ -115,6 +119,41 @@ def test_a_damaged_file_of_runs_is_made_again(text: str, tmp_path: Path) -> None
     kept.write_text(text)
     assert runs_with(kept) == 10
     assert runs_with(kept) == 0
+
+
+class InThisProcess:
+    """A pool of processes that is none."""
+
+    def map(self, function: object, tasks: Sequence[Task], chunksize: int) -> Iterable[float]:
+        assert function is utilization and chunksize
+        return [bent(scenario, inputs) for scenario, inputs, _ in tasks]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, PaperRow]:
+    """The rows of the fit with :func:`bent` in place of the flow engine."""
+    monkeypatch.setattr(input_fit, "started", lambda *_of: nullcontext(InThisProcess()))
+    with Progress(quiet=True) as progress:
+        return {row.label: row for row in input_fit.reproduce(Settings(cases=0, out=tmp_path), progress)}
+
+
+def test_only_bars_that_were_left_out_are_predicted(rows: dict[str, PaperRow]) -> None:
+    assert [label for label, row in rows.items() if row.predicted] == [f"{name}, left out" for name in WITHOUT_CRUX]
+    assert all(row.calibrated_on for row in rows.values())
+
+
+def test_each_figure_is_left_out_of_one_fit(rows: dict[str, PaperRow]) -> None:
+    assert rows["fitted"].here["channels"] == TRUE.channels and rows["fitted"].here["error_points"] == pytest.approx(0)
+    for figure in ("crux-fig19", "crux-fig20", "crux-fig21", "crux-fig22"):
+        assert rows[f"without {figure}"].here["error_points"] == pytest.approx(0)
+    assert rows["crux-fig20, left out"].here["without"] == pytest.approx(WITHOUT_CRUX["crux-fig20"])
+
+
+def test_of_points_near_the_least_loss_the_one_with_the_fewest_channels_is_taken() -> None:
+    two, four, far = replace(TRUE, channels=2), TRUE, replace(TRUE, channels=1)
+    other = replace(two, bert_overlap=0.5)
+    assert input_fit.chosen({four: 1.0, two: 1.09, other: 1.08, far: 1.2}) == other
+    assert input_fit.chosen({four: 1.0, two: 1.11, far: 1.2}) == four
 
 
 def test_the_seeds_of_the_fit_are_not_those_of_the_packets() -> None:
