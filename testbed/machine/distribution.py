@@ -56,7 +56,7 @@ def package_version() -> str:
 
 @cache
 def sources_digest(*packages: str) -> str:
-    """A hash of every Python file of ``packages``, such as ``testbed.fluid``: another one means other code.
+    """A hash of every Python and YAML file of ``packages``, such as ``testbed.fluid``: another one means other code.
 
     The version tells releases apart, but not the states of a checkout between two of them.
     """
@@ -64,7 +64,7 @@ def sources_digest(*packages: str) -> str:
     for package in packages:
         found = find_spec(package)
         for folder in map(Path, (found.submodule_search_locations or []) if found else []):
-            for file in sorted(folder.rglob("*.py")):
+            for file in sorted((*folder.rglob("*.py"), *folder.rglob("*.yaml"))):
                 digest.update(f"{package} {file.relative_to(folder)}\n".encode() + file.read_bytes())
     return digest.hexdigest()
 

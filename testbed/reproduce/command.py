@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         status = _all(arguments) if arguments.name == ALL else _one(arguments)
     except KeyboardInterrupt:
-        again = command(arguments) + ("" if arguments.out == OUT else f" --out {arguments.out}")
+        again = command(arguments) + ("" if arguments.out == OUT else f" --out {shlex.quote(str(arguments.out))}")
         print(f"testbed: interrupted; what is finished is kept, go on with: {again}", file=sys.stderr)
         return EXIT_FAILED
     return EXIT_OK if status == EXIT_NOT_BELIEVABLE and arguments.allow_degraded else status
@@ -75,6 +76,7 @@ def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[s
     experiment = find(name)
     own = argparse.Namespace(**{**vars(arguments), "name": name})
     own.seeds = arguments.seeds if experiment.seeds else None
+    own.seed = arguments.seed if experiment.draws else 1
     settings = _settings(own, experiment)
     try:
         rows = _kept_or_computed(name, command(own), experiment, settings)
@@ -112,6 +114,8 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
         raise BadInputError(f"{arguments.name} has no cases, expected no --cases")
     if arguments.only and not (experiment.emulates or experiment.rows):
         raise BadInputError(f"{arguments.name} emulates nothing, expected no --row")
+    if not experiment.draws and (arguments.seed != 1 or arguments.seeds is not None):
+        raise BadInputError(f"{arguments.name} draws nothing by a seed, expected neither --seed nor --seeds")
     if not experiment.seeds and arguments.seeds is not None:
         raise BadInputError(f"{arguments.name} takes one seed, expected --seed and no --seeds")
     if experiment.artifacts and arguments.days is not None:
@@ -160,11 +164,16 @@ def command(arguments: argparse.Namespace) -> str:
     words += [] if arguments.seed == 1 else [f"--seed {arguments.seed}"]
     words += [] if arguments.seeds is None else [f"--seeds {arguments.seeds}"]
     words += [f"--row {name}" for name in arguments.only]
-    words += [] if arguments.trace is None else [f"--trace {arguments.trace}"]
+    words += [] if arguments.trace is None else [f"--trace {shlex.quote(str(arguments.trace))}"]
     words += [] if arguments.channels is None else [f"--channels {arguments.channels}"]
     words += [f"--numerics {name}" for name in arguments.numerics]
-    words += [] if arguments.days is None else [f"--days {arguments.days:g}"]
+    words += [] if arguments.days is None else [f"--days {_shortest(arguments.days)}"]
     return " ".join(words)
+
+
+def _shortest(value: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def _status(rows: Sequence[PaperRow]) -> int:
@@ -227,7 +236,7 @@ def _size(experiment: PaperExperiment, settings: Settings) -> str:
         return f"{settings.seeds} hash seeds from {settings.seed}"
     if experiment.replays:
         return _replays(settings) if experiment.seeds else f"seed {settings.seed}"
-    return f"{settings.cases} cases, seed {settings.seed}" if experiment.cases else "nothing is drawn"
+    return f"{settings.cases} cases, seed {settings.seed}" if experiment.draws else "nothing is drawn"
 
 
 def _replays(settings: Settings) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from testbed.machine.distribution import package_version
+from testbed.machine.distribution import package_version, sources_digest
 from testbed.reproduce.paper_experiment import PaperRow
 from testbed.results.run_directory import RunDirectory
+
+_PACKAGES: Final = ("topologies", "workloads", "controller", "testbed")
 
 
 def document(name: str, command: str, rows: Sequence[PaperRow]) -> dict[str, Any]:
@@ -43,19 +45,23 @@ def _read(listed: dict[str, Any]) -> PaperRow:
 
 
 def write(out: Path, name: str, command: str, rows: Sequence[PaperRow]) -> dict[str, Any]:
-    """Write the document to ``OUT/<name>.json``, with the version of this package; returns it."""
+    """Write the document to ``OUT/<name>.json``, with the version and a hash of this package; returns it."""
     found = document(name, command, rows)
     out.mkdir(parents=True, exist_ok=True)
-    RunDirectory(out).write_json(f"{name}.json", found | {"version": package_version()})
+    RunDirectory(out).write_json(f"{name}.json", found | {"version": package_version(), "code": _code()})
     return found
 
 
 def kept(out: Path, name: str, command: str) -> list[PaperRow] | None:
-    """Return the rows kept under ``out`` if they are of the same command and version; else None."""
+    """Return the rows kept under ``out`` if they are of the same command and the same code; else None."""
     try:
         found = json.loads((out / f"{name}.json").read_text("utf-8"))
-        if found["command"] != command or found["version"] != package_version():
+        if found["command"] != command or found["code"] != _code():
             return None
         return [_read(row) for row in found["rows"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _code() -> str:
+    return sources_digest(*_PACKAGES)

@@ -236,11 +236,16 @@ def _file(out: Path, cell: Cell) -> Path:
 
 
 def _content(cell: Cell) -> str:
-    """Hash of the trace file: another file of the same name is another trace."""
+    """Hash of the trace, a file or the files in a folder: others of the same name are another trace."""
     path = Path(cell.trace)
-    if not cell.trace or not path.is_file():
+    if not cell.trace or not path.exists():
         return ""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(each for each in path.iterdir() if each.is_file()):
+        with file.open("rb") as content:
+            own = hashlib.file_digest(content, "sha256").hexdigest()
+        digest.update(f"{file.name} {own}\n".encode())
+    return digest.hexdigest()
 
 
 def _kept(out: Path, cell: Cell) -> Result | None:

@@ -126,6 +126,11 @@ class PaperExperiment:
         """Whether it replays a trace."""
         return self.days > 0
 
+    @property
+    def draws(self) -> bool:
+        """Whether a seed changes anything: cases, hashes or a trace are drawn."""
+        return bool(self.cases or self.seeds or self.replays)
+
     def load(self) -> Run:
         """Import and return the function that computes the rows."""
         module, _, name = self.function.partition(":")

@@ -98,6 +98,7 @@ EXPERIMENTS: Final = (
         columns=(
             PaperColumn("change", "paper %", change, paper=True),
             PaperColumn("change", "here %", change),
+            PaperColumn("change", "a priori %", change, a_priori=True),
             PaperColumn("spread", "+-", percent),
             PaperColumn("min", "min", change),
             PaperColumn("median", "median", change),

@@ -19,8 +19,8 @@ from testbed.reproduce.plot_files import write_plot
 Entry = Mapping[str, Any]
 
 CALIBRATED_ON: Final = (
-    "ideal: each figure's Ideal bars; without: overlaps of BERT and ResNet, GPT's hidden share and channels, fitted to "
-    "the ten bars without Crux (crux-calibration). Bars with Crux and changes of JCT are not fitted"
+    "ideal: each figure's Ideal bars; without: overlaps of BERT and ResNet, GPT's hidden share, channels and ResNet's "
+    "compute, fitted to the ten bars without Crux (crux-calibration). Bars with Crux and changes of JCT are not fitted"
 )
 KEYS: Final = {ECMP.name: "without", CRUX.name: "crux", IDEAL.name: "ideal"}
 

@@ -28,6 +28,10 @@ from workloads.models.figure_calibration import FITTED, FigureInputs
 KINDS: Final = ("bert", "resnet")
 OVERLAPS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 CHANNELS: Final = (1, 2, 4)
+CALIBRATED_ON: Final = (
+    "here: each figure's Ideal bars and the ten bars without Crux (crux-calibration); nearest inputs: chosen by the "
+    "bars without and with Crux"
+)
 SEEDS: Final = range(101, 105)
 """Of the hash: the first of the fit's."""
 
@@ -117,14 +121,16 @@ def nearest_to_all(off: Mapping[str, Distances]) -> PaperRow:
     squares = {point: np.square([own[point] for own in off.values()]).mean(axis=0) for point in common}
     nearest = min(squares, key=lambda point: (float(squares[point].sum()), _in_words(point)))
     without, crux = np.sqrt(squares[nearest]).tolist()
-    return PaperRow("one point for all", {}, {"nearest_without": without, "nearest_crux": crux}, _in_words(nearest))
+    here = {"nearest_without": without, "nearest_crux": crux}
+    return PaperRow("one point for all", {}, here, _in_words(nearest), fitted=tuple(here), calibrated_on=CALIBRATED_ON)
 
 
 def _row(bar: Bar, paper: Mapping[str, float], here: Mapping[str, float], off: Distances) -> PaperRow:
     nearest = min(off, key=lambda point: max(map(abs, off[point])))
     without, crux = off[nearest]
     near = {"nearest_without": without, "nearest_crux": crux}
-    return PaperRow(bar.label, paper, {**here, **near}, f"nearest: {_in_words(nearest)}")
+    note = f"nearest: {_in_words(nearest)}"
+    return PaperRow(bar.label, paper, {**here, **near}, note, fitted=tuple(near), calibrated_on=CALIBRATED_ON)
 
 
 def _computed(scenario: str, scheduler: str, inputs: FigureInputs, seed: int) -> Jobs:

@@ -11,24 +11,29 @@ then the points whose loss is at most :data:`KEPT` times the least, and at least
 :data:`SEEDS` seeds and all bars. A point is left out if its nine bars alone are more than :data:`NEAR` times the least
 loss of ten: the tenth cannot bring it back. Of the points within :data:`NEAR` of the least loss the one with the fewest
 channels is taken, and of those the one of least loss: the bars do not tell them apart, and with fewer connections each
-has more packets. Runs are kept in ``OUT/crux-calibration-runs.json``, so that a second call resumes.
+has more packets. Runs are kept in ``OUT/crux-calibration-runs.json``, so that a second call resumes, for as long as
+neither the code that computes them nor a scenario has changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from testbed.machine.distribution import sources_digest
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
+from testbed.scenario.loading import text_of
 from topologies.limits import RUN_FILE_BYTES, read_text
 from workloads.models.figure_calibration import FigureInputs
 from workloads.whole_file import write_whole
@@ -45,6 +50,12 @@ LEAST_KEPT: Final = 8
 NEAR: Final = 1.1
 """Losses up to this multiple of the least count as near it."""
 FIGURES: Final = ("crux-fig19", "crux-fig20", "crux-fig21", "crux-fig22")
+TEN_BARS: Final = "the ten bars without Crux"
+OTHER_BARS: Final = "the bars without Crux of the other figures"
+_COMPUTED_BY: Final = (
+    *("topologies", "workloads", "controller", "testbed.engines", "testbed.experiment", "testbed.fluid"),
+    *("testbed.metrics", "testbed.scenario", "testbed.reproduce.crux.inputs"),
+)
 
 Task = tuple[str, FigureInputs, int]
 """Scenario, inputs, hash seed."""
@@ -73,6 +84,13 @@ def utilization(task: Task) -> float:
     return mean_utilization(computed(scenario, "ecmp", (SHORT, *overrides(scenario, inputs)), seed))
 
 
+@cache
+def computed_by() -> str:
+    """A hash of the code that computes a run, and of the scenarios: runs of another one are not reused."""
+    texts = [text_of(scenario)[0] for scenario in WITHOUT_CRUX]
+    return hashlib.sha256("\n".join([sources_digest(*_COMPUTED_BY), *texts]).encode()).hexdigest()
+
+
 class Surface:
     """The losses of points of the grid, computed as they are asked for."""
 
@@ -80,13 +98,10 @@ class Surface:
         """``compute`` runs tasks; what was run is read from the file ``kept``, and written there."""
         self._compute = compute
         self._kept = kept
-        self._found: Found = {}
-        if kept is not None and kept.exists():
-            rows = json.loads(read_text(kept, RUN_FILE_BYTES))
-            self._found = {(name, FigureInputs(*inputs), seed): value for name, inputs, seed, value in rows}
+        self._found: Found = {} if kept is None else _read(kept)
 
     def prepare(self, scenarios: Iterable[str], points: Iterable[FigureInputs], seeds: Iterable[int]) -> None:
-        """Compute what is missing for the losses of ``points`` on ``scenarios``."""
+        """Compute what is missing for the losses of ``points`` on ``scenarios``. An interrupt keeps the runs it has."""
         wanted = dict.fromkeys(
             (scenario, seen(scenario, point), seed)
             for scenario, point, seed in product(scenarios, points, tuple(seeds))
@@ -94,10 +109,12 @@ class Surface:
         missing = [task for task in wanted if task not in self._found]
         if not missing:
             return
-        self._found.update(zip(missing, self._compute(missing), strict=True))
-        if self._kept is not None:
-            rows = [[name, astuple(inputs), seed, value] for (name, inputs, seed), value in self._found.items()]
-            write_whole(self._kept, json.dumps(rows))
+        try:
+            for task, value in zip(missing, self._compute(missing), strict=True):
+                self._found[task] = value
+        finally:
+            if self._kept is not None:
+                _write(self._kept, self._found)
 
     def bar(self, scenario: str, point: FigureInputs, seeds: Iterable[int]) -> float:
         """Utilisation without Crux, the mean over ``seeds``."""
@@ -106,6 +123,22 @@ class Surface:
     def loss(self, scenarios: Sequence[str], point: FigureInputs, seeds: Sequence[int]) -> float:
         """Mean squared difference to the bars of ``scenarios``."""
         return fmean((self.bar(each, point, seeds) - WITHOUT_CRUX[each]) ** 2 for each in scenarios)
+
+
+def _read(path: Path) -> Found:
+    """The runs in the file ``path``; none where it is missing or damaged, or of other code."""
+    try:
+        document = json.loads(read_text(path, RUN_FILE_BYTES))
+        if document["computed_by"] != computed_by():
+            return {}
+        return {(name, FigureInputs(*inputs), seed): value for name, inputs, seed, value in document["runs"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _write(path: Path, found: Found) -> None:
+    runs = [[name, astuple(inputs), seed, value] for (name, inputs, seed), value in found.items()]
+    write_whole(path, json.dumps({"computed_by": computed_by(), "runs": runs}))
 
 
 def fit(surface: Surface, scenarios: Sequence[str]) -> dict[FigureInputs, float]:
@@ -157,9 +190,8 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         losses = fit(surface, every)
         best = chosen(losses)
         rows = [_bar(surface, scenario, best) for scenario in every]
-        rows.append(
-            PaperRow("fitted", {}, _here(best, losses[best]), note="near the least loss of ten bars, fewest channels")
-        )
+        note = "near the least loss of ten bars, fewest channels"
+        rows.append(replace(_point("fitted", best, losses[best], TEN_BARS), note=note))
         rows += _near(losses)
         for figure in FIGURES:
             left = [scenario for scenario in every if not scenario.startswith(figure)]
@@ -167,6 +199,12 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
             point = chosen(partly)
             rows += _left_out(surface, figure, (point, partly[point]))
         return rows
+
+
+def _point(label: str, point: FigureInputs, loss: float, calibrated_on: str) -> PaperRow:
+    """A row with inputs and how far they are off the bars that they are fitted to."""
+    here = _here(point, loss)
+    return PaperRow(label, {}, here, fitted=tuple(here), calibrated_on=calibrated_on)
 
 
 def _here(point: FigureInputs, loss: float) -> dict[str, float]:
@@ -183,7 +221,7 @@ def _here(point: FigureInputs, loss: float) -> dict[str, float]:
 def _bar(surface: Surface, scenario: str, best: FigureInputs) -> PaperRow:
     here = {"without": surface.bar(scenario, best, SEEDS)}
     paper = {"without": WITHOUT_CRUX[scenario]}
-    return PaperRow(scenario, paper, here, fitted=("without",), calibrated_on="the ten bars without Crux")
+    return PaperRow(scenario, paper, here, fitted=("without",), calibrated_on=TEN_BARS)
 
 
 def _near(losses: Mapping[FigureInputs, float]) -> list[PaperRow]:
@@ -200,18 +238,20 @@ def _near(losses: Mapping[FigureInputs, float]) -> list[PaperRow]:
             ("compute of ResNet in s", [point.resnet_compute_s for point in near]),
         )
     )
-    rows = [PaperRow(f"point {place}", {}, _here(point, loss)) for place, (point, loss) in enumerate(losses.items(), 1)]
-    return [PaperRow("within 10 %", {}, {"points": float(len(near))}, note=spans), *rows]
+    rows = [_point(f"point {place}", *found, TEN_BARS) for place, found in enumerate(losses.items(), 1)]
+    count = {"points": float(len(near))}
+    return [PaperRow("within 10 %", {}, count, spans, fitted=tuple(count), calibrated_on=TEN_BARS), *rows]
 
 
 def _left_out(surface: Surface, figure: str, found: tuple[FigureInputs, float]) -> list[PaperRow]:
     """The inputs without ``figure``, and its bars by them."""
     point, loss = found
-    rows = [PaperRow(f"without {figure}", {}, _here(point, loss), note="fitted to the bars of the other figures")]
+    rows = [_point(f"without {figure}", point, loss, OTHER_BARS)]
     own = [scenario for scenario in WITHOUT_CRUX if scenario.startswith(figure)]
     surface.prepare(own, [point], SEEDS)
     for scenario in own:
         here = {"without": surface.bar(scenario, point, SEEDS)}
         note = f"left out: {100 * (here['without'] - WITHOUT_CRUX[scenario]):+.1f} points"
-        rows.append(PaperRow(f"{scenario}, left out", {"without": WITHOUT_CRUX[scenario]}, here, note))
+        paper = {"without": WITHOUT_CRUX[scenario]}
+        rows.append(PaperRow(f"{scenario}, left out", paper, here, note, calibrated_on=OTHER_BARS))
     return rows

@@ -31,6 +31,9 @@ SHARING_JOBS: Final = 0.363
 NONE_ALONE: Final = 0.39
 """Figure 25, bar "None": GPU utilisation. What the volumes are fitted to."""
 
+TO_FIGURE_6: Final = "the jobs that share a link (figure 6)"
+TO_NONE: Final = "the bar None (figure 25)"
+
 PROBABILITIES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 VOLUMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
 PRODUCTION: Final = ((0.0, 0.2, 0.4, 0.6), (0.5, 1.0, 1.5, 2.0, 3.0, 4.0))
@@ -52,7 +55,7 @@ def placement(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     cells = {each: _scattered(settings, TraceInputs(each, RECORDED, channels)) for each in PROBABILITIES}
     found = ensembles(list(cells.values()), settings, progress)
     curve = {each: over(found[cells[each]], itemgetter("sharing_jobs")) for each in cells}
-    return _rows("probability", curve, SHARING_JOBS, trace_note(trace_of(cells[0.0])))
+    return _rows("probability", curve, SHARING_JOBS, TO_FIGURE_6, trace_note(trace_of(cells[0.0])))
 
 
 def volume(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
@@ -62,7 +65,7 @@ def volume(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     cells = {each: _scattered(settings, replace(scatter, volume=each)) for each in VOLUMES}
     found = ensembles(list(cells.values()), settings, progress)
     curve = {each: utilization(found[cells[each]]) for each in cells}
-    return _rows("volume", curve, NONE_ALONE, trace_note(trace_of(cells[1.0])))
+    return _rows("volume", curve, NONE_ALONE, TO_NONE, trace_note(trace_of(cells[1.0])))
 
 
 def production(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
@@ -93,9 +96,15 @@ def production(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
 
 
 def _together(label: str, sent: float | None, sharing: float | None, problem: str = "None never comes out") -> PaperRow:
-    if sent is None or sharing is None:
-        return PaperRow(label, {"value": SHARING_JOBS}, {}, problem)
-    return PaperRow(label, {"value": SHARING_JOBS}, {"volume": sent, "value": sharing}, fitted=("volume", "value"))
+    here = {} if sent is None or sharing is None else {"volume": sent, "value": sharing}
+    return PaperRow(
+        label,
+        {"value": SHARING_JOBS},
+        here,
+        "" if here else problem,
+        fitted=("volume", "value"),
+        calibrated_on=f"{TO_FIGURE_6} and {TO_NONE}",
+    )
 
 
 def _between(curve: Mapping[float, float], at: float) -> float:
@@ -115,7 +124,7 @@ def _scattered(settings: Settings, inputs: TraceInputs) -> Cell:
     return inputs.of(cell(settings, "clos", "ecmp"))
 
 
-def _rows(name: str, curve: Curve, wanted: float, note: str) -> Sequence[PaperRow]:
+def _rows(name: str, curve: Curve, wanted: float, calibrated_on: str, note: str) -> Sequence[PaperRow]:
     rows = [
         PaperRow(f"{name} {value:g}", {"value": wanted}, outcome.numbers("value"), fitted=("value",))
         for value, outcome in curve.items()
@@ -123,4 +132,6 @@ def _rows(name: str, curve: Curve, wanted: float, note: str) -> Sequence[PaperRo
     found = crossing({value: outcome.mean for value, outcome in curve.items()}, wanted)
     said = "the curve never meets the paper's number" if found is None else ""
     fit = {} if found is None else {"input": found, "value": wanted}
-    return [replace(rows[0], note=note), *rows[1:], PaperRow("fit", {"value": wanted}, fit, said, fitted=tuple(fit))]
+    last = PaperRow("fit", {"value": wanted}, fit, said, fitted=("input", "value"))
+    rows = [replace(rows[0], note=note), *rows[1:], last]
+    return [replace(row, calibrated_on=calibrated_on) for row in rows]

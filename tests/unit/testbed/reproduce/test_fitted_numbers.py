@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.reproduce import documents
 from testbed.reproduce.command import _calibrations, _cell
 from testbed.reproduce.documents import document, kept, write
 from testbed.reproduce.number_formats import percent
@@ -48,6 +49,13 @@ def test_the_document_says_what_was_fitted_to_what() -> None:
 def test_kept_rows_are_the_same_rows(tmp_path: Path) -> None:
     write(tmp_path, "crux-fig19", "command", [ROW])
     assert kept(tmp_path, "crux-fig19", "command") == [ROW]
+
+
+def test_rows_of_other_code_or_of_another_command_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "crux-fig19", "command", [ROW])
+    assert kept(tmp_path, "crux-fig19", "another command") is None
+    monkeypatch.setattr(documents, "sources_digest", lambda *_packages: "other code")
+    assert kept(tmp_path, "crux-fig19", "command") is None
 
 
 def test_the_table_marks_fitted_numbers_and_nothing_else() -> None:

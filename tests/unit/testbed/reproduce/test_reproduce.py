@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from testbed.cli.main import main
 from testbed.reproduce.experiments import find, names
-from testbed.reproduce.paper_experiment import PaperExperiment, PaperRow
+from testbed.reproduce.paper_experiment import PaperExperiment, PaperRow, Settings
 
 
 def test_every_experiment_says_what_it_is() -> None:
@@ -73,6 +74,9 @@ def test_the_table_has_the_papers_number_beside_ours(capsys: pytest.CaptureFixtu
         (["crux-fig99"], "unknown experiment 'crux-fig99', did you mean 'crux-fig"),
         (["crux-fig16", "--cases", "0"], "--cases must be at least 1, not 0"),
         (["crux-fig16", "--jobs", "-1"], "--jobs must be at least 1, not -1"),
+        (["crux-fig16", "--seeds", "2"], "crux-fig16 takes one seed, expected --seed and no --seeds"),
+        (["crux-calibration", "--seed", "7"], "crux-calibration draws nothing by a seed, expected neither --seed nor"),
+        (["crux-slowdowns", "--seeds", "2"], "crux-slowdowns draws nothing by a seed, expected neither --seed nor"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(
@@ -81,6 +85,34 @@ def test_what_cannot_be_done_is_one_clear_line(
     assert main(["reproduce", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
+
+
+def test_all_with_a_seed_leaves_it_to_those_that_draw(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PaperExperiment, "run", lambda *_of: [PaperRow("one")])
+    assert main(["reproduce", "all", "--seed", "7", "--json", "--out", str(tmp_path)]) == 0
+    found = {one["name"]: one["command"] for one in json.loads(capsys.readouterr().out)["experiments"]}
+    assert all(("--seed 7" in command) == find(name).draws for name, command in found.items())
+    assert found["crux-calibration"] == "python -m testbed reproduce crux-calibration"
+
+
+@pytest.mark.parametrize("days", ["1", "0.25", "1.23456789", "2000000.5"])
+def test_the_command_in_the_document_can_be_given_to_a_shell(
+    days: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Settings] = []
+
+    def run(_self: PaperExperiment, settings: Settings, _progress: object) -> list[PaperRow]:
+        asked.append(settings)
+        return [PaperRow("one")]
+
+    monkeypatch.setattr(PaperExperiment, "run", run)
+    assert main(["reproduce", "crux-fig23", "--trace", "/tmp/my traces/it's.csv", "--days", days, "--json"]) == 0
+    words = shlex.split(json.loads(capsys.readouterr().out)["command"])
+    assert words[:3] == ["python", "-m", "testbed"]
+    assert main([*words[3:], "--json"]) == 0
+    assert asked[0] == asked[1]
 
 
 def test_manager_oracles_takes_a_folder_and_no_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from testbed.reproduce.crux.fluid_prediction import predict
 from testbed.reproduce.crux.paper_bars import FIGURES, chosen
 from testbed.reproduce.kept_runs import CRUX, ECMP, ECMP_ALONE, IDEAL, Task, fingerprint
 from testbed.reproduce.paper_experiment import Settings
-from workloads.models.figure_calibration import IDEAL_BARS
+from workloads.models.figure_calibration import A_PRIORI, FITTED, IDEAL_BARS
 
 QUIET = Progress(quiet=True)
 VALUES = {"ecmp": 0.6, "crux": 0.75, "ideal": 0.8, "ecmp-alone": 0.8}
@@ -214,7 +214,17 @@ def test_figure_7_compares_every_seed_with_the_same_jobs_alone_on_the_same_paths
     assert first.here["alone_s"] == pytest.approx((1.5 / 0.81 + 1.5 / 0.82) / 2)
     assert {row.label for row in rows[1:4]} == {"GPT throughput", "BERT throughput", "GPU utilisation"}
     assert all("fluid_change" in row.here for row in rows)
+    assert all("ten bars without Crux" in row.calibrated_on and row.fitted == () for row in rows)
+    assert all(row.a_priori.keys() >= {"change", "percentile"} for row in rows[:4])
+    assert first.a_priori["change"] != pytest.approx(first.here["change"])
     assert (tmp_path / "crux-fig7.svg").exists()
+
+
+def test_figure_7_by_the_flow_engine_depends_on_the_inputs() -> None:
+    priori, fitted = (figure_7.computed(1, inputs) for inputs in (A_PRIORI, FITTED))
+    assert priori is not None and fitted is not None
+    assert priori.alone_s < 1.55 and fitted.alone_s < 1.55  # 1.5 s of compute hide its communication
+    assert priori.changes != fitted.changes
 
 
 def test_gpt_alone_keeps_its_paths_when_bert_is_there() -> None:

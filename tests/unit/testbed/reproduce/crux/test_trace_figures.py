@@ -55,6 +55,24 @@ def test_a_finished_replay_is_kept_and_another_cut_is_another_replay(tmp_path: P
     assert len(made) == 2
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_trace_that_has_changed_is_replayed_again(tmp_path: Path, made: list[Cell], folder: bool) -> None:
+    path = tmp_path / "trace" / "own.csv"
+    path.parent.mkdir()
+    settings = Settings(**SETTINGS, out=tmp_path, trace=path.parent if folder else path)
+    asked = cell(settings, "clos", "ecmp")
+    found = []
+    for gpus in (16, 16, 8):
+        text = f"j1,worker,1,Terminated,0,600,600,1,{100 * gpus},V100\n"
+        of_folder = {path.parent / "pai_task_table.csv": text}
+        of_file = {path: f"job_id,submission_time,duration,num_gpu\n1,0,600,{gpus}\n"}
+        for file, written in (of_folder if folder else of_file).items():
+            file.write_text(written, "utf-8")
+        found.append(run([asked], settings)[asked]["mean_gpus"])
+    assert len(made) == 2
+    assert found[0] == found[1] == 2 * found[2]
+
+
 class Heard(Progress):
     """Keeps what it hears."""
 

@@ -121,12 +121,14 @@ def test_a_fit_prints_the_curve_and_where_it_meets_the_paper(monkeypatch: pytest
     assert [row.here["value"] for row in rows[:-1]] == [0, 0.125, 0.25, 0.375, 0.5]
     assert rows[-1].label == "fit" and rows[-1].here["input"] == pytest.approx(0.726)
     assert not any(row.predicted for row in rows)
+    assert {row.calibrated_on for row in rows} == {"the jobs that share a link (figure 6)"}
     assert "synthetic" in rows[0].note
 
 
 def test_a_fit_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rows = rows_of(monkeypatch, tmp_path, "volume", "gpu_utilization", 0.1)
     assert rows[-1].here == {} and rows[-1].note == "the curve never meets the paper's number"
+    assert not any(row.predicted for row in rows)
 
 
 def production_at(monkeypatch: pytest.MonkeyPatch, out: Path, most_sharing: float) -> list[PaperRow]:
@@ -149,11 +151,13 @@ def test_the_joint_fit_finds_where_one_replay_shows_both_numbers(
     assert 0.9 - (0.15 + 0.1 * scatter) * volume == pytest.approx(NONE_ALONE, abs=0.002)
     assert 0.8 * scatter * (0.8 + 0.1 * volume) == pytest.approx(SHARING_JOBS, abs=0.002)
     assert not any(row.predicted for row in (*rows, fit))
+    assert all("figure 6" in row.calibrated_on and "bar None" in row.calibrated_on for row in (*rows, fit))
 
 
 def test_a_joint_fit_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    *_, fit = production_at(monkeypatch, tmp_path, most_sharing=0.1)
+    *rows, fit = production_at(monkeypatch, tmp_path, most_sharing=0.1)
     assert fit.here == {} and fit.note == "both numbers never come out together"
+    assert not any(row.predicted for row in (*rows, fit))
 
 
 def test_inputs_are_of_the_channels_that_they_were_fitted_with() -> None:
