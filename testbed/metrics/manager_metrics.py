@@ -85,7 +85,7 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
     ),
     Metric("preempted_share", "", "preemptions / jobs that started", lambda jobs: jobs.preempted_share),
     Metric(
-        "failed_attempts", "", "attempts that failed", lambda jobs: float(sum(job.attempts - 1 for job in jobs.jobs))
+        "failed_attempts", "", "attempts that failed", lambda jobs: float(sum(job.failed_attempts for job in jobs.jobs))
     ),
     Metric("unsuccessful", "", "jobs that ended, but not `passed`", lambda jobs: float(len(jobs.unsuccessful))),
     Metric("unsuccessful_gpu_share", "0 to 1", "their share of the GPU time", lambda jobs: jobs.unsuccessful_gpu_share),

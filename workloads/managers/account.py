@@ -44,6 +44,11 @@ class JobOutcome:
         """Seconds from submission to end."""
         return None if self.end_s is None else self.end_s - self.submit_s
 
+    @property
+    def failed_attempts(self) -> int:
+        """Attempts that failed: all of a job that ended without success, all but the last of any other."""
+        return self.attempts - (self.end_s is None or self.status != "unsuccessful")
+
 
 @dataclass(slots=True, eq=False)
 class Account:

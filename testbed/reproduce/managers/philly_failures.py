@@ -152,7 +152,7 @@ def numbers(
     used = {each.name: each.allocated_gpu_s for each in outcomes}
     lost = sum(seconds for name, seconds in used.items() if fates[name].status != "passed")
     whole = sum(used.values())
-    failed = sum(max(0, len(fates[job.name].attempts) - 1) for job in jobs)
+    failed = sum(len(failed_attempts(fates[job.name])) for job in jobs)
     return {
         **metrics,
         "gpu_hours": (whole + sum(seconds for _, seconds in tried)) / HOUR_S,
@@ -165,6 +165,11 @@ def numbers(
     }
 
 
+def failed_attempts(fate: Failing) -> tuple[float, ...]:
+    """Seconds of each attempt on the job's own GPUs that fails: all of an unsuccessful job, else all but the last."""
+    return fate.attempts if fate.status == "unsuccessful" else fate.attempts[:-1]
+
+
 def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[PaperRow]:
     """A row per cause, the most GPU time first."""
     trials: Counter[str] = Counter()
@@ -172,7 +177,7 @@ def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[Pa
     times: dict[str, list[float]] = {}
     for job in jobs:
         fate = fates[job.name]
-        failed = fate.attempts if fate.status == "unsuccessful" else fate.attempts[:-1]
+        failed = failed_attempts(fate)
         if fate.cause:
             trials[fate.cause] += len(failed)
             gpu_s[fate.cause] = gpu_s.get(fate.cause, 0.0) + job.gpus * sum(failed)

@@ -95,3 +95,18 @@ def test_a_job_that_is_stopped_and_started_at_once_has_migrated() -> None:
     account.preempt(20.0)
     account.move(("g0", "g1"), 25.0)
     assert (account.preemptions, account.migrations) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("end_s", "status", "failed"),
+    [(9.0, "unsuccessful", 3), (9.0, "passed", 2), (9.0, "killed", 2), (None, "passed", 2)],
+)
+def test_the_last_attempt_of_a_job_that_fails_for_good_failed_too(
+    end_s: float | None, status: str, failed: int
+) -> None:
+    account = Account("one", 2, 0.0, end_s=end_s, attempts=3)
+    assert account.outcome(10.0, 5.0, status=status).failed_attempts == failed
+
+
+def test_the_attempt_that_runs_at_the_end_has_not_failed() -> None:
+    assert Account("one", 2, 0.0, attempts=3).outcome(10.0, 5.0, status="unsuccessful").failed_attempts == 2

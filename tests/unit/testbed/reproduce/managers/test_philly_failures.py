@@ -104,6 +104,10 @@ def test_every_treatment_has_a_row_and_none_uses_more_than_four_retries(tmp_path
     assert rows["all of these"].here["saved_gpu_hours"] > 0.2
     causes = [row.here for label, row in rows.items() if label.startswith("cause: ")]
     assert sum(each["failed_share"] for each in causes) == pytest.approx(1.0)
+    assert sum(each["failed_attempts"] for each in causes) == base["failed_attempts"]
+    once = rows["no retries"].here
+    assert once["failed_attempts"] == pytest.approx(once["unsuccessful_share"] * len(lines))
+    assert once["failed_attempts"] > 0
     assert rows["four retries"].fitted == ("unsuccessful_share",)
 
 
