@@ -3,7 +3,7 @@
 A group of bars has two kinds of jobs and four numbers: two utilisations and two changes of JCT. They determine the
 utilisation of each kind without and with Crux, and with the Ideal bars how much longer than alone its iterations are.
 It is computed for the paper, and for the flow engine with the fitted inputs. Then the flow engine tries a grid of
-inputs, wider than that of the fit, and reports the point that comes nearest to both bars of the row: what a model in
+inputs, other than that of the fit, and reports the point that comes nearest to both bars of the row: what a model in
 which jobs share their NICs can reach at all. Nothing is fitted to what this finds.
 """
 
