@@ -24,6 +24,7 @@ from testbed.engines.replay.inputs import TraceJobs, clos_of_the_paper, double_s
 from testbed.engines.replay.manager_adapter import ManagedPlacing
 from testbed.engines.replay.outcome import Replayed, manager_metrics
 from testbed.engines.replay.replay import Replay
+from testbed.errors import BadInputError
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
 from testbed.machine.distribution import sources_digest
 from testbed.progress import Progress
@@ -94,9 +95,17 @@ def cell(settings: Settings, fabric: str, scheduler: str, manager: str = "none")
 
 
 def trace_of(cell: Cell) -> Trace:
-    """Return the trace of a cell, cut to its days."""
+    """Return the trace of a cell, cut to its days; ``BadInputError`` if a file has no job in them."""
     whole = read_trace(Path(cell.trace)) if cell.trace else _synthetic(cell)
-    return window(whole, 0.0, cell.days * DAY_S)
+    return first_days(whole, cell.days, cell.trace)
+
+
+def first_days(whole: Trace, days: float, path: str) -> Trace:
+    """Cut a trace to its first days; ``BadInputError`` if it is from the file ``path`` and has no job in them."""
+    found = window(whole, 0.0, days * DAY_S)
+    if path and not found.jobs:
+        raise BadInputError(f"{path}: no job that uses GPUs in its first {days:g} days, expected some (--days)")
+    return found
 
 
 def trace_note(trace: Trace) -> str:

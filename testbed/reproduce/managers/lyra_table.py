@@ -27,13 +27,14 @@ from typing import Final
 
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
+from testbed.reproduce.kept_replays import first_days
 from testbed.reproduce.managers.lyra_cluster import GPUS_PER_HOST, Cluster, Variant, cluster, jobs_of, play
 from testbed.reproduce.managers.lyra_load import BASELINE_USAGE, fitted_hosts
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from workloads.managers.jobs import Waiting
 from workloads.traces.registry import read_trace
 from workloads.traces.synthetic import lingjun_like
-from workloads.traces.trace import Trace, window
+from workloads.traces.trace import Trace
 
 A_PRIORI_HOSTS: Final = 176
 """The training hosts that were chosen before anything was fitted."""
@@ -41,7 +42,6 @@ GPUS, JOBS = 2000, 5000
 """Of the synthetic trace."""
 NOTHING_S: Final = 1.0
 """Times up to this are too short to divide by."""
-DAY_S: Final = 86400.0
 
 BASELINE: Final = Variant(lyra=False, loans=False, elastic=False)
 VARIANTS: Final = MappingProxyType(
@@ -120,7 +120,7 @@ def trace_of(settings: Settings) -> Trace:
         whole = read_trace(settings.trace)
     else:
         whole = lingjun_like(settings.seed, GPUS, JOBS, settings.days, gpu_share=1.0, keep_peaks=False)
-    return window(whole, 0.0, settings.days * DAY_S)
+    return first_days(whole, settings.days, "" if settings.trace is None else str(settings.trace))
 
 
 def span_of(trace: Trace) -> float:

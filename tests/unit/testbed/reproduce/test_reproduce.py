@@ -115,6 +115,18 @@ def test_the_command_in_the_document_can_be_given_to_a_shell(
     assert asked[0] == asked[1]
 
 
+@pytest.mark.parametrize("name", ["lyra-table", "philly-failures", "crux-fig25"])
+def test_a_trace_whose_jobs_all_come_later_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "late.csv"
+    trace.write_text("name,submit_s,duration_s,gpus\na,900000,100,1\n")
+    given = ["--trace", str(trace), "--days", "1", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(["reproduce", name, *given]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == f"{trace}: no job that uses GPUs in its first 1 days, expected some (--days)"
+
+
 def test_manager_oracles_takes_a_folder_and_no_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "manager-oracles", "--traces", str(tmp_path)]) == 2
     assert "none of the traces is there, expected clones of petuum/adaptdl" in capsys.readouterr().err
