@@ -129,6 +129,7 @@ provide_python() {
 make_environment() {
     home="$(pwd) $($interpreter -V 2>&1)"
     [ -x $python ] && [ "$(cat .venv/testbed-home 2>/dev/null)" = "$home" ] && return
+    [ -L .venv ] && fail ".venv is a link to $(readlink .venv), which set-up would empty; remove the link"
     say "making .venv with $interpreter"
     $interpreter -m venv --clear --system-site-packages .venv >>"$log" 2>&1 ||
         fail "cannot make .venv: $(reason) (all of it: $log)"

@@ -130,6 +130,17 @@ def test_a_changed_dependency_is_noticed(checkout: Path) -> None:
     assert "setup: not installed: mininet" in done.stderr
 
 
+def test_an_environment_that_is_a_link_is_refused_and_not_emptied(checkout: Path) -> None:
+    other = checkout / "other"
+    other.mkdir()
+    (other / "kept").touch()
+    (checkout / ".venv").symlink_to(other)
+    done = set_up(checkout, **INSTALLED)
+    assert done.returncode != 0
+    assert f".venv is a link to {other}, which set-up would empty; remove the link" in done.stderr
+    assert (other / "kept").exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_sudo_makes_in_a_users_checkout_belongs_to_the_user(
     checkout: Path, monkeypatch: pytest.MonkeyPatch

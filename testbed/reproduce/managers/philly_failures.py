@@ -152,7 +152,7 @@ def numbers(
     used = {each.name: each.allocated_gpu_s for each in outcomes}
     lost = sum(seconds for name, seconds in used.items() if fates[name].status != "passed")
     whole = sum(used.values())
-    failed = sum(len(failed_attempts(fates[job.name])) for job in jobs)
+    failed = sum(len(fates[job.name].failed_s) for job in jobs)
     return {
         **metrics,
         "gpu_hours": (whole + sum(seconds for _, seconds in tried)) / HOUR_S,
@@ -165,11 +165,6 @@ def numbers(
     }
 
 
-def failed_attempts(fate: Failing) -> tuple[float, ...]:
-    """Seconds of each attempt on the job's own GPUs that fails: all of an unsuccessful job, else all but the last."""
-    return fate.attempts if fate.status == "unsuccessful" else fate.attempts[:-1]
-
-
 def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[PaperRow]:
     """A row per cause, the most GPU time first."""
     trials: Counter[str] = Counter()
@@ -177,11 +172,10 @@ def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[Pa
     times: dict[str, list[float]] = {}
     for job in jobs:
         fate = fates[job.name]
-        failed = failed_attempts(fate)
         if fate.cause:
-            trials[fate.cause] += len(failed)
-            gpu_s[fate.cause] = gpu_s.get(fate.cause, 0.0) + job.gpus * sum(failed)
-            times.setdefault(fate.cause, []).extend(failed)
+            trials[fate.cause] += len(fate.failed_s)
+            gpu_s[fate.cause] = gpu_s.get(fate.cause, 0.0) + job.gpus * sum(fate.failed_s)
+            times.setdefault(fate.cause, []).extend(fate.failed_s)
     whole_s = sum(gpu_s.values()) or 1.0
     return [
         PaperRow(

@@ -96,6 +96,11 @@ class Failing:
         """Seconds of all attempts."""
         return sum(self.attempts)
 
+    @property
+    def failed_s(self) -> tuple[float, ...]:
+        """Seconds of each attempt that fails: all of an unsuccessful job, all but the last of any other."""
+        return self.attempts if self.status == "unsuccessful" else self.attempts[:-1]
+
 
 EARLY: Final = (0.75, 0.4)
 """Published: 75 % of the jobs are within 0.1 % of their best after 40 % of their epochs."""
