@@ -33,7 +33,7 @@ HELP: Final = "say what this machine has, what it lacks and what follows; change
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``doctor``."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
-    measure = "measure what each datapath forwards, in under 3 minutes each, and keep it for 'scale: auto'"
+    measure = "measure what each datapath forwards, in under 6 minutes each, and keep it for 'scale: auto'"
     parser.add_argument("--measure", action="store_true", help=measure)
 
 

@@ -34,11 +34,14 @@ SWITCHES: Final = 3
 """Switches on every path of the measured fabrics: ToR, aggregation, ToR."""
 PORT_RATE: Final = 100e9
 SENDING_S: Final = 2.0
-"""So that with four channels a chunk has at least four full packets at the rates measured."""
-ITERATIONS: Final = 3
-LIMIT_S: Final = 8.0
+"""At least so long a burst."""
+SENDING_S_PER_CHANNEL: Final = 0.5
+"""So that a chunk of each channel has at least four full packets at the rates measured."""
+RUN_S: Final = 6.0
+"""A run has as many bursts as fit, but at least two."""
+LIMIT_S: Final = 10.0
 RUNS_PER_POINT: Final = 2
-LONGEST_S: Final = 230.0
+LONGEST_S: Final = 300.0
 """No run of a datapath is begun that could end later than this after its first began."""
 ONE_RUN_S: Final = 15.0
 MAX_OTHERS: Final = 0.15
@@ -60,6 +63,11 @@ class MeasuredFabric:
         """NIC ports, all of which send."""
         return self.hosts * self.nics
 
+    @property
+    def sending_s(self) -> float:
+        """How long a burst lasts, seconds."""
+        return max(SENDING_S, SENDING_S_PER_CHANNEL * self.channels)
+
     def fabric(self) -> Fabric:
         """A Clos in which every NIC has a path of its own to every other ToR."""
         return clos(
@@ -73,7 +81,13 @@ class MeasuredFabric:
         )
 
 
-SHAPES: Final = (MeasuredFabric(12, 4), MeasuredFabric(12, 4, channels=4), MeasuredFabric(4, 2))
+SHAPES: Final = (
+    MeasuredFabric(12, 4),
+    MeasuredFabric(12, 4, channels=4),
+    MeasuredFabric(12, 4, channels=8),
+    MeasuredFabric(4, 2),
+)
+"""The channels of figures 19 to 22 and of a job that names none, and four between them."""
 
 Show = Callable[[str, float], None]
 
@@ -84,7 +98,8 @@ def experiment(
     """One job on all NICs that does nothing but send round a ring, at ``packet_hops_per_s`` in all."""
     fabric = shape.fabric()
     order = [*range(0, shape.hosts, 2), *range(1, shape.hosts, 2)]  # neighbours lie under different ToRs
-    share = SENDING_S * PORT_RATE / 8 * shape.nics
+    share = shape.sending_s * PORT_RATE / 8 * shape.nics
+    iterations = max(2, int(RUN_S / shape.sending_s))
     sender = JobSpec(
         name="all",
         model="bert",
@@ -93,7 +108,7 @@ def experiment(
         communication_bytes=share * shape.hosts / 2 / (shape.hosts - 1),
         overlap=0.0,
         collective="hierarchical",
-        iterations=ITERATIONS,
+        iterations=iterations,
         channels=shape.channels,
     )
     rate = packet_hops_per_s / shape.ports / SWITCHES * 8 * (mtu - TCP_IP_HEADER)
@@ -102,7 +117,7 @@ def experiment(
         fabric=fabric,
         jobs=build_jobs([sender], fabric),
         scheduler=SchedulerChoice("crux", {"priorities": False}),
-        measure=Measure(ITERATIONS - 1, 0, LIMIT_S),
+        measure=Measure(iterations - 1, 0, LIMIT_S),
         scale=Scale(PORT_RATE / rate, 1.0, mtu),
         levels=8,
         seed=1,
