@@ -19,7 +19,7 @@ from testbed.experiment.experiment import Scale
 from topologies.addressing import interface_name, port_number
 from topologies.datapath import DATAPATHS, Datapath
 from topologies.fabric import Fabric
-from topologies.mininet_adapter.datapaths.nft_table import five_tuple
+from topologies.mininet_adapter.datapaths.nft_table import five_tuple, output_to
 from topologies.mininet_adapter.datapaths.nft_table import read as read_table
 from topologies.shaping import LEAF_HANDLE, Shaping
 
@@ -67,6 +67,10 @@ class Target:
     def towards(self, link: str) -> str:
         """The interface that sends on ``link``."""
         return interface_name(self.fabric, self.fabric.links[link])
+
+    def output(self, link: str) -> str:
+        """What the kernel's table holds for a flow that is sent on ``link``."""
+        return output_to(self.towards(link))
 
     def nft(self, commands: str) -> str:
         """Have nftables carry out ``commands`` in the run's namespace, as one transaction."""
@@ -241,11 +245,11 @@ def _detour(target: Target) -> tuple[Rules, Rules]:
 def there_and_back(target: Target) -> None:
     """A flow moved in the kernel's table."""
     out, key, now, other = busiest_output(target)
-    beyond = f'netdev testbed out-agg{other} {{ {key} : "{target.towards(f"agg{other}->tor1")}" }}'
-    move = 'delete element netdev testbed {0} {{ {1} }}; add element netdev testbed {0} {{ {1} : "{2}" }}'
-    target.nft(f"add element {beyond}; {move.format(out, key, target.towards(f'tor0->agg{other}'))}")
+    beyond = f"netdev testbed out-agg{other} {{ {key} : {target.output(f'agg{other}->tor1')} }}"
+    move = "delete element netdev testbed {0} {{ {1} }}; add element netdev testbed {0} {{ {1} : {2} }}"
+    target.nft(f"add element {beyond}; {move.format(out, key, target.output(f'tor0->agg{other}'))}")
     time.sleep(LASTS_S)
-    target.nft(f"{move.format(out, key, target.towards(f'tor0->agg{now}'))}; delete element {beyond}")
+    target.nft(f"{move.format(out, key, target.output(f'tor0->agg{now}'))}; delete element {beyond}")
 
 
 def busiest_output(target: Target) -> tuple[str, str, int, int]:
@@ -254,7 +258,7 @@ def busiest_output(target: Target) -> tuple[str, str, int, int]:
     Then the number of the aggregation switch that it passes, and that of the other one.
     """
     held = read_table(target.nft("list table netdev testbed"))
-    uplinks = {f'"{target.towards(f"tor0->agg{index}")}"': index for index in (0, 1)}
+    uplinks = {target.output(f"tor0->agg{index}"): index for index in (0, 1)}
     packets = {match: count for (switch, match), count in held.packets.items() if switch == "tor0"}
     outputs = [element for element in held.elements if element.map == "out-tor0" and element.value in uplinks]
     best = max(outputs, key=lambda element: packets[five_tuple(element.key)])
@@ -270,8 +274,8 @@ def removed_element(target: Target) -> None:
 def wrong_port(target: Target) -> None:
     """The output of a flow in the kernel's table pointed to the other aggregation switch, which knows nothing of it."""
     out, key, _, other = busiest_output(target)
-    interface = target.towards(f"tor0->agg{other}")
-    change = f'delete element {{0}} {{{{ {key} }}}}; add element {{0}} {{{{ {key} : "{interface}" }}}}'
+    output = target.output(f"tor0->agg{other}")
+    change = f"delete element {{0}} {{{{ {key} }}}}; add element {{0}} {{{{ {key} : {output} }}}}"
     target.nft(change.format(f"netdev testbed {out}"))
 
 

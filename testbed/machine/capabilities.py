@@ -36,10 +36,10 @@ _TICK_FIELDS: Final = 8
 _KERNEL_MODULE: Final = Path("/sys/module/openvswitch")
 
 _TRIAL_TABLE: Final = (
-    "table netdev trial { map out { typeof ip saddr . tcp dport : iif; counter; }; "
-    "chain forward { ip dscp set 8; fwd to ip saddr . tcp dport map @out; }; "
+    "table netdev trial { map out { typeof ip saddr . tcp dport : verdict; counter; }; chain leave { fwd to v1; }; "
+    "chain forward { ip dscp set 8; ip saddr . tcp dport vmap @out; }; "
     "chain in { type filter hook ingress devices = { v0 } priority 0; goto forward; }; }; "
-    "add element netdev trial out { 10.0.0.1 . 80 : v1 }"
+    "add element netdev trial out { 10.0.0.1 . 80 : goto leave }"
 )
 """What the datapath ``nftables`` rests on: an ingress hook, a map, and packets that leave by another interface."""
 

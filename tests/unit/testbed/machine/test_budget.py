@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.emulation.forwarding_budget import SENDING_S, SHAPES, SWITCHES, experiment, samples_of
+from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
 from testbed.experiment.scale import peak_load
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.machine import budget_cache
@@ -167,7 +167,7 @@ def test_a_measuring_run_sends_what_it_is_asked_to(shape: object) -> None:
     for flow in job.flows:
         assert {len(path) for path in made.fabric.candidate_paths(flow.source, flow.target)} == {SWITCHES + 1}
         share = 8 * flow.bytes / made.fabric.uplink(flow.source).capacity
-        assert share * shape.channels == pytest.approx(SENDING_S)  # type: ignore[attr-defined]
+        assert share * shape.channels == pytest.approx(shape.sending_s)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("datapath", DATAPATHS)

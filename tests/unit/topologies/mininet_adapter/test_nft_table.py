@@ -46,7 +46,7 @@ def listed(held: Iterable[Element], packets: int = 0) -> str:
         blocks.setdefault(element.map, []).append(f"{element.key}{counter} : {element.value}")
     joined = {name: ",\n\t\t\t     ".join(texts) for name, texts in blocks.items()}
     maps = [
-        f"\tmap {name} {{\n\t\ttypeof ip saddr : iif\n\t\telements = {{ {texts} }}\n\t}}\n"
+        f"\tmap {name} {{\n\t\ttypeof ip saddr : verdict\n\t\telements = {{ {texts} }}\n\t}}\n"
         for name, texts in joined.items()
     ]
     counter = "\tcounter dropped-tor0 {\n\t\tpackets 3 bytes 180\n\t}\n"
@@ -58,7 +58,7 @@ def test_a_rule_sets_mark_and_address_and_names_the_interface() -> None:
     assert elements("tor0", {FLOW: RULE}, PORTS) == [
         Element("level-tor0", KEY, "jump dscp-32"),
         Element("mac-tor0", KEY, "02:00:00:00:02:01"),
-        Element("out-tor0", KEY, '"tor0-eth2"'),
+        Element("out-tor0", KEY, "goto out-tor0-eth2"),
     ]
 
 
@@ -102,9 +102,9 @@ def test_every_difference_is_named() -> None:
     assert mismatches(wanted, CHAINS, read(listed(wanted[:2]))) == [
         f"the kernel's table of switch tor0 lacks the output of {flow}"
     ]
-    wrong = [Element("level-tor0", KEY, "jump dscp-0"), wanted[1], Element("out-tor0", KEY, '"tor0-eth1"')]
+    wrong = [Element("level-tor0", KEY, "jump dscp-0"), wanted[1], Element("out-tor0", KEY, "goto out-tor0-eth1")]
     assert mismatches(wanted, CHAINS, read(listed(wrong))) == [
-        f'the kernel\'s table of switch tor0 has "tor0-eth1" as the output of {flow}, not "tor0-eth2"',
+        f"the kernel's table of switch tor0 has goto out-tor0-eth1 as the output of {flow}, not goto out-tor0-eth2",
         f"the kernel's table of switch tor0 has jump dscp-0 as the mark of {flow}, not jump dscp-32",
     ]
     assert mismatches([], CHAINS, read(listed(wanted[2:]))) == [
