@@ -186,6 +186,15 @@ def priority_order(priorities: Mapping[str, float], profiles: Mapping[str, Profi
     return tuple(order)
 
 
+def reordered(order: Sequence[str], priorities: Mapping[str, float]) -> list[str]:
+    """Return the jobs of ``order``, highest of ``priorities`` first; of equal ones the first in ``order`` first."""
+    place = {job: rank for rank, job in enumerate(order)}
+    found = sorted(order, key=lambda job: -priorities[job])
+    for begin, end in ties([priorities[job] for job in found]):
+        found[begin:end] = sorted(found[begin:end], key=place.__getitem__)
+    return found
+
+
 def ties(falling: Sequence[float]) -> Iterator[tuple[int, int]]:
     """Stretches (begin, end) of two or more ``falling`` values that equal the first of the stretch."""
     begin = 0

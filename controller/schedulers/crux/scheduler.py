@@ -13,7 +13,7 @@ from controller.schedulers.crux.intensity import Profile, measured_profile, shar
 from controller.schedulers.crux.kept.jobs import KeptJobs
 from controller.schedulers.crux.online_profile import unknown_profile
 from controller.schedulers.crux.path_selection import RoutableJob
-from controller.schedulers.crux.priority import CLAMP, blended_with_loss, priority_order
+from controller.schedulers.crux.priority import CLAMP, blended_with_loss, reordered
 from controller.schedulers.crux.source_ports import Wanted, source_ports
 from topologies.fabric import Fabric
 
@@ -149,7 +149,7 @@ class Crux(Scheduler):
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""
         order = kept.priorities.order()
         if self._fairness:
-            order = list(priority_order(priorities, kept.senders.now))
+            order = reordered(order, priorities)
         profiling = [name for name in view.jobs if name in view.profiling] if self._profiles_first else []
         parts, in_force = kept.parts, view.decision.levels
         parts.follow(kept.used)

@@ -132,6 +132,19 @@ def test_with_fairness_alone_jobs_go_by_lost_throughput_and_equal_losses_by_prio
     assert levels(Crux(fairness=1.0), lost) == {"b": 0, "c": 1, "d": 2, "a": 3}
 
 
+def test_equal_losses_go_by_priority_however_small_that_is(small_fabric: Fabric, make_ring: RingMaker) -> None:
+    """Three jobs end no iteration, so that all lost the same; their priorities are below 1e-3 of the largest."""
+    iterations = {"a": (1.0, 1e16), "b": (0.5, 5e11), "c": (1.0, 4e12), "d": (2.0, 2e12)}
+    jobs = {
+        name: make_ring(name, small_fabric, [0, 2], compute_s=each, flops=flops, first_port=20000 + 100 * rank)
+        for rank, (name, (each, flops)) in enumerate(iterations.items())
+    }
+    view = ClusterView(small_fabric, jobs, level_count=4)
+    by_priority = [name for name in levels(Crux(), view) if name != "a"]
+    starving = replace(view, throughput={"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0})
+    assert levels(Crux(fairness=1.0), starving) == dict(zip([*by_priority, "a"], range(4), strict=True))
+
+
 def test_with_fairness_crux_is_called_again_while_nothing_else_happens() -> None:
     assert (ThroughputMeasured in Crux(fairness=0.5).events, Crux(fairness=0.5).every_s) == (True, 10.0)
     assert (ThroughputMeasured in Crux().events, Crux().every_s) == (False, 0.0)
