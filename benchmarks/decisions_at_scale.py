@@ -6,8 +6,9 @@ part of the contention graph. ``mixed``: whole hosts, ToR by ToR, where a large 
 Each case runs in a process of its own, whose largest resident memory counts, the fabric and the jobs included. Seconds
 are those of the CPU, one core, so that neighbours do not count.
 
-"Cut" is the share of the weight of all contention edges that lie between levels. "Anew" is what changes if every
-event starts from the best cut found; "kept" what changes with levels that stay, which is what Crux does.
+"Cut" is the share of the weight of all contention edges that lie between levels. "Anew" is what changes from one best
+cut to the next if every event takes that; "kept" what changes with levels that stay, which is what Crux does. Both
+count jobs that run before and after the event.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import heapq
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice, product
@@ -166,14 +167,16 @@ def measure_case(case: Case) -> Found:
     last = first = scheduler.decide(view, event)
     nothing_s = time.process_time() - began
     spent, anew, kept, paths = list[float](), list[int](), list[int](), list[int]()
+    best, known = first, view.jobs
     for view, event in islice(seen, EVENTS):
-        before, last_view = last, replace(view, decision=last)
+        before, last_view, stay = last, replace(view, decision=last), [job for job in view.jobs if job in known]
         began = time.process_time()
         last = scheduler.decide(last_view, event)
         spent.append(time.process_time() - began)
-        kept.append(_changed(before.levels, last.levels, view))
+        kept.append(changed_levels(before.levels, last.levels, stay))
         paths.append(sum(before.paths.get(flow, path) != path for flow, path in last.paths.items()))
-        anew.append(_changed(before.levels, scheduler.decide(view, event).levels, view))
+        best_before, best, known = best, scheduler.decide(view, event), view.jobs
+        anew.append(changed_levels(best_before.levels, best.levels, stay))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     graph, order = contention(first, running)
     return Found(
@@ -192,9 +195,10 @@ def measure_case(case: Case) -> Found:
     )
 
 
-def _changed(before: Mapping[str, int], after: Mapping[str, int], view: ClusterView) -> int:
+def changed_levels(before: Mapping[str, int], after: Mapping[str, int], jobs: Iterable[str]) -> int:
+    """How many of ``jobs``, which run before and after an event, have another level; without one it is the lowest."""
     lowest = LEVELS - 1
-    return sum(before.get(job, lowest) != after.get(job, lowest) for job in view.jobs if job in before or job in after)
+    return sum(before.get(job, lowest) != after.get(job, lowest) for job in jobs)
 
 
 def _cut(graph: ContentionGraph, order: tuple[str, ...], decision: Decision) -> float:
