@@ -66,15 +66,17 @@ def profile_from_times(
     return _profile(job, communication_s, iteration_s, sent_bytes, lead_s)
 
 
-def measured_profile(declared: Profile, measured: Measured, sent_bytes: float) -> Profile:
-    """Return ``declared`` with W_j, t_j and the iteration as the workers measured them (Crux section 5).
+def measured_profile(job: Job, measured: Measured, sent_bytes: float) -> Profile:
+    """Return the profile of ``job`` with W_j, t_j and the iteration as the workers measured them (Crux section 5).
 
+    W_j is busy time times the declared FLOP/s of a busy GPU; over that rate it is the compute: busy seconds of a GPU.
     The lead is the latest that the measured iteration allows: its length less its communication.
     """
     transfer_s, iteration_s = measured.communication_s, measured.iteration_s
-    compute_s = min(declared.compute_s, iteration_s)
+    busy_s = measured.flops / job.flops * job.compute_s if job.flops > 0 else job.compute_s
+    compute_s = min(busy_s, iteration_s)
     return Profile(
-        job=declared.job,
+        job=job.name,
         intensity=measured.flops / transfer_s if transfer_s > 0 else 0.0,
         communication_s=transfer_s,
         compute_s=compute_s,

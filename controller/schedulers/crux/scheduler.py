@@ -143,7 +143,7 @@ class Crux(Scheduler):
         if declared.job in waiting:
             return unknown_profile(declared, job.index.sent_bytes)
         measured = view.measured.get(declared.job)
-        return declared if measured is None else measured_profile(declared, measured, job.index.sent_bytes)
+        return declared if measured is None else measured_profile(job.index.job, measured, job.index.sent_bytes)
 
     def _assign_levels(self, view: ClusterView, kept: KeptJobs, priorities: Mapping[str, float]) -> dict[str, int]:
         """Levels of jobs that contend; those being profiled have the highest to themselves where there are two."""

@@ -92,6 +92,18 @@ def test_nothing_declared_counts_where_jobs_are_profiled_first(view: ClusterView
     assert as_it_is.notes["profile"] == {**dict.fromkeys("abc", "declared"), "d": "being measured"}
 
 
+def test_once_profiled_a_job_counts_by_nothing_declared_but_the_flop_rate_of_a_busy_gpu(view: ClusterView) -> None:
+    job = view.jobs["d"]
+    longer = tuple(replace(phase, compute_s=3 * phase.compute_s, overlap=0.9) for phase in job.phases)
+    overstated = replace(view, jobs={**view.jobs, "d": replace(job, flops=3 * job.flops, phases=longer)})
+    measured = {"d": Measured(flops=0.5 * job.flops, communication_s=0.3, iteration_s=1.6)}
+    found = [
+        Crux(arrival="profile").decide(replace(declared, measured=measured), JobProfiled("d")).notes["k"]
+        for declared in (view, overstated)
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
 def test_the_notes_say_what_measured_work_rests_on(view: ClusterView) -> None:
     measured = replace(view, measured={"d": Measured(1e18, 0.08, 1.08)})
     assert "declared FLOP/s" in str(Crux(profile="measured").decide(measured, JobProfiled("d")).notes["measured_work"])
