@@ -290,7 +290,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric(
         "changes.levels",
         "",
-        "levels that one decision after another changed, of jobs or flows that both name",
+        "levels that one decision after another changed, of jobs or flows that run under both",
         lambda run: sum(row.levels_changed for row in run.record.decisions),
         check=True,
     ),

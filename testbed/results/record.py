@@ -5,7 +5,7 @@ Rows are raw enough to recompute every summary from them. Times count from the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -56,7 +56,7 @@ class DecisionRow:
     """A decision, when it came into force and why (``arrival of gpt``).
 
     ``levels_changed``, ``paths_changed``: how many levels (of jobs or flows) and paths (of flows) differ from those of
-    the decision before, of those that both name.
+    the decision before, of those that run under both. A job that gets its level or loses it has the lowest without.
     """
 
     time_s: float
@@ -66,16 +66,26 @@ class DecisionRow:
     levels_changed: int = 0
     paths_changed: int = 0
 
-    def after(self, rows: Sequence[DecisionRow]) -> DecisionRow:
-        """This row after ``rows``: with what it changes."""
+    def after(self, rows: Sequence[DecisionRow], jobs: Iterable[Job] = (), lowest: int = 0) -> DecisionRow:
+        """This row after ``rows``: with what it changes. ``jobs`` run; ``lowest``: the level of those without one."""
         if not rows:
             return self
         before, now = rows[-1].decision, self.decision
         return replace(
             self,
-            levels_changed=_changed(before.levels, now.levels),
+            levels_changed=_changed(before.levels, now.levels) + _gained_or_lost(before, now, jobs, lowest),
             paths_changed=0 if before.paths is now.paths else _changed(before.paths, now.paths),
         )
+
+
+def _gained_or_lost(before: Decision, now: Decision, jobs: Iterable[Job], lowest: int) -> int:
+    """How many of ``jobs`` that send under both decisions have a level in one of them only, and not the ``lowest``."""
+    found = 0
+    for job in jobs:
+        one, other = before.levels.get(job.name), now.levels.get(job.name)
+        if (one is None) != (other is None) and lowest not in (one, other):
+            found += any(flow.id in before.paths and flow.id in now.paths for flow in job.flows)
+    return found
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> int:

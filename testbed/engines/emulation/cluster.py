@@ -255,7 +255,8 @@ class Cluster:
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
-        self.decisions.append(DecisionRow(self.now(), cause, self._decision, confirmed).after(self.decisions))
+        row, lowest = DecisionRow(self.now(), cause, self._decision, confirmed), self._experiment.levels - 1
+        self.decisions.append(row.after(self.decisions, self.jobs.present_jobs(), lowest))
 
     def _log_marks(self) -> None:
         """The marks that the decision in force allows: those of a flow whose level counts bytes are several."""

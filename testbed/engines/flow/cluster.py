@@ -288,7 +288,8 @@ class FluidCluster:
     # Decisions
 
     def _note(self, cause: str, decision: Decision) -> None:
-        self.decisions.append(DecisionRow(self.now, cause, decision).after(self.decisions))
+        row, lowest = DecisionRow(self.now, cause, decision), self._experiment.levels - 1
+        self.decisions.append(row.after(self.decisions, self.jobs.present_jobs(), lowest))
         if self._steps is not None:
             self._steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
 
