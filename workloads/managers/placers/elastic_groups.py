@@ -29,7 +29,8 @@ class ElasticGroups(Placer):
     """The first ``min_gpus`` of an elastic job are base workers; their GPUs are what a placement records as bound.
 
     A job stays on GPUs of one type: the one that it asks for (``Waiting.gpu_type``), else any. Where the cluster's GPU
-    types have a ``mixed_efficiency``, a job that asks for none may have several, and grows onto others if it gains.
+    types have a ``mixed_efficiency``, a job that asks for none may have several, and grows onto others if it gains. It
+    then has of each type what the policy ``lyra`` counts: all that is free of one before any of the next.
     ``on_loan_first``: whether elastic jobs prefer servers on loan; if not, the cluster's own.
     """
 
@@ -53,25 +54,15 @@ class ElasticGroups(Placer):
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """The first group of hosts with room for all ``gpus``."""
-        base = min(gpus, least_gpus(job))
         groups = _groups(state)
-        for hosts in _pools(state, job, prefer_loaned=is_elastic(job) and self._on_loan_first):
-            free = np.where(hosts, state.free_by_host, 0)
-            of_base = _take(state, free, base, groups, _FOR_BASE)
-            if of_base is None:
-                continue
-            for host, count in of_base:
-                free[host] -= count
-            then = groups.copy()
-            then[[host for host, _ in of_base]] = _BASE
-            rest = _take(state, free, gpus - base, then, _FOR_FLEXIBLE)
-            if rest is not None:
-                first = _first_free(state, of_base, {})
-                more = _first_free(state, rest, Counter(dict(of_base)))
-                names = state.structure.gpus
-                placed = _named(state, [names[gpu] for gpu in first], [names[gpu] for gpu in more])
-                return placed if is_elastic(job) else replace(placed, bound=())
-        return None
+        for hosts in _of_one_type(state, job, prefer_loaned=is_elastic(job) and self._on_loan_first):
+            placed = _placed(state, job, gpus, [np.where(hosts, state.free_by_host, 0)], groups)
+            if placed is not None:
+                return placed
+        if job.gpu_type or len(state.structure.types) < 2 or state.structure.gpu_types.mixed_efficiency is None:
+            return None
+        by_type = _free_by_type(state, on_loan_first=is_elastic(job) and self._on_loan_first)
+        return _placed(state, job, gpus, by_type, groups)
 
     def resized(self, state: ClusterState, running: Running, gpus: int) -> Placement | None:
         """Base workers stay where they are: flexible ones leave, or come, host by host."""
@@ -102,6 +93,57 @@ class ElasticGroups(Placer):
         first = _take(state, np.where(of_own, free, 0), near, groups, _FOR_FLEXIBLE)
         rest = _take(state, np.where(of_own, 0, free), gpus - near, groups, _FOR_FLEXIBLE)
         return None if first is None or rest is None else [*first, *rest]
+
+
+def _placed(state: ClusterState, job: Waiting, gpus: int, pools: Sequence[Ints], groups: Ints) -> Placement | None:
+    """Base workers on the first of ``pools`` (free GPUs by host) with room for all, else on one after the other.
+
+    Flexible workers come beside them, then from one pool after the other.
+    """
+    base = min(gpus, least_gpus(job))
+    alone = next((free for free in pools if free.sum() >= base), None)
+    of_base = _in_turn(state, pools if alone is None else [alone], base, groups, _FOR_BASE)
+    if of_base is None:
+        return None
+    left = [free.copy() for free in pools]
+    for free in left:
+        for host, count in of_base:
+            free[host] = max(0, free[host] - count)
+    used = [host for host, _ in of_base]
+    beside = sorted(range(len(pools)), key=lambda place: not pools[place][used].any())
+    then = groups.copy()
+    then[used] = _BASE
+    rest = _in_turn(state, [left[place] for place in beside], gpus - base, then, _FOR_FLEXIBLE)
+    if rest is None:
+        return None
+    first = _first_free(state, of_base, {})
+    more = _first_free(state, rest, Counter(dict(of_base)))
+    names = state.structure.gpus
+    placed = _named(state, [names[gpu] for gpu in first], [names[gpu] for gpu in more])
+    return placed if is_elastic(job) else replace(placed, bound=())
+
+
+def _in_turn(
+    state: ClusterState, pools: Sequence[Ints], gpus: int, groups: Ints, order: Sequence[int]
+) -> list[Share] | None:
+    """Hosts for ``gpus`` GPUs: all that is free in one pool before any of the next."""
+    found: list[Share] = []
+    for free in pools:
+        here = min(gpus, int(free.sum()))
+        shares = _take(state, free, here, groups, order)
+        if shares is None:
+            return None
+        found += shares
+        gpus -= here
+    return None if gpus else found
+
+
+def _free_by_type(state: ClusterState, on_loan_first: bool) -> list[Ints]:
+    """Free GPUs by host, of each type: in the order in which Lyra counts them (``lyra_pools``)."""
+    structure, loaned = state.structure, {state.structure.gpu_types.type_of(host) for host in state.loaned}
+    speeds = structure.speed_of_type
+    order = sorted(structure.types, key=lambda name: ((name in loaned) != on_loan_first, -speeds[name], name))
+    return [np.where(_of_type(structure, name), state.free_by_host, 0) for name in order]
 
 
 def _hosts_of(state: ClusterState, gpus: Sequence[str]) -> list[int]:
@@ -143,7 +185,14 @@ def _groups(state: ClusterState) -> Ints:
 
 
 def _pools(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[Bools]:
-    """Flags per host, the preferred hosts first: on loan or not, of one type; then all of a type; then all.
+    """Flags per host: those of one type, then all, where jobs may have several."""
+    yield from _of_one_type(state, job, prefer_loaned)
+    if not job.gpu_type and len(state.structure.types) > 1 and state.structure.gpu_types.mixed_efficiency is not None:
+        yield np.ones(len(state.structure.hosts), dtype=np.bool_)
+
+
+def _of_one_type(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[Bools]:
+    """Flags per host, the preferred hosts first: on loan or not, of one type; then all of a type.
 
     Of a job that asks for a type: that type alone.
     """
@@ -155,8 +204,6 @@ def _pools(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[B
     for on_loan in (prefer_loaned, not prefer_loaned):
         yield from ((loaned == on_loan) & of_type for of_type in flags)
     yield from flags
-    if not job.gpu_type and len(structure.types) > 1 and structure.gpu_types.mixed_efficiency is not None:
-        yield np.ones(len(loaned), dtype=np.bool_)
 
 
 def _of_type(structure: Structure, gpu_type: str) -> Bools:

@@ -68,6 +68,10 @@ def test_a_server_that_scaling_in_frees_goes_back_before_one_that_costs_a_preemp
     ]
 
 
+def test_of_equal_sums_later_jobs_get_less() -> None:
+    assert choose(4, {"A": [5.0, 2.0, 7.0], "B": [3.0, 1.0, 5.0]}) == {"A": 3, "B": 1}
+
+
 @given(
     st.lists(st.tuples(st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True), st.integers(0, 3))),
     st.integers(0, 4),
@@ -150,6 +154,20 @@ def test_a_job_uses_gpus_of_one_speed_unless_jobs_may_mix_them() -> None:
     assert placer.place(empty_cluster(FABRIC, gpu_types=gpu_types(slow)), wide, 12) is None
     assert placer.place(empty_cluster(FABRIC, gpu_types=gpu_types(slow)), wide, 8).gpus == FABRIC.gpus[:8]
     assert placer.place(empty_cluster(FABRIC, gpu_types=gpu_types(slow, mixed_efficiency=0.8)), wide, 12) is not None
+
+
+@pytest.mark.parametrize(("on_loan_first", "own"), [(True, 1), (False, 7)])
+def test_a_job_on_several_types_has_of_each_what_the_policy_counts(on_loan_first: bool, own: int) -> None:
+    """All of one type before any of the next: what is left free is what the policy gives to other jobs."""
+    types = gpu_types({"T4": ["h2", "h3"]}, mixed_efficiency=0.7)
+    lent = Loan(("h2", "h3"), 0.0, "for the test")
+    state = empty_cluster(FABRIC, ["h2", "h3"], gpu_types=types).after(lent).start(Waiting("one", 1), ("h0g0",))
+    placer = create("placer", "elastic-groups", {"on_loan_first": on_loan_first})
+    fixed = placer.place(state, Waiting("fixed", 9), 9)
+    assert sum(gpu[:2] in ("h0", "h1") for gpu in fixed.gpus) == 7
+    elastic = placer.place(state, Waiting("elastic", 9, min_gpus=9, max_gpus=18), 9)
+    assert sum(gpu[:2] in ("h0", "h1") for gpu in elastic.gpus) == own
+    assert set(elastic.bound) == set(elastic.gpus)
 
 
 def test_a_job_is_as_slow_as_its_slowest_gpu_or_shares_its_batch_by_speed() -> None:
