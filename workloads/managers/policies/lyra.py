@@ -35,7 +35,7 @@ def choose(capacity: int, groups: Mapping[str, Sequence[float]]) -> dict[str, in
     """Solve the multiple-choice knapsack (section 5): return group -> units, so that the values add up to most.
 
     ``groups``: group -> value of 1, 2, .. units. A group of which nothing is taken gets 0. Of equal sums that one is
-    taken in which earlier groups get less. Time grows with capacity times the number of items.
+    taken in which later groups get less. Time grows with capacity times the number of items.
     """
     room = max(0, capacity)
     if sum(map(len, groups.values())) <= room:  # each takes what is best for itself
