@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Final, cast
 
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
@@ -124,6 +125,8 @@ def _settings(arguments: argparse.Namespace, experiment: PaperExperiment) -> Set
         raise BadInputError(f"{arguments.name} replays no trace, expected neither --trace nor --days")
     if arguments.days is not None and not arguments.days > 0:
         raise BadInputError(f"--days must be more than 0, not {arguments.days:g}")
+    if arguments.days == inf:
+        raise BadInputError("--days must be finite, not inf")
     return Settings(
         trace=arguments.trace,
         days=experiment.days if arguments.days is None else arguments.days,

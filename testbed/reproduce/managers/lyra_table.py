@@ -28,7 +28,7 @@ from typing import Final
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import first_days
-from testbed.reproduce.managers.lyra_cluster import GPUS_PER_HOST, Cluster, Variant, cluster, jobs_of, play
+from testbed.reproduce.managers.lyra_cluster import GPUS_PER_HOST, Cluster, Variant, cluster, jobs_of, left_out, play
 from testbed.reproduce.managers.lyra_load import BASELINE_USAGE, fitted_hosts
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from workloads.managers.jobs import Waiting
@@ -89,6 +89,7 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     span_s = span_of(trace)
     progress.phase("fitting the number of hosts to the Baseline's usage")
     fitted = fit(trace, span_s, settings.seed)
+    missing = left_out(trace.jobs, fitted.training * GPUS_PER_HOST)
     found: dict[str, dict[str, float]] = {}
     before: dict[str, dict[str, float]] = {}
     for place, (label, variant) in enumerate(VARIANTS.items(), 1):
@@ -98,7 +99,9 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
             before[label] = numbers(trace, variant, cluster(A_PRIORI_HOSTS), span_s, settings.seed)
     found, before = with_factors(found), with_factors(before)
     paper = with_factors(PAPER_ROWS)
-    notes = _notes(found, elastic_run_share(jobs_of(trace, Variant(), fitted.training * GPUS_PER_HOST, settings.seed)))
+    notes = {"Baseline": missing} | _notes(
+        found, elastic_run_share(jobs_of(trace, Variant(), fitted.training * GPUS_PER_HOST, settings.seed))
+    )
     basis = f"hosts that train ({fitted.training}): to the Baseline's usage of training GPUs, {BASELINE_USAGE}"
     return [
         PaperRow(

@@ -16,6 +16,7 @@ from typing import Final
 
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
+from testbed.reproduce.managers.lyra_cluster import in_a_line, left_out
 from testbed.reproduce.managers.lyra_table import span_of, trace_of
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from topologies.clos import clos
@@ -84,8 +85,10 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     trace = trace_of(settings)
     base = fates_of(trace.jobs, settings.seed, Treatment())
     hosts = hosts_for(trace, base)
-    fabric = fabric_of(hosts)
-    jobs = [job for job in trace.jobs if job.gpus <= hosts * GPUS_PER_HOST]
+    with in_a_line(hosts):
+        fabric = fabric_of(hosts)
+    missing = left_out(trace.jobs, len(fabric.gpus))
+    jobs = [job for job in trace.jobs if job.gpus <= len(fabric.gpus)]
     rows: list[PaperRow] = []
     first: dict[str, float] = {}
     for place, (label, treatment) in enumerate(TREATMENTS.items(), 1):
@@ -100,7 +103,9 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         paper = {"lost_gpu_share": LOST_GPU_TIME, "unsuccessful_share": UNSUCCESSFUL} if len(rows) == 0 else {}
         fitted = ("unsuccessful_share",) if paper else ()
         basis = "shares of passed, killed and unsuccessful jobs: to Philly's" if paper else ""
-        rows.append(PaperRow(label, paper, {**found, **saved}, "", fitted=fitted, calibrated_on=basis))
+        rows.append(
+            PaperRow(label, paper, {**found, **saved}, missing if paper else "", fitted=fitted, calibrated_on=basis)
+        )
     return [*rows, *_by_cause(jobs, base)]
 
 

@@ -220,6 +220,7 @@ def test_a_damaged_trace_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         (["crux-fig16", "--days", "1"], "crux-fig16 replays no trace, expected neither --trace nor --days"),
         (["crux-fig23", "--days", "0"], "--days must be more than 0, not 0"),
+        (["lyra-table", "--days", "inf"], "--days must be finite, not inf"),
         (["crux-fig23", "--row", "crux"], "crux-fig23 emulates nothing, expected no --row"),
         (["lyra-table", "--seeds", "2"], "lyra-table takes one seed, expected --seed and no --seeds"),
     ],

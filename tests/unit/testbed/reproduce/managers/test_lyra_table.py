@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.cli.main import main
 from testbed.progress import Progress
-from testbed.reproduce.managers import lyra_cluster, lyra_load, lyra_replay, lyra_table
+from testbed.reproduce.managers import lyra_cluster, lyra_load, lyra_replay, lyra_table, philly_failures
 from testbed.reproduce.managers.lyra_cluster import Variant, cluster, jobs_of, play
 from testbed.reproduce.paper_experiment import Settings
 from workloads.managers.capacities.gpu_types import USUAL_TYPE
@@ -89,6 +90,33 @@ def test_rows_stand_beside_the_papers_and_say_what_was_fitted(tmp_path: Path) ->
     assert rows["Baseline"].here["jct_mean_times"] == 1.0
     assert rows["Ideal"].here["jct_mean_times"] > 1.0
     assert "columns are in the paper's order" in rows["Ideal"].note
+
+
+@pytest.mark.parametrize("name", ["lyra-table", "philly-failures"])
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        ("a,0,100000,4000\nb,1,10,8", "the jobs of this trace would need a cluster of "),
+        ("a,0,10,100\nb,3600,10,100", "every job of this trace asks for more GPUs than its cluster here has, "),
+    ],
+)
+def test_a_trace_that_no_cluster_suits_is_refused_in_a_line(
+    name: str, jobs: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(f"name,submit_s,duration_s,gpus\n{jobs}\n", "utf-8")
+    assert main(["reproduce", name, "--trace", str(path), "--days", "1", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(said)
+
+
+def test_jobs_that_are_left_out_are_counted_below_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("name,submit_s,duration_s,gpus\na,0,10,1\nb,1,10,60\nc,3600,10,1\n", "utf-8")
+    asked = Settings(cases=0, seed=1, out=tmp_path, trace=path, days=1.0)
+    (baseline, *_) = lyra_table.reproduce(asked, Progress(quiet=True))
+    assert baseline.note == "left out: 1 of 3 jobs, which ask for more than 8 GPUs"
+    (first, *_) = philly_failures.reproduce(asked, Progress(quiet=True))
+    assert first.note == "left out: 1 of 3 jobs, which ask for more than 16 GPUs"
 
 
 def test_the_papers_columns_are_in_their_own_order() -> None:
