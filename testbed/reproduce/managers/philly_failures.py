@@ -176,11 +176,10 @@ def _by_cause(jobs: Sequence[TraceJob], fates: Mapping[str, Failing]) -> list[Pa
     gpu_s: dict[str, float] = {}
     times: dict[str, list[float]] = {}
     for job in jobs:
-        fate = fates[job.name]
-        if fate.cause:
-            trials[fate.cause] += len(fate.failed_s)
-            gpu_s[fate.cause] = gpu_s.get(fate.cause, 0.0) + job.gpus * sum(fate.failed_s)
-            times.setdefault(fate.cause, []).extend(fate.failed_s)
+        for cause, seconds in fates[job.name].failures:
+            trials[cause] += 1
+            gpu_s[cause] = gpu_s.get(cause, 0.0) + job.gpus * seconds
+            times.setdefault(cause, []).append(seconds)
     whole_s = sum(gpu_s.values()) or 1.0
     return [
         PaperRow(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 from types import MappingProxyType
@@ -74,14 +74,16 @@ CAUSES: Final[Mapping[str, FailureCause]] = MappingProxyType(
 RETRIES: Final = 4
 """Published: a job is unsuccessful after repeated failure, "up to a pre-defined number of retries (e.g., 4)"."""
 INTERRUPTED: Final = 0.03
-"""Share of attempts of jobs that pass in the end which machines interrupt: assumed."""
+"""Share of attempts of jobs that pass in the end for which a failure of machines is drawn: assumed. It interrupts those
+that last until it shows; of short jobs few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
     """How a job ends and what it takes: the seconds of each of its ``attempts``, on all its GPUs; the last ends it.
 
-    ``cause``: of failed attempts; empty if none fails. ``early_share``: of its epochs, those after which it is within
+    ``cause``: of failed attempts, of the last of them where machines interrupt several (``interrupted_by``: a cause for
+    each); empty if none fails. ``early_share``: of its epochs, those after which it is within
     0.1 % of its best. ``before_s``: seconds that its first iteration takes on one GPU before it may ask for its GPUs.
     """
 
@@ -90,6 +92,7 @@ class Failing:
     attempts: tuple[float, ...]
     early_share: float = 1.0
     before_s: float = 0.0
+    interrupted_by: tuple[str, ...] = ()
 
     @property
     def ran_s(self) -> float:
@@ -100,6 +103,12 @@ class Failing:
     def failed_s(self) -> tuple[float, ...]:
         """Seconds of each attempt that fails: all of an unsuccessful job, all but the last of any other."""
         return self.attempts if self.status == "unsuccessful" else self.attempts[:-1]
+
+    @property
+    def failures(self) -> tuple[tuple[str, float], ...]:
+        """The cause of each attempt that fails, and its seconds."""
+        causes = self.interrupted_by or (self.cause,) * len(self.failed_s)
+        return tuple(zip(causes, self.failed_s, strict=True))
 
 
 EARLY: Final = (0.75, 0.4)
@@ -115,11 +124,13 @@ def failing(name: str, gpus: int, duration_s: float, seed: int, retries: int = R
     chance = Random(f"{seed}|failing|{name}")
     drawn, early = chance.random(), chance.random()
     if drawn < SHARES["passed"]:
-        cause, interrupted = _interruptions(chance, gpus, duration_s)
+        interrupted = _interruptions(chance, gpus, duration_s)[: 1 + retries]
+        causes, seconds_of = tuple(cause for cause, _ in interrupted), tuple(seconds for _, seconds in interrupted)
+        last = causes[-1] if causes else ""
         if len(interrupted) > retries:  # machines have failed it once too often
-            return Failing("unsuccessful", cause, interrupted[: 1 + retries])
+            return Failing("unsuccessful", last, seconds_of, interrupted_by=causes)
         share = EARLY[1] if early < EARLY[0] else 1.0
-        return Failing("passed", cause, (*interrupted, duration_s), share)
+        return Failing("passed", last, (*seconds_of, duration_s), share, interrupted_by=causes)
     if drawn < SHARES["passed"] + SHARES["killed"]:
         return Failing("killed", "", (duration_s * chance.random(),))
     cause = _cause(chance, gpus, repeats=True)
@@ -127,16 +138,15 @@ def failing(name: str, gpus: int, duration_s: float, seed: int, retries: int = R
     return Failing("unsuccessful", cause, (seconds,) * (1 + retries))
 
 
-def _interruptions(chance: Random, gpus: int, duration_s: float) -> tuple[str, tuple[float, ...]]:
-    """The last cause, and the seconds of the attempts that machines end before the job would."""
-    last, found = "", list[float]()
+def _interruptions(chance: Random, gpus: int, duration_s: float) -> list[tuple[str, float]]:
+    """Causes and seconds of the attempts that machines end before the job would."""
+    found: list[tuple[str, float]] = []
     while chance.random() < INTERRUPTED:
         cause = _cause(chance, gpus, repeats=False)
         seconds = CAUSES[cause].time_to_failure_s(chance.random())
         if seconds < duration_s:
-            last = cause
-            found.append(seconds)
-    return last, tuple(found)
+            found.append((cause, seconds))
+    return found
 
 
 def _cause(chance: Random, gpus: int, *, repeats: bool) -> str:
@@ -157,30 +167,29 @@ def with_prerun(fate: Failing, prerun_s: float) -> Failing:
     cause = CAUSES.get(fate.cause)
     shows = cause is not None and cause.repeats and cause.on_one_gpu and fate.attempts[0] <= prerun_s
     if fate.status == "unsuccessful" and shows:
-        return Failing(fate.status, fate.cause, (), fate.early_share, fate.attempts[0])
-    return Failing(fate.status, fate.cause, fate.attempts, fate.early_share, prerun_s)
+        return replace(fate, attempts=(), before_s=fate.attempts[0])
+    return replace(fate, before_s=prerun_s)
 
 
 def with_known_inputs(fate: Failing) -> Failing:
     """Return the job where a bad input is blacklisted: it is not read a second time."""
     cause = CAUSES.get(fate.cause)
     bad = fate.status == "unsuccessful" and cause is not None and cause.input
-    return Failing(fate.status, fate.cause, fate.attempts[:1], fate.early_share, fate.before_s) if bad else fate
+    return replace(fate, attempts=fate.attempts[:1]) if bad else fate
 
 
 def without_repeats(fate: Failing) -> Failing:
     """Return the job where nothing that fails in the same way is tried again."""
     if fate.status != "unsuccessful" or not CAUSES[fate.cause].repeats:
         return fate
-    return Failing(fate.status, fate.cause, fate.attempts[:1], fate.early_share, fate.before_s)
+    return replace(fate, attempts=fate.attempts[:1])
 
 
 def ended_early(fate: Failing) -> Failing:
     """Return the job ended as soon as its epochs no longer matter."""
     if fate.status != "passed":
         return fate
-    attempts = (*fate.attempts[:-1], fate.early_share * fate.attempts[-1])
-    return Failing(fate.status, fate.cause, attempts, fate.early_share, fate.before_s)
+    return replace(fate, attempts=(*fate.attempts[:-1], fate.early_share * fate.attempts[-1]))
 
 
 def prerun_ends(arrivals: Sequence[tuple[float, float]], gpus: int) -> list[float]:

@@ -15,6 +15,7 @@ from testbed.reproduce.paper_experiment import Settings
 from workloads.managers.catalogue import named_manager
 from workloads.managers.durations import Play
 from workloads.managers.jobs import Waiting
+from workloads.traces.failures import causes
 from workloads.traces.failures.causes import (
     CAUSES,
     LEAST_S,
@@ -26,6 +27,7 @@ from workloads.traces.failures.causes import (
     without_repeats,
 )
 from workloads.traces.job_failures import SHARES
+from workloads.traces.trace import TraceJob
 
 FATES = [failing(f"job{number}", 1 + number % 16, 1000.0, seed=3) for number in range(20_000)]
 
@@ -61,6 +63,21 @@ def test_what_is_done_about_failures_saves_time_and_changes_no_outcome() -> None
         changed = [with_prerun(fate, 120.0), with_known_inputs(fate), without_repeats(fate), ended_early(fate)]
         assert all(other.ran_s <= fate.ran_s for other in changed)
         assert all((other.status, other.cause) == (fate.status, fate.cause) for other in changed)
+
+
+def test_each_interruption_counts_for_its_own_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causes, "INTERRUPTED", 0.7)
+    fates = [failing(f"job{number}", 8, 1e7, seed=1) for number in range(500)]
+    mixed = [fate for fate in fates if len(set(fate.interrupted_by)) > 1]
+    assert mixed
+    for fate in mixed:
+        assert [cause for cause, _ in fate.failures] == list(fate.interrupted_by)
+        assert fate.cause == fate.interrupted_by[-1]
+        assert ended_early(with_prerun(fate, 120.0)).failures == fate.failures
+    jobs = [TraceJob(f"job{number}", 0.0, 1e7, 8) for number in range(500)]
+    rows = philly_failures._by_cause(jobs, {job.name: fate for job, fate in zip(jobs, fates, strict=True)})
+    counted = {row.label.removeprefix("cause: "): row.here["failed_attempts"] for row in rows}
+    assert counted == Counter(cause for fate in fates for cause, _ in fate.failures)
 
 
 def test_three_quarters_of_the_jobs_that_pass_need_40_percent_of_their_epochs() -> None:
@@ -102,9 +119,9 @@ def test_every_treatment_has_a_row_and_none_uses_more_than_four_retries(tmp_path
     for label in list(philly_failures.TREATMENTS)[1:]:
         assert rows[label].here["gpu_hours"] <= base["gpu_hours"] * 1.05, label
     assert rows["all of these"].here["saved_gpu_hours"] > 0.2
-    causes = [row.here for label, row in rows.items() if label.startswith("cause: ")]
-    assert sum(each["failed_share"] for each in causes) == pytest.approx(1.0)
-    assert sum(each["failed_attempts"] for each in causes) == base["failed_attempts"]
+    by_cause = [row.here for label, row in rows.items() if label.startswith("cause: ")]
+    assert sum(each["failed_share"] for each in by_cause) == pytest.approx(1.0)
+    assert sum(each["failed_attempts"] for each in by_cause) == base["failed_attempts"]
     once = rows["no retries"].here
     assert once["failed_attempts"] == pytest.approx(once["unsuccessful_share"] * len(lines))
     assert once["failed_attempts"] > 0
