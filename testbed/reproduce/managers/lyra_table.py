@@ -122,7 +122,7 @@ def trace_of(settings: Settings) -> Trace:
     if settings.trace is not None:
         whole = read_trace(settings.trace)
     else:
-        whole = lingjun_like(settings.seed, GPUS, JOBS, settings.days, gpu_share=1.0, keep_peaks=False)
+        whole = lingjun_like(settings.seed, GPUS, JOBS, gpu_share=1.0, keep_peaks=False)
     return first_days(whole, settings.days, "" if settings.trace is None else str(settings.trace))
 
 

@@ -92,6 +92,14 @@ def test_rows_stand_beside_the_papers_and_say_what_was_fitted(tmp_path: Path) ->
     assert "columns are in the paper's order" in rows["Ideal"].note
 
 
+def test_the_synthetic_trace_of_fewer_days_is_the_beginning_of_the_whole(tmp_path: Path) -> None:
+    whole, two_days = (
+        lyra_table.trace_of(Settings(cases=0, seed=1, out=tmp_path, days=days)).jobs for days in (14.0, 2.0)
+    )
+    assert two_days == tuple(job for job in whole if job.submit_s < 2 * 86400.0)
+    assert 0 < len(two_days) < len(whole) == lyra_table.JOBS
+
+
 @pytest.mark.parametrize("name", ["lyra-table", "philly-failures"])
 @pytest.mark.parametrize(
     ("jobs", "said"),
