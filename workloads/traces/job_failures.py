@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from random import Random
 from types import MappingProxyType
 from typing import Final, Literal
@@ -76,10 +77,15 @@ def without_repeats(fate: Fate) -> Fate:
 
 
 def ended_early(fate: Fate, share: float = 0.4) -> Fate:
-    """The policy of ending a job at ``share`` of its epochs: 75 % of jobs are within 0.1 % of their best by then."""
+    """The policy of ending a job at ``share`` of its epochs: 75 % of jobs are within 0.1 % of their best by then.
+
+    The first attempt that lasts so long ends it: what would have interrupted that attempt later does not happen.
+    """
     if fate.status != "passed":
         return fate
-    return Fate(fate.status, fate.cause, (*fate.attempts[:-1], share * fate.attempts[-1]))
+    end_s = share * fate.attempts[-1]
+    before = takewhile(lambda seconds: seconds < end_s, fate.attempts[:-1])
+    return Fate(fate.status, fate.cause, (*before, end_s))
 
 
 def with_retries(trace: Trace, retries: int) -> Trace:

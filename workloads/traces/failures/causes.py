@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from random import Random
 from types import MappingProxyType
 from typing import Final
@@ -186,10 +186,13 @@ def without_repeats(fate: Failing) -> Failing:
 
 
 def ended_early(fate: Failing) -> Failing:
-    """Return the job ended as soon as its epochs no longer matter."""
+    """Return the job ended as soon as its epochs no longer matter, by the first attempt that lasts so long."""
     if fate.status != "passed":
         return fate
-    return replace(fate, attempts=(*fate.attempts[:-1], fate.early_share * fate.attempts[-1]))
+    end_s = fate.early_share * fate.attempts[-1]
+    before = tuple(takewhile(lambda seconds: seconds < end_s, fate.attempts[:-1]))
+    causes = fate.interrupted_by[: len(before)]
+    return replace(fate, cause=causes[-1] if causes else "", attempts=(*before, end_s), interrupted_by=causes)
 
 
 def prerun_ends(arrivals: Sequence[tuple[float, float]], gpus: int) -> list[float]:

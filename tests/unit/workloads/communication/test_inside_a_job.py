@@ -13,7 +13,7 @@ from workloads.build import JobError, JobSpec, build_jobs
 from workloads.communication.gradients import Gradients
 from workloads.communication.ralp import exchanged_share, traffic
 from workloads.models.convnets import vgg
-from workloads.traces.job_failures import SHARES, ended_early, fate_of, with_prerun, without_repeats
+from workloads.traces.job_failures import SHARES, Fate, ended_early, fate_of, with_prerun, without_repeats
 
 
 def test_ralp_on_vgg16_moves_nine_times_less() -> None:
@@ -61,6 +61,10 @@ def test_the_policies_against_failures_save_time_and_change_no_outcome() -> None
         for other in (with_prerun(fate, 1.0), without_repeats(fate), ended_early(fate)):
             assert other.ran_s <= fate.ran_s
             assert (other.status, other.cause) == (fate.status, fate.cause)
+
+
+def test_a_job_that_ends_early_is_not_interrupted_after_its_end() -> None:
+    assert ended_early(Fate("passed", "", (350.0, 900.0, 1000.0))) == Fate("passed", "", (350.0, 400.0))
 
 
 def test_a_node_sends_gradients_of_what_is_elsewhere_and_parameters_to_workers_elsewhere() -> None:
