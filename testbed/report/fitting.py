@@ -1,8 +1,9 @@
-"""Make a table fit a width: leave out its least important columns and say so, then wrap; nothing is cut."""
+"""Make a table fit a width: leave out its least important columns and say so, go on below, wrap; nothing is cut."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from rich import box
@@ -25,10 +26,12 @@ def new_table(
     right: Sequence[str] = (),
     last: str = "",
     optional: Sequence[str] = (),
+    splits: Sequence[int] = (),
 ) -> PlainTable:
     """An empty table: columns of text, of numbers, and a last one of text that may wrap.
 
-    ``optional``: titles of columns that :func:`fitted` may leave out, the least important first.
+    ``optional``: titles of columns that :func:`fitted` may leave out, the least important first. ``splits``: places of
+    columns at which it may go on below; for tables without ``optional``.
     """
     table = PlainTable(
         title=title,
@@ -38,7 +41,7 @@ def new_table(
         padding=(0, 1),
         collapse_padding=True,
     )
-    table.optional = tuple(optional)
+    table.optional, table.splits = tuple(optional), tuple(splits)
     for name in left:
         table.add_column(name, no_wrap=True)
     for name in right:
@@ -65,10 +68,36 @@ def fitted(table: Table, width: int, console: Console) -> RenderableType:
             del kept[present.index(title)]
             gone.append(title)
         room = width - _frame(table, len(kept), console)
-    body = _rebuilt(table, kept, _allot([_range(column, console) for column in kept], room))
+    blocks = _blocks(kept, table.splits, lambda columns: _fits(table, columns, width, console))
+    body = [_laid_out(table, columns, width, console) for columns in blocks]
     above = [Text(str(table.title), style="table.title")] if table.title else []
     below = [Text(f"left out at {width} columns: {', '.join(gone)}\n", style="table.caption")] if gone else []
-    return Group(*above, body, *below)
+    return Group(*above, *body, *below)
+
+
+def _fits(table: PlainTable, columns: Sequence[Column], width: int, console: Console) -> bool:
+    """Whether the words of ``columns`` stay whole in ``width`` characters."""
+    return sum(_range(column, console).minimum for column in columns) + _frame(table, len(columns), console) <= width
+
+
+def _laid_out(table: PlainTable, columns: Sequence[Column], width: int, console: Console) -> Table:
+    room = width - _frame(table, len(columns), console)
+    return _rebuilt(table, columns, _allot([_range(column, console) for column in columns], room))
+
+
+def _blocks(
+    columns: Sequence[Column], splits: Sequence[int], fits: Callable[[Sequence[Column]], bool]
+) -> list[list[Column]]:
+    """Cut ``columns`` at some of ``splits`` so that each block ``fits``, if it can; all begin with the first column."""
+    cuts = [0, *splits, len(columns)] if splits else [0, len(columns)]
+    first, *pieces = [list(columns[begin:end]) for begin, end in pairwise(cuts)]
+    blocks = [first]
+    for piece in pieces:
+        if fits([*blocks[-1], *piece]):
+            blocks[-1] += piece
+        else:
+            blocks.append([columns[0], *piece])
+    return blocks
 
 
 def _frame(table: Table, columns: int, console: Console) -> int:

@@ -26,9 +26,11 @@ class PlainTable(Table):
     """A table that shows strings as they are; a :class:`~rich.text.Text` keeps its style.
 
     ``optional``: titles of columns that may be left out where there is no room, the least important first.
+    ``splits``: places of columns at which a table that is still too wide may go on below, beside its first column.
     """
 
     optional: tuple[str, ...] = ()
+    splits: tuple[int, ...] = ()
 
     def __init__(self, *, title: str | None = None, **settings: Any) -> None:
         super().__init__(title=None if title is None else Text(printable(title), style="table.title"), **settings)

@@ -204,7 +204,7 @@ def _list(as_json: bool) -> None:
 def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequence[PaperRow]) -> None:
     say([f"{name}: {experiment.summary} ({experiment.source}); {_size(experiment, settings)}"])
     columns = experiment.columns
-    table = new_table("", left=("",), right=tuple(column.title for column in columns))
+    table = new_table("", left=("",), right=tuple(column.title for column in columns), splits=_splits(columns))
     for row in rows:
         table.add_row(row.label, *(_cell(column, row) for column in columns))
     show([table])
@@ -214,6 +214,14 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
     for row in rows:
         if row.note:
             say([f"{row.label}: {row.note}"])
+
+
+def _splits(columns: Sequence[PaperColumn]) -> list[int]:
+    """Columns of the table, the label's being the first, before which it may be cut: not what is beside the paper's."""
+    beside = ("here", "+-", "worst")
+    titles = [column.title for column in columns]
+    alone = [place for place, title in enumerate(titles) if place and not title.startswith(beside)]
+    return [1 + place for place in alone if not columns[place - 1].paper]
 
 
 def _chance(experiment: PaperExperiment, settings: Settings) -> list[str]:

@@ -57,6 +57,18 @@ def test_where_not_even_words_fit_they_break_and_no_character_is_lost(width: int
     assert Counter(WORDS.replace(" ", "") + "first" + "second" + "1.000" + "22.250") <= shown
 
 
+def test_a_table_of_many_numbers_goes_on_below_beside_its_first_column_and_numbers_stay_whole() -> None:
+    pairs = [title for number in range(9) for title in (f"measure-{number} paper", "here")]
+    table = new_table("", left=("row",), right=pairs, splits=range(3, 19, 2))
+    table.add_row("the first row", *(f"{number}.125%" for number in range(18)))
+    lines = render([table], width=60).splitlines()
+    assert sum("the first row" in line for line in lines) > 1
+    assert max(map(len, lines)) <= 60
+    numbers = [word for line in lines for word in line.split() if word.endswith("%")]
+    assert numbers == [f"{number}.125%" for number in range(18)]
+    assert render([table], width=300).count("the first row") == 1
+
+
 @given(st.lists(st.text("abc ", min_size=1, max_size=60), min_size=1, max_size=4), st.integers(60, 160))
 def test_every_word_of_every_row_is_there_at_any_width(texts: list[str], width: int) -> None:
     table = new_table("", left=("name",), last="text")
