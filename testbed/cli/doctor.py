@@ -94,13 +94,14 @@ def _budget_table(datapath: Datapath, budget: Budget) -> Table:
     """Measured points, and the payload rate per port."""
     from testbed.report.fitting import new_table
 
-    right = ("ports", "channels", "MTU", "packets x switches/s", "rate per port", "others' CPU")
+    right = ("ports", "switches", "channels", "MTU", "packets x switches/s", "rate per port", "others' CPU")
     title = f"{datapath}: forwarded with {MIN_IDLE_CPU:.0%} of the CPU idle, {budget.source}"
     table = new_table(title, left=(), right=right)
     for point in budget.points:
-        rate = point.packet_hops_per_s / point.ports / EXAMPLE_SWITCHES * 8 * (point.mtu - TCP_IP_HEADER)
+        rate = point.packet_hops_per_s / point.ports / point.switches * 8 * (point.mtu - TCP_IP_HEADER)
         table.add_row(
             str(point.ports),
+            str(point.switches),
             str(point.channels),
             str(point.mtu),
             f"{point.packet_hops_per_s:,.0f}",

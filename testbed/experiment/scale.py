@@ -103,7 +103,7 @@ def peak_load(fabric: Fabric, jobs: Sequence[Job], scale: Scale, budget: Budget 
     """The forwarding load when all sending ports of ``jobs`` send at their full rate."""
     hops = _hops(fabric, jobs)
     load = _bit_hops_per_s(fabric, hops) / scale.bandwidth / _packet_bits(scale.mtu)
-    return Load(load, budget.at(scale.mtu, len(hops), _channels(jobs)))
+    return Load(load, _allowed(fabric, jobs, hops, budget, scale.mtu))
 
 
 def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
@@ -183,7 +183,7 @@ def _written(scale: Scale, time: float) -> str:
 def _bandwidth(fabric: Fabric, jobs: Sequence[Job], budget: Budget, mtu: int) -> float:
     hops = _hops(fabric, jobs)
     fastest = max((link.capacity for link in fabric.network_links), default=MAX_LINK_RATE)
-    within_budget = _bit_hops_per_s(fabric, hops) / _packet_bits(mtu) / budget.at(mtu, len(hops), _channels(jobs))
+    within_budget = _bit_hops_per_s(fabric, hops) / _packet_bits(mtu) / _allowed(fabric, jobs, hops, budget, mtu)
     return _round_up(max(within_budget, fastest / MAX_LINK_RATE, 1.0))
 
 
@@ -216,6 +216,13 @@ def _hops(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, int]:
             switches = len(fabric.candidate_paths(flow.source, flow.target)[0]) - 1
             hops[flow.source] = max(switches, hops.get(flow.source, 0))
     return hops
+
+
+def _allowed(fabric: Fabric, jobs: Sequence[Job], hops: Mapping[str, int], budget: Budget, mtu: int) -> float:
+    """Packet-hops per second of ``budget`` for these jobs, all ports of ``hops`` sending."""
+    rate = sum(fabric.uplink(port).capacity for port in hops)
+    switches = _bit_hops_per_s(fabric, hops) / rate if rate else 1.0
+    return budget.at(mtu, len(hops), _channels(jobs), switches)
 
 
 def _channels(jobs: Sequence[Job]) -> float:

@@ -2,7 +2,8 @@
 
 A budget is a few measured points, or the built-in one. Between points the cost of a packet-hop is
 taken as linear, in packet size, in the number of ports that send and in channels (connections per pair
-of ports); beyond them as at the nearest.
+of ports); beyond them as at the nearest. The cost of a packet is linear in the switches that it passes:
+some of it arises at its ends.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ stay idle: 48 NICs at 6.25 Mbit/s over three switches, measured with ``benchmark
 
 BUILT_IN_MTU: Final = 9000
 BUILT_IN_PORTS: Final = 48
+BUILT_IN_SWITCHES: Final = 3
+"""Switches on a path of a Clos between two ToRs: where the built-in budgets were measured."""
 
 SHARE_PLANNED: Final = 0.8
 """Share of a measured point that is planned with: a budget of a fast minute is too large later. Three measurements of
@@ -33,8 +36,8 @@ class BudgetPoint:
     """``packet_hops_per_s`` full packets of ``mtu`` bytes x switches, while ``ports`` host ports send.
 
     Each pair of ports has ``channels`` connections: those of several take several paths and queue behind one another at
-    every switch, and a packet that queues costs a timer's interrupt. ``others`` is the share of the CPU that neighbours
-    took meanwhile (theirs is not counted as the run's).
+    every switch, and a packet that queues costs a timer's interrupt. Each packet passes ``switches``. ``others`` is the
+    share of the CPU that neighbours took meanwhile (theirs is not counted as the run's).
     """
 
     mtu: int
@@ -42,6 +45,7 @@ class BudgetPoint:
     packet_hops_per_s: float
     others: float = 0.0
     channels: int = 1
+    switches: int = BUILT_IN_SWITCHES
 
 
 @dataclass(frozen=True)
@@ -60,20 +64,28 @@ class Budget:
         """The packet sizes measured, largest first."""
         return tuple(sorted({point.mtu for point in self.points}, reverse=True))
 
-    def at(self, mtu: int, ports: int, channels: float = 1.0) -> float:
+    def at(self, mtu: int, ports: int, channels: float = 1.0, switches: float = BUILT_IN_SWITCHES) -> float:
         """Packet-hops per second to plan with for packets of ``mtu`` bytes.
 
-        ``ports`` host ports send, with ``channels`` connections per pair of ports.
+        ``ports`` host ports send, with ``channels`` connections per pair of ports; a packet passes ``switches`` on
+        average, at least one.
         """
-        costs = [(float(count), self._cost(mtu, ports, count)) for count in {p.channels for p in self.points}]
+        known = sorted({point.switches for point in self.points})
+        passed = min(max(switches, known[0]), known[-1])
+        of_packet = [(float(each), each * self._cost_by(each, mtu, ports, channels)) for each in known]
         share = 1.0 if self.source == BUILT_IN else SHARE_PLANNED
-        return share / _between(costs, channels)
+        return share * passed / _between(of_packet, passed)
 
-    def _cost(self, mtu: int, ports: int, channels: int) -> float:
-        """Seconds per packet-hop, from the points with ``channels``, of which there is at least one."""
+    def _cost_by(self, switches: int, mtu: int, ports: int, channels: float) -> float:
+        """Seconds per packet-hop, from the points of ``switches``, of which there is at least one."""
+        counts = {point.channels for point in self.points if point.switches == switches}
+        return _between([(float(count), self._cost(switches, mtu, ports, count)) for count in counts], channels)
+
+    def _cost(self, switches: int, mtu: int, ports: int, channels: int) -> float:
+        """Seconds per packet-hop, from the points of ``switches`` and ``channels``, of which there is at least one."""
         by_ports: dict[int, list[tuple[float, float]]] = {}
         for point in self.points:
-            if point.channels == channels:
+            if (point.switches, point.channels) == (switches, channels):
                 by_ports.setdefault(point.ports, []).append((point.mtu, 1.0 / point.packet_hops_per_s))
         return _between([(float(count), _between(costs, mtu)) for count, costs in by_ports.items()], ports)
 
@@ -133,6 +145,7 @@ def budget_of(document: Mapping[str, Any]) -> Budget:
             float(row["packet_hops_per_s"]),
             float(row["others"]),
             int(row["channels"]),
+            int(row["switches"]),
         )
         for row in document["points"]
     )

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.emulation.forwarding_budget import SHAPES, SWITCHES, experiment, samples_of
+from testbed.engines.emulation.forwarding_budget import SHAPES, experiment, samples_of
 from testbed.experiment.scale import peak_load
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.machine import budget_cache
 from testbed.machine.budget import (
+    BUILT_IN,
     BUILT_IN_BUDGETS,
     DEFAULT,
     Budget,
@@ -125,13 +126,44 @@ def test_a_budget_without_points_or_of_nothing_is_none() -> None:
         budget_of({"source": "x", "points": [asdict(BudgetPoint(9000, 8, 0.0))]})
 
 
-def test_a_budget_from_before_channels_counted_does_not_count(cache: Path) -> None:
+@pytest.mark.parametrize("missing", ["channels", "switches"])
+def test_a_budget_from_before_channels_or_switches_counted_does_not_count(cache: Path, missing: str) -> None:
     store(MEASURED, "userspace")
     document = json.loads(cache.read_text())
     for point in document["budgets"][0]["budget"]["points"]:
-        del point["channels"]
+        del point[missing]
     cache.write_text(json.dumps(document))
     assert current_budget("userspace") == DEFAULT
+
+
+NEAR_AND_FAR = Budget(
+    (
+        BudgetPoint(9000, 48, 30_000.0, channels=1, switches=1),
+        BudgetPoint(9000, 48, 20_000.0, channels=8, switches=1),
+        BudgetPoint(9000, 48, 60_000.0, channels=1, switches=3),
+        BudgetPoint(9000, 48, 40_000.0, channels=4, switches=3),
+        BudgetPoint(9000, 48, 30_000.0, channels=8, switches=3),
+    ),
+    BUILT_IN,
+)
+
+
+def test_a_packet_costs_something_at_its_ends_and_something_at_each_switch() -> None:
+    packets = {switches: NEAR_AND_FAR.at(9000, 48, 1, switches) / switches for switches in (1, 2, 3)}
+    assert packets == {1: pytest.approx(30_000), 3: pytest.approx(20_000), 2: pytest.approx(2 / (1 / 30e3 + 1 / 20e3))}
+
+
+def test_more_switches_than_measured_cost_as_much_each_and_so_does_every_switch_where_one_distance_was() -> None:
+    assert NEAR_AND_FAR.at(9000, 48, 1, 5) == NEAR_AND_FAR.at(9000, 48, 1, 3) == NEAR_AND_FAR.at(9000, 48)
+    assert MEASURED.at(9000, 48, 1, 1) == MEASURED.at(9000, 48, 1, 3)
+
+
+@given(st.floats(1.0, 8.0), st.floats(1.0, 5.0), st.floats(1.0, 5.0))
+def test_over_more_switches_fewer_packets_and_more_hops_are_carried(channels: float, one: float, other: float) -> None:
+    few, many = sorted((one, other))
+    near, far = (NEAR_AND_FAR.at(9000, 48, channels, switches) for switches in (few, many))
+    assert near <= far * (1 + 1e-9)
+    assert near / few >= far / many * (1 - 1e-9)
 
 
 def at(load: float, *busy: float) -> list[Sample]:
@@ -165,7 +197,7 @@ def test_a_measuring_run_sends_what_it_is_asked_to(shape: object) -> None:
     (job,) = made.jobs
     assert len({flow.source for flow in job.flows}) == shape.ports  # type: ignore[attr-defined]
     for flow in job.flows:
-        assert {len(path) for path in made.fabric.candidate_paths(flow.source, flow.target)} == {SWITCHES + 1}
+        assert {len(path) for path in made.fabric.candidate_paths(flow.source, flow.target)} == {shape.switches + 1}  # type: ignore[attr-defined]
         share = 8 * flow.bytes / made.fabric.uplink(flow.source).capacity
         assert share * shape.channels == pytest.approx(shape.sending_s)  # type: ignore[attr-defined]
 
