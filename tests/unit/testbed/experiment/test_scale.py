@@ -168,6 +168,16 @@ def test_a_fabric_of_jobs_with_four_channels_is_planned_with_what_four_channels_
     assert load.budget < budget.at(9000, len(ports), 1)
 
 
+def test_jobs_that_mostly_stay_under_their_tor_are_planned_with_what_short_paths_leave() -> None:
+    """Of figure 7's 80 ports 24 send across ToRs, over three switches, and 56 over one."""
+    prepared = PREPARED["crux-fig7.yaml"]
+    points = [BudgetPoint(9000, 48, rate, switches=count) for rate, count in ((30_000.0, 1), (60_000.0, 3))]
+    budget = Budget(tuple(points), "measured once")
+    load = peak_load(prepared.fabric, prepared.jobs, Scale(8000, 1.0), budget)
+    assert load.budget == pytest.approx(budget.at(9000, 80, 8, (24 * 3 + 56) / 80))
+    assert load.budget < 0.8 * budget.at(9000, 80, 8)
+
+
 def test_a_run_of_more_than_an_hour_is_refused_with_what_would_do() -> None:
     prepared = PREPARED["clos96.yaml"]
     scale = Scale(32_000, 8.0)
