@@ -24,7 +24,7 @@ BUILT_IN_PORTS: Final = 48
 BUILT_IN_SWITCHES: Final = 3
 """Switches on a path of a Clos between two ToRs: where the built-in budgets were measured."""
 
-SHARE_PLANNED: Final = 0.8
+SHARE_PLANNED: Final = 0.75
 """Share of a measured point that is planned with: a budget of a fast minute is too large later. Three measurements of
 one point within three hours, on a machine that nobody else seemed to use, differed by up to a third."""
 
@@ -157,6 +157,10 @@ _NFTABLES: Final = (
     BudgetPoint(BUILT_IN_MTU, 512, 35_000.0),
     BudgetPoint(BUILT_IN_MTU, BUILT_IN_PORTS, 32_000.0, channels=4),
     BudgetPoint(BUILT_IN_MTU, 512, 16_000.0, channels=4),
+    BudgetPoint(BUILT_IN_MTU, BUILT_IN_PORTS, 24_000.0, switches=1),
+    BudgetPoint(BUILT_IN_MTU, 512, 12_000.0, switches=1),
+    BudgetPoint(BUILT_IN_MTU, BUILT_IN_PORTS, 18_000.0, channels=4, switches=1),
+    BudgetPoint(BUILT_IN_MTU, 512, 9_000.0, channels=4, switches=1),
 )
 """Less than was measured, since machines of one kind differ and every second of a run must leave 35 % idle, not half
 of them: 48 NICs carried 84,000 to 106,000 (``benchmarks/forwarding_budget.py``), with four channels 41,000 to 55,000

@@ -67,11 +67,11 @@ def test_a_measured_budget_is_shown_and_planned_with(
     monkeypatch.setattr(MEASURE, lambda engine, show, datapath: budget)
     status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
     assert status == 0
-    for text in ("20,000", "1500", "1.2%", "Budget (measured today): 16,000 packets x switches per second", "Kept in"):
+    for text in ("20,000", "1500", "1.2%", "Budget (measured today): 15,000 packets x switches per second", "Kept in"):
         assert text in shown
     document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True)[1])
     assert document["budget"] == budget.document()
-    assert document["budget_packet_hops_per_s"] == pytest.approx(16_000)
+    assert document["budget_packet_hops_per_s"] == pytest.approx(15_000)
 
 
 def test_every_datapath_of_the_machine_is_measured_and_shown(
