@@ -15,15 +15,13 @@ measured:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from random import Random
 from typing import Any, Final
 
-from testbed.errors import BadInputError
-from topologies.clos import clos
+from testbed.reproduce.managers.trace_cluster import GPUS_PER_HOST, cluster_of
 from topologies.fabric import Fabric
 from workloads.managers.account import JobOutcome
 from workloads.managers.capacities.gpu_types import USUAL_TYPE, GpuTypes, gpu_types
@@ -34,9 +32,8 @@ from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
 from workloads.managers.registry import manager
 from workloads.traces.synthetic import with_elastic_jobs
-from workloads.traces.trace import Trace, TraceJob
+from workloads.traces.trace import Trace
 
-GPUS_PER_HOST: Final = 8
 INFERENCE_PER_TRAINING: Final = 520 / 443
 LENT_TYPE: Final = "T4"
 RESTART_S, RESIZE_S = 63.0, 30.0
@@ -119,37 +116,8 @@ def mean_load(cluster: Cluster, span_s: float) -> float:
 def cluster(training: int) -> Cluster:
     """Return ``training`` hosts, and those of inference in proportion; ``BadInputError`` for too many."""
     inference = round(INFERENCE_PER_TRAINING * training)
-    with in_a_line(training + inference):
-        fabric = clos(
-            hosts=training + inference,
-            gpus_per_host=GPUS_PER_HOST,
-            nics_per_host=4,
-            tors=1,
-            aggregations=1,
-            port_rate=100e9,
-            fabric_rate=100e9,
-        )
+    fabric = cluster_of(training + inference, tors=1)
     return Cluster(training, fabric)
-
-
-@contextmanager
-def in_a_line(hosts: int) -> Iterator[None]:
-    """Turn the ``ValueError`` of a fabric of too many hosts into a ``BadInputError``."""
-    try:
-        yield
-    except ValueError as error:
-        raise BadInputError(f"the jobs of this trace would need a cluster of {hosts} hosts: {error}") from error
-
-
-def left_out(jobs: Sequence[TraceJob], gpus: int) -> str:
-    """Return a note on the jobs that ask for more than all ``gpus`` of a cluster, which are not played.
-
-    Empty if there are none; ``BadInputError`` if there are no others.
-    """
-    too_large = sum(job.gpus > gpus for job in jobs)
-    if too_large == len(jobs):
-        raise BadInputError(f"every job of this trace asks for more GPUs than its cluster here has, {gpus}")
-    return f"left out: {too_large} of {len(jobs)} jobs, which ask for more than {gpus} GPUs" if too_large else ""
 
 
 def play(

@@ -28,8 +28,9 @@ from typing import Final
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import first_days
-from testbed.reproduce.managers.lyra_cluster import GPUS_PER_HOST, Cluster, Variant, cluster, jobs_of, left_out, play
+from testbed.reproduce.managers.lyra_cluster import Cluster, Variant, cluster, jobs_of, play
 from testbed.reproduce.managers.lyra_load import BASELINE_USAGE, fitted_hosts
+from testbed.reproduce.managers.trace_cluster import GPUS_PER_HOST, too_large
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from workloads.managers.jobs import Waiting
 from workloads.traces.registry import read_trace
@@ -89,7 +90,7 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     span_s = span_of(trace)
     progress.phase("fitting the number of hosts to the Baseline's usage")
     fitted = fit(trace, span_s, settings.seed)
-    missing = left_out(trace.jobs, fitted.training * GPUS_PER_HOST)
+    missing = too_large(trace.jobs, fitted.training * GPUS_PER_HOST)
     found: dict[str, dict[str, float]] = {}
     before: dict[str, dict[str, float]] = {}
     for place, (label, variant) in enumerate(VARIANTS.items(), 1):

@@ -16,10 +16,9 @@ from typing import Final
 
 from testbed.metrics.manager_metrics import outcome_metrics
 from testbed.progress import Progress
-from testbed.reproduce.managers.lyra_cluster import in_a_line, left_out
 from testbed.reproduce.managers.lyra_table import span_of, trace_of
+from testbed.reproduce.managers.trace_cluster import GPUS_PER_HOST, cluster_of, too_large
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from topologies.clos import clos
 from topologies.fabric import Fabric
 from workloads.managers.catalogue import named_manager
 from workloads.managers.durations import Play
@@ -37,7 +36,6 @@ from workloads.traces.failures.causes import (
 from workloads.traces.trace import Trace, TraceJob
 
 LOAD: Final = 0.8
-GPUS_PER_HOST: Final = 8
 PRERUN_S: Final = 120.0
 """Seconds of start-up and first iteration on one GPU: assumed."""
 POOL: Final = 4
@@ -85,9 +83,8 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     trace = trace_of(settings)
     base = fates_of(trace.jobs, settings.seed, Treatment())
     hosts = hosts_for(trace, base)
-    with in_a_line(hosts):
-        fabric = fabric_of(hosts)
-    missing = left_out(trace.jobs, len(fabric.gpus))
+    fabric = fabric_of(hosts)
+    missing = too_large(trace.jobs, len(fabric.gpus))
     jobs = [job for job in trace.jobs if job.gpus <= len(fabric.gpus)]
     rows: list[PaperRow] = []
     first: dict[str, float] = {}
@@ -129,15 +126,7 @@ def hosts_for(trace: Trace, fates: Mapping[str, Failing]) -> int:
 def fabric_of(hosts: int) -> Fabric:
     """Return the cluster: hosts of 8 GPUs, two under each ToR."""
     even = hosts + hosts % 2
-    return clos(
-        hosts=even,
-        gpus_per_host=GPUS_PER_HOST,
-        nics_per_host=4,
-        tors=even // 2,
-        aggregations=1,
-        port_rate=100e9,
-        fabric_rate=800e9,
-    )
+    return cluster_of(even, tors=even // 2)
 
 
 def numbers(

@@ -59,7 +59,7 @@ class ElasticGroups(Placer):
             placed = _placed(state, job, gpus, [np.where(hosts, state.free_by_host, 0)], groups)
             if placed is not None:
                 return placed
-        if job.gpu_type or len(state.structure.types) < 2 or state.structure.gpu_types.mixed_efficiency is None:
+        if not _may_mix(state.structure, job):
             return None
         by_type = _free_by_type(state, on_loan_first=is_elastic(job) and self._on_loan_first)
         return _placed(state, job, gpus, by_type, groups)
@@ -187,8 +187,13 @@ def _groups(state: ClusterState) -> Ints:
 def _pools(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[Bools]:
     """Flags per host: those of one type, then all, where jobs may have several."""
     yield from _of_one_type(state, job, prefer_loaned)
-    if not job.gpu_type and len(state.structure.types) > 1 and state.structure.gpu_types.mixed_efficiency is not None:
+    if _may_mix(state.structure, job):
         yield np.ones(len(state.structure.hosts), dtype=np.bool_)
+
+
+def _may_mix(structure: Structure, job: Waiting) -> bool:
+    """Whether ``job`` may have GPUs of several types."""
+    return not job.gpu_type and len(structure.types) > 1 and structure.gpu_types.mixed_efficiency is not None
 
 
 def _of_one_type(state: ClusterState, job: Waiting, prefer_loaned: bool) -> Iterator[Bools]:
