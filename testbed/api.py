@@ -103,7 +103,8 @@ def prepare(
     """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
 
     ``RunFailedError`` with one line if a fabric or a part of a manager of another package fails,
-    ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing. A datapath that
+    ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing unless it simulates
+    packets (``sharing: packets``), which are those of an emulation on this machine. A datapath that
     is asked for and missing here is only noted: see ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
@@ -114,16 +115,20 @@ def prepare(
         raise RunFailedError(str(error)) from error
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
-    datapaths = {} if engine == "flow" else _datapaths(loaded)
+    emulated = engine != "flow"
+    packets = emulated or loaded.sharing == "packets"
+    datapaths = _datapaths(loaded) if packets else {}
     budget = weakest(current_budget(name) for name in {each.datapath for each in datapaths.values()} or {ALWAYS})
-    if engine == "flow":
+    if not emulated:
         _refuse_programs(loaded, jobs)
-        scale = UNSCALED
-    elif loaded.scale is None:
-        scale = choose_scale(fabric, jobs, budget if managed is None else budget.part(MANAGED_SHARE))
-        refuse_long_run(fabric, jobs, measure, scale)
-    else:
+        datapaths = {}
+    scale = UNSCALED
+    if packets and loaded.scale is not None:
         scale = loaded.scale.value()
+    elif packets:
+        scale = choose_scale(fabric, jobs, budget if managed is None else budget.part(MANAGED_SHARE))
+    if emulated and loaded.scale is None:
+        refuse_long_run(fabric, jobs, measure, scale)
     experiments = tuple(
         Experiment(
             name=loaded.name,
@@ -191,8 +196,8 @@ def plan(
 ) -> dict[str, Any]:
     """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
 
-    In the flow engine there is no scale and no estimate: ``None``. Raises ``BadInputError`` or ``CannotRunError`` as
-    ``prepare`` does, ``RunFailedError`` where a scheduler fails.
+    In the flow engine there is no estimate: ``None``; nor is there a scale unless it simulates packets. Raises
+    ``BadInputError`` or ``CannotRunError`` as ``prepare`` does, ``RunFailedError`` where a scheduler fails.
     """
     prepared = prepare(
         scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath

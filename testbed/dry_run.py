@@ -58,7 +58,8 @@ def plan(
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
     ``budget`` is the forwarding capacity of the machine; ``datapaths``: scheduler's label -> what would forward
-    its packets. The flow engine sends no packets: its plan has no scale, and no estimate of the wall-clock time.
+    its packets. The plan of the flow engine has no estimate of the wall-clock time, and no scale unless it simulates
+    packets.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
@@ -80,7 +81,7 @@ def plan(
         "fabric": _fabric(first.fabric),
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
-        "scale": _scale(first, budget) if emulated else None,
+        "scale": _scale(first, budget) if emulated or first.sharing == "packets" else None,
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers) if emulated else None,

@@ -150,10 +150,19 @@ def _closing_lines(document: Document) -> list[str]:
     lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in decided]
     if document["nothing_to_schedule"]:
         lines.append(document["nothing_to_schedule"])
-    if document["scale"] is None:
+    if document["engine"] == "flow":
         times = ", ".join(f"{entry['scheduler']} {entry['simulated_s']:.1f} s" for entry in document["schedulers"])
-        return [*lines, f"the flow engine computes rates and sends no packets; simulated time: {times}"]
+        return [*lines, f"the flow engine {_what_it_does(document['scale'])}; simulated time: {times}"]
     return lines + _emulation_lines(document)
+
+
+def _what_it_does(scale: Document | None) -> str:
+    if scale is None:
+        return "computes rates and sends no packets"
+    return (
+        f"simulates the packets of an emulation with rates / {scale['bandwidth']:g}, times x {scale['time']:g}, "
+        f"MTU {scale['mtu']}"
+    )
 
 
 def _emulation_lines(document: Document) -> list[str]:

@@ -12,8 +12,9 @@ from topologies.fabric import Fabric
 from workloads.build import JobSpec
 from workloads.job import Job
 
-Sharing = Literal["max-min", "proportional"]
-"""How flows of one level share a link in the flow engine: max-min fair, or proportionally fair as fixed windows do."""
+Sharing = Literal["max-min", "proportional", "packets"]
+"""How flows of one level share a link in the flow engine: max-min fair; proportionally fair, as fixed windows do in the
+long run; or packet by packet, with the windows and queues of an emulation at the experiment's scale."""
 
 
 @dataclass(frozen=True, slots=True)

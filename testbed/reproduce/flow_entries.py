@@ -10,14 +10,14 @@ from typing import Any, Final
 from testbed.api import prepare
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.flow.engine import FlowEngine
-from testbed.experiment.experiment import Experiment, Sharing
+from testbed.experiment.experiment import Experiment, Scale, Sharing
 from testbed.metrics.summary import summary
 from testbed.reproduce.kept_runs import Task
 from testbed.results.record import RunRecord
 
 Entry = Mapping[str, Any]
-AS_PACKETS: Final[Sharing] = "proportional"
-"""How packets share links: a connection keeps a fixed window in flight."""
+AS_PACKETS: Final[Sharing] = "packets"
+"""How an emulation's packets share links."""
 
 
 def flow_experiment(task: Task, *changed: str) -> Experiment:
@@ -25,6 +25,12 @@ def flow_experiment(task: Task, *changed: str) -> Experiment:
     overrides = [*task.treatment.overrides, *changed, "checks=[]"]
     (experiment,) = prepare(task.scenario, engine="flow", overrides=overrides, seed=task.seed).experiments
     return experiment
+
+
+def twin_experiment(task: Task, scale: Scale, sharing: Sharing = AS_PACKETS) -> Experiment:
+    """Return the experiment of ``task`` for the flow engine; packets are those of an emulation at ``scale``."""
+    at = f"{{bandwidth: {scale.bandwidth!r}, time: {scale.time!r}, mtu: {scale.mtu}}}"
+    return flow_experiment(task, f"sharing={sharing}", f"scale={at}")
 
 
 def flow_entry(experiment: Experiment) -> Entry:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from testbed.api import prepare, run_scenario
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, RunFailedError
-from testbed.experiment.experiment import Experiment
+from testbed.experiment.experiment import Experiment, Scale
 from testbed.machine.distribution import package_version
 from testbed.progress import Progress
 from testbed.results.plain_names import plain_name
@@ -77,6 +77,12 @@ class RunOutcome:
     def verdict(self) -> str:
         """The run's verdict, ``failed`` without one."""
         return str(self.entry["fidelity"]["verdict"]) if self.entry else "failed"
+
+    def scale(self) -> Scale:
+        """The scale of its packets; ``BadInputError`` if the directory does not say."""
+        if self.directory is None:
+            raise BadInputError(f"{self.problem}: a run that failed has no scale")
+        return RunDirectory.open(self.directory).read_experiment().scale
 
 
 Execute = Callable[[Task, Path], tuple[Path, Mapping[str, Any]]]

@@ -1,7 +1,7 @@
 """Every bundled scenario under every scheduler, emulated and by the flow engine: the error of the flow engine.
 
-The flow engine shares links as the emulation's fixed windows do (``sharing: proportional``); the errors with max-min
-fair shares, which papers assume, stand beside.
+The flow engine simulates the packets of each emulation at its scale (``sharing: packets``); the errors with rates that
+fixed windows have in the long run, and with max-min fair shares, which papers assume, stand beside.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from controller.schedulers.registry import names
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.experiment.experiment import Sharing
 from testbed.progress import Progress
-from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, flow_experiment
+from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, twin_experiment
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.twin_sensitivity import MOVED_S, largest_range, moved_starts
@@ -22,6 +22,7 @@ from testbed.scenario import bundled, load
 
 LEFT_OUT: Final = ("fixed", "ecmp-switch")
 """One takes its decision from the scenario; the other leaves paths to the switches' hash, which only they know."""
+_OTHERS: Final[tuple[Sharing, ...]] = ("proportional", "max-min")
 ITERATION_ERROR: Final = 0.03
 POINTS: Final = 1.5
 
@@ -72,8 +73,9 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
     """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
     made = [task for task in tasks if found[task].entry]
     believable = [task for task in made if found[task].verdict == "ok"] or made
-    here = numbers(_beside(believable, found, AS_PACKETS)) | _max_min(_beside(believable, found, "max-min"))
-    here |= _moved(believable, found)
+    here = numbers(_beside(believable, found, AS_PACKETS)) | _moved(believable, found)
+    for sharing in _OTHERS:
+        here |= _errors(sharing, _beside(believable, found, sharing))
     problems = [found[task].problem for task in tasks if found[task].problem]
     verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
     note = "; ".join([*problems, *verdicts] or _misses(here))
@@ -83,19 +85,20 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
 
 def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], sharing: Sharing) -> list[tuple[Entry, Entry]]:
     """The entries of both engines for each of ``tasks``."""
-    entries = ((found[task].entry, task) for task in tasks)
-    return [(entry, flow_entry(flow_experiment(task, f"sharing={sharing}"))) for entry, task in entries if entry]
+    entries = ((task, found[task]) for task in tasks)
+    return [(run.entry, flow_entry(twin_experiment(task, run.scale(), sharing))) for task, run in entries if run.entry]
 
 
-def _max_min(made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
-    """What the flow engine says where flows share links max-min fair."""
+def _errors(sharing: Sharing, made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:
+    """The errors of the flow engine if flows share links by ``sharing``."""
     here = numbers(made)
-    return {f"max_min_{key}": here[key] for key in ("points", "iteration_error") if here}
+    name = sharing.replace("-", "_")
+    return {f"{name}_{key}": here[key] for key in ("points", "iteration_error") if here}
 
 
 def _moved(tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> dict[str, float]:
     """What the flow engine says if jobs start some milliseconds later, and how far that moves an iteration."""
-    draws = {task: moved_starts(task) for task in tasks}
+    draws = {task: moved_starts(task, found[task].scale()) for task in tasks if found[task].entry}
     here = numbers([(entry, its) for task, moved in draws.items() if (entry := found[task].entry) for its in moved])
     if not here:
         return {}

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from testbed.engines.common.isolated_runs import isolates_jobs
-from testbed.experiment.experiment import Experiment
-from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, flow_experiment
+from testbed.experiment.experiment import Experiment, Scale
+from testbed.reproduce.flow_entries import Entry, flow_entry, twin_experiment
 from testbed.reproduce.kept_runs import Task
 
 MOVED_S: Final = 0.02
@@ -22,12 +22,12 @@ MOVED_S: Final = 0.02
 DRAWS: Final = 6
 
 
-def moved_starts(task: Task) -> list[Entry]:
+def moved_starts(task: Task, scale: Scale) -> list[Entry]:
     """Return the flow engine's entries of ``task``, each with the start of every job moved by its own draw.
 
-    None where no start can be moved: under a manager, or if every job runs alone.
+    Packets are those of ``scale``. None where no start can be moved: under a manager, or if every job runs alone.
     """
-    experiment = flow_experiment(task, f"sharing={AS_PACKETS}")
+    experiment = twin_experiment(task, scale)
     if experiment.managed is not None or isolates_jobs(experiment):
         return []
     draws = np.random.default_rng(task.seed).uniform(0.0, MOVED_S, (DRAWS, len(experiment.jobs)))

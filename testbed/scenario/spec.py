@@ -376,7 +376,8 @@ class ScenarioSpec(_Spec):
         None, description="what forwards the packets of an emulation (default: the best that the machine has)"
     )
     sharing: Sharing = Field(
-        "max-min", description="how flows of one level share a link in the flow engine: max-min or proportional"
+        "max-min",
+        description="how flows of one level share a link in the flow engine: max-min, proportional or packets",
     )
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"

@@ -144,14 +144,14 @@ def _plan(job: Job, host: str, experiment: Experiment) -> JobPlan:
         outgoing=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host),
         incoming=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host),
         window=window_packets(experiment) * segment_size(experiment.scale.mtu),
-        slice_size=_slice(job, experiment),
-        departure=_departure(job, experiment),
+        slice_size=slice_size(job, experiment),
+        departure=departure_s(job, experiment),
         link_rate=_slowest_first_link(job, experiment),
     )
 
 
-def _slice(job: Job, experiment: Experiment) -> int:
-    """Bytes of a slice: no more than the shortest lead of a ring, or each of its hosts would wait for the next."""
+def slice_size(job: Job, experiment: Experiment) -> int:
+    """Emulated bytes of a slice: at most the shortest lead of a ring, or each of its hosts would wait for the next."""
     transfers = (transfer for phase in job.phases for transfer in phase.transfers)
     leads = [round(experiment.scale.size(transfer.lead)) for transfer in transfers if transfer.after is not None]
     return max(1, min([SLICE_PACKETS * segment_size(experiment.scale.mtu), *leads]))
@@ -165,7 +165,7 @@ def window_packets(experiment: Experiment) -> int:
     return max(least, ceil(WINDOW_S * fastest / 8 / segment_size(scale.mtu)))
 
 
-def _departure(job: Job, experiment: Experiment) -> float:
+def departure_s(job: Job, experiment: Experiment) -> float:
     """Seconds, dilated, by which the job's slowest host link lets a burst start ahead of its rate; 0 without flows.
 
     A token bucket sends its first packet, and what the bucket holds, at once.

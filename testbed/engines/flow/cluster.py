@@ -22,8 +22,10 @@ from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
-from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, time_shift_of
+from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
 from testbed.engines.flow.network import FluidNetwork
+from testbed.engines.flow.network_protocol import Network
+from testbed.engines.flow.packet_network import PacketNetwork
 from testbed.engines.flow.streams import FluidReceiver, FluidSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
@@ -63,12 +65,11 @@ class FluidCluster:
     """Runs jobs; what is public besides is what the run left behind."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
+        """Jobs run unscaled; the scale of ``experiment`` is that of its packets, if they are simulated."""
+        self._scaled = experiment
+        experiment = self._experiment = replace(experiment, scale=UNSCALED)
         fabric = experiment.fabric
-        self._network = FluidNetwork(
-            {name: link.capacity for name, link in fabric.links.items()},
-            proportional=experiment.sharing == "proportional",
-        )
+        self._network = _network_of(self._scaled)
         scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
         self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed, with_hashed_paths)
         self._steps: StepCoordinator | None = None
@@ -115,11 +116,8 @@ class FluidCluster:
     def step(self) -> None:
         """Go to the next event and let everything happen that happens then."""
         self.events += 1
-        fluid = self.now + self._network.next_event()
         timer = max(self.now, self._timers[0][0]) if self._timers else inf
-        then = min(fluid, timer)
-        reached = self._network.advance(then - self.now)
-        self.now = then
+        self.now, reached = self._network.run(self.now, timer)
         for place in reached:
             self._reached(place)
         while self._timers and self._timers[0][0] <= self.now:
@@ -222,15 +220,19 @@ class FluidCluster:
         self._carry_out(decision)
 
     def _open(self, running: FluidJob, decision: Decision) -> None:
-        job = running.job
+        job, departure_s = running.job, self._network.departure_s(running.job)
+        slice_bytes = self._scaled.scale.unscale_size(slice_size(job, self._scaled))
         for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
-            program: Program = program_of(replace(plan, departure=0.0), self, self._hear(host), lambda _stream: None)
+            program: Program = program_of(
+                replace(plan, departure=departure_s), self, self._hear(host), lambda _stream: None
+            )
+            program.link_is_busy = lambda flow: self._network.link_is_busy(running.out[flow].place)
             program.pcie = self._pcie.setdefault(host, PcieSemaphore(self._resume))
             program.gpus = self._gpus.setdefault(host, SharedGpus()).share_of(job.name, plan.gpus)
             running.programs[host] = program
         for flow in job.flows:
             level = decision.level_of(flow, self._experiment.levels - 1)
-            place = self._network.add(self._way(flow, decision), level)
+            place = self._network.add(self._way(flow, decision), level, slice_bytes)
             self._at_place[place] = (running, flow)
             running.out[flow.id] = FluidSender(flow.id, self._network, place, level)
             if (weights := decision.weights_of(flow)) is not None and flow.bytes > 0:
@@ -377,3 +379,10 @@ class FluidCluster:
     def _resume(self, stream: FluidSender) -> None:
         running, flow = self._at_place[stream.place]
         running.programs[self._host(flow.source)].resume(stream)
+
+
+def _network_of(experiment: Experiment) -> Network:
+    capacity = {name: link.capacity for name, link in experiment.fabric.links.items()}
+    if experiment.sharing == "packets":
+        return PacketNetwork(capacity, experiment)
+    return FluidNetwork(capacity, proportional=experiment.sharing == "proportional")

@@ -52,7 +52,7 @@ class FlowEngine:
         if real is not None:
             raise RunFailedError(f"job {real} is of kind external, which only the emulation runs")
         plain = replace(experiment, scale=UNSCALED)
-        cluster = FluidCluster(plain)
+        cluster = FluidCluster(experiment)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
         while goal.left():
             if cluster.now > plain.measure.time_limit_s:

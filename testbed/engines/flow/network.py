@@ -16,6 +16,7 @@ import numpy as np
 from testbed.fluid.compiled import compiled
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
 from topologies.shaping import DEFAULT_LEVELS
+from workloads.job import Job
 
 _FIRST_ROOM: Final = 64
 ROUNDING: Final = 1e-7
@@ -58,8 +59,8 @@ class FluidNetwork:
         self._weighing: dict[int, _Weighing] = {}
         self._stale = True
 
-    def add(self, way: Sequence[str], level: int) -> int:
-        """Take a flow in; return its place."""
+    def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
+        """Take a flow in; return its place. A fluid forwards what comes in, not slices of ``slice_size`` bytes."""
         if not self._free:
             self._grow()
         place = self._free.pop()
@@ -161,11 +162,28 @@ class FluidNetwork:
         """Bytes of all messages that have been sent."""
         return float(self._values[place, _TOTAL])
 
+    def departure_s(self, job: Job) -> float:
+        """A fluid has no packet that leaves before its time."""
+        return 0.0
+
+    def link_is_busy(self, place: int) -> bool:
+        """No packet waits for a fluid."""
+        return False
+
+    def hold_back_s(self, place: int, departure: float) -> float:
+        """A fluid leaves as its rate says."""
+        return 0.0
+
     def hops(self, place: int) -> int:
         """Links on the way of the flow."""
         return int(np.count_nonzero(self._ways[place] >= 0))
 
     # Time
+
+    def run(self, now: float, until: float) -> tuple[float, list[int]]:
+        """Go on from ``now`` to the next event, at most to ``until``; return when that is and what it reaches."""
+        then = min(now + self.next_event(), until)
+        return then, self.advance(then - now)
 
     def next_event(self) -> float:
         """Seconds until something changes by itself; infinite if nothing does."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import inf
 
 from controller.decision import ByteLevels
-from testbed.engines.flow.network import ROUNDING, FluidNetwork
+from testbed.engines.flow.network import ROUNDING
+from testbed.engines.flow.network_protocol import Network
 from workloads.iteration.hold import Hold
 
 
 class FluidReceiver:
     """The receiving end: a message has arrived when all of it was sent and has been on its way for ``latency_s``."""
 
-    def __init__(self, flow: str, network: FluidNetwork, place: int) -> None:
+    def __init__(self, flow: str, network: Network, place: int) -> None:
         self.flow = flow
         self._network = network
         self.place = place
@@ -42,7 +43,7 @@ class FluidReceiver:
 class FluidSender:
     """The sending end. ``byte_levels`` makes its level follow the bytes of the message."""
 
-    def __init__(self, flow: str, network: FluidNetwork, place: int, level: int) -> None:
+    def __init__(self, flow: str, network: Network, place: int, level: int) -> None:
         self.flow = flow
         self.held = Hold.NOTHING
         self.started = False
@@ -66,8 +67,8 @@ class FluidSender:
         return self.started and self._arrived
 
     def hold_back_s(self, departure: float) -> float:
-        """A fluid leaves as its rate says."""
-        return 0.0
+        """By how much the message would end earlier than its rate implies if it began after ``departure``."""
+        return self._network.hold_back_s(self.place, departure)
 
     def arrive(self) -> None:
         """Take note that the message has arrived."""

@@ -1,0 +1,89 @@
+"""What the flow engine asks of a network: fluids whose rates are computed, or packets one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Protocol
+
+from workloads.job import Job
+
+
+class Network(Protocol):
+    """Flows in numbered places on the links of a fabric. Sizes are bytes of the scenario, times its seconds."""
+
+    @property
+    def number(self) -> Mapping[str, int]:
+        """The links, numbered."""
+        ...
+
+    def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
+        """Take a flow in that forwards what comes in by slices of ``slice_size`` bytes; return its place."""
+        ...
+
+    def remove(self, place: int) -> None:
+        """Forget the flow at ``place``."""
+        ...
+
+    def lead_over(self, place: int, way: Sequence[str]) -> None:
+        """Send the flow over the links ``way`` from now on."""
+        ...
+
+    def set_level(self, place: int, level: int, until: float = inf) -> None:
+        """Serve the flow at ``level``; an event comes when it has sent ``until`` bytes of its message."""
+        ...
+
+    def set_limit(self, place: int, bytes_per_s: float) -> None:
+        """Let the flow be no faster; infinite for no limit."""
+        ...
+
+    def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
+        """Let the flow share links of its level by ``weights``, each for an equal part of every ``period`` bytes."""
+        ...
+
+    def begin(self, place: int, size: float, lead: float, after: int | None, consumed: float) -> None:
+        """Start a message. Past ``lead`` it forwards what ``after`` brings beyond ``consumed`` bytes of its total."""
+        ...
+
+    def send(self, place: int, sending: bool) -> None:
+        """Let the message flow, or stop it for now."""
+        ...
+
+    def sent(self, place: int) -> float:
+        """Bytes of the current message that have been sent."""
+        ...
+
+    def ended(self, place: int) -> bool:
+        """Whether the current message is through."""
+        ...
+
+    def total(self, place: int) -> float:
+        """Bytes of all messages that are through, and of the current one so far."""
+        ...
+
+    def hops(self, place: int) -> int:
+        """Links on the way of the flow."""
+        ...
+
+    def departure_s(self, job: Job) -> float:
+        """Seconds by which the links by which ``job`` leaves its hosts let a burst start ahead of their rate."""
+        ...
+
+    def link_is_busy(self, place: int) -> bool:
+        """Whether packets wait at the first link of the flow."""
+        ...
+
+    def hold_back_s(self, place: int, departure: float) -> float:
+        """By how much the message would end earlier than the flow's limit implies if it began after ``departure``."""
+        ...
+
+    def run(self, now: float, until: float) -> tuple[float, list[int]]:
+        """Go on from ``now`` to the next event, at most to ``until``; return when that is.
+
+        And the places whose message is through or has reached its count of bytes.
+        """
+        ...
+
+    def take_bytes(self) -> dict[tuple[str, int], float]:
+        """(link, level) -> bytes sent since the last call."""
+        ...

@@ -1,0 +1,174 @@
+"""Flows that keep a window in flight, wait in their own NIC and forward slices, as connections do; compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testbed.fluid.compiled import compiled_in_place
+from testbed.packets.agenda import plan
+from testbed.packets.links import forward
+from testbed.packets.state import (
+    AFTER,
+    ALARM,
+    ARRIVED,
+    AT_NIC,
+    BASE,
+    FIRST_TO_TRY,
+    FOLLOWER,
+    IN_FLIGHT,
+    LEAD,
+    LEVEL,
+    LIMIT,
+    NEXT_S,
+    PATH,
+    PERIOD,
+    REACHED,
+    SENDING,
+    SENT,
+    SHORT,
+    SIZE,
+    SLICE,
+    THROUGH,
+    TO_TRY,
+    TO_TRY_COUNT,
+    TOTAL,
+    UNACKNOWLEDGED,
+    UNTIL,
+    UNUSED,
+    WINDOWS,
+    State,
+)
+
+ROUNDING = 1e-6
+"""Share of a full packet below which bytes are rounding."""
+
+
+@compiled_in_place
+def try_later(state: State, flow: int) -> None:
+    """Look soon whether ``flow`` can send."""
+    if not state.flows.numbers[flow, TO_TRY]:
+        state.flows.numbers[flow, TO_TRY] = 1
+        counters, room = state.counters, len(state.to_try)
+        state.to_try[(counters[FIRST_TO_TRY] + counters[TO_TRY_COUNT]) % room] = flow
+        counters[TO_TRY_COUNT] += 1
+
+
+@compiled_in_place
+def note_reached(state: State, flow: int) -> None:
+    """Something has happened to ``flow`` that the caller of the simulation wants to know."""
+    state.reached[state.counters[REACHED]] = flow
+    state.counters[REACHED] += 1
+
+
+@compiled_in_place
+def available(state: State, flow: int) -> float:
+    """Bytes that the message may send now: all that is left, or what has come in for it to forward, in whole slices.
+
+    The end of the message that it forwards counts as the end of a slice.
+    """
+    values, numbers = state.flows.values, state.flows.numbers
+    left = values[flow, SIZE] - values[flow, SENT]
+    leader = numbers[flow, AFTER]
+    if leader < 0:
+        return float(left)
+    slice_size, rounding = values[flow, SLICE], ROUNDING * state.rules.payload
+    came = values[leader, TOTAL] - values[flow, BASE]
+    if numbers[leader, THROUGH] and came >= values[leader, SIZE] - rounding:
+        return float(left)
+    whole = np.floor((came + rounding) / slice_size) * slice_size
+    return float(min(left, values[flow, LEAD] + whole - values[flow, SENT]))
+
+
+@compiled_in_place
+def window(state: State, flow: int) -> float:
+    """Bytes that ``flow`` may have in flight, by what has arrived of it."""
+    count = state.flows.numbers[flow, WINDOWS]
+    if count == 1:
+        return float(state.flows.windows[flow, 0])
+    period = state.flows.values[flow, PERIOD]
+    part = int((state.flows.values[flow, TOTAL] % period) * count / period)
+    return float(state.flows.windows[flow, min(part, count - 1)])
+
+
+@compiled_in_place
+def has_to_pause(state: State, flow: int, size: float, now: float) -> bool:
+    """Whether the limit of ``flow`` does not let it send yet; if it does, ``size`` bytes count."""
+    values = state.flows.values
+    limit = values[flow, LIMIT]
+    if limit == np.inf:
+        return False
+    if values[flow, NEXT_S] > now:
+        if not state.flows.numbers[flow, ALARM]:
+            state.flows.numbers[flow, ALARM] = 1
+            plan(state, values[flow, NEXT_S], len(state.links.rate) + flow)
+        return True
+    values[flow, NEXT_S] = max(values[flow, NEXT_S], now) + size / limit
+    return False
+
+
+@compiled_in_place
+def next_size(state: State, flow: int) -> float:
+    """Return the payload of the next packet of ``flow``, 0 if it has nothing to send or too much in flight."""
+    values, payload = state.flows.values, state.rules.payload
+    size = min(payload, available(state, flow))
+    if size <= ROUNDING * payload or values[flow, IN_FLIGHT] + size > window(state, flow) + ROUNDING * payload:
+        return 0.0
+    return float(size)
+
+
+@compiled_in_place
+def new_packet(state: State, flow: int, size: float) -> int:
+    """Put the next ``size`` bytes of ``flow`` into a packet."""
+    packets, values, numbers, counters = state.packets, state.flows.values, state.flows.numbers, state.counters
+    counters[UNUSED] -= 1
+    packet = packets.unused[counters[UNUSED]]
+    packets.size[packet], packets.flow[packet], packets.hop[packet] = size, flow, 0
+    packets.path[packet], packets.level[packet] = numbers[flow, PATH], numbers[flow, LEVEL]
+    values[flow, SENT] += size
+    values[flow, IN_FLIGHT] += size
+    numbers[flow, AT_NIC] += 1
+    if values[flow, SENT] >= values[flow, UNTIL] - ROUNDING * state.rules.payload:
+        values[flow, UNTIL] = np.inf
+        note_reached(state, flow)
+    return int(packet)
+
+
+@compiled_in_place
+def send_what_may_leave(state: State, flow: int, now: float) -> None:
+    """Let ``flow`` send until its NIC, its window, its limit or its leader stops it."""
+    numbers = state.flows.numbers
+    while numbers[flow, SENDING] and numbers[flow, AT_NIC] < state.rules.at_nic:
+        size = next_size(state, flow)
+        if size == 0.0 or has_to_pause(state, flow, size, now):
+            return
+        if state.counters[UNUSED] == 0:
+            state.counters[SHORT] = 1
+            try_later(state, flow)
+            return
+        packet = new_packet(state, flow, size)
+        if forward(state, packet, now):
+            arrive(state, packet)
+
+
+@compiled_in_place
+def arrive(state: State, packet: int) -> None:
+    """``packet`` has arrived: acknowledge it, or the next one with it, and let what waited for its bytes go on."""
+    values, numbers = state.flows.values, state.flows.numbers
+    flow, size = state.packets.flow[packet], state.packets.size[packet]
+    state.packets.unused[state.counters[UNUSED]] = packet
+    state.counters[UNUSED] += 1
+    values[flow, ARRIVED] += size
+    values[flow, TOTAL] += size
+    numbers[flow, UNACKNOWLEDGED] += 1
+    through = values[flow, ARRIVED] >= values[flow, SIZE] - ROUNDING * state.rules.payload
+    if through or numbers[flow, UNACKNOWLEDGED] >= state.rules.acknowledged_together:
+        numbers[flow, UNACKNOWLEDGED] = 0
+        values[flow, IN_FLIGHT] = values[flow, SENT] - values[flow, ARRIVED]
+        try_later(state, flow)
+    if through and not numbers[flow, THROUGH]:
+        numbers[flow, THROUGH] = 1
+        numbers[flow, SENDING] = 0
+        note_reached(state, flow)
+    follower = numbers[flow, FOLLOWER]
+    if follower >= 0 and numbers[follower, AFTER] == flow:
+        try_later(state, follower)

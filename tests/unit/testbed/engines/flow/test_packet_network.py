@@ -1,0 +1,74 @@
+"""Runs whose packets are simulated: near what fluids and analysis say where they should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks import window_shares
+from testbed.api import plan, prepare, run_scenario
+from testbed.experiment.experiment import UNSCALED
+
+SCALE = "scale={bandwidth: 4000, time: 1, mtu: 9000}"
+
+
+def run_of(scenario: str, scheduler: str, sharing: str, folder: Path, *more: str) -> dict[str, Any]:
+    overrides = [f"sharing={sharing}", SCALE, "checks=[]", *more]
+    result = run_scenario(scenario, engine="flow", schedulers=[scheduler], overrides=overrides, out=folder)
+    (found,) = result.summary["runs"]
+    return dict(found)
+
+
+def test_jobs_at_their_own_levels_are_as_fast_as_fluids(tmp_path: Path) -> None:
+    packets, fluid = (run_of("hello.yaml", "crux", sharing, tmp_path) for sharing in ("packets", "max-min"))
+    assert packets["gpu_utilization"] == pytest.approx(fluid["gpu_utilization"], abs=0.01)
+    for mine, other in zip(packets["jobs"], fluid["jobs"], strict=True):
+        assert mine["iteration_s"]["mean"] == pytest.approx(other["iteration_s"]["mean"], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "scheduler", ["cassini", "crux", "mltcp", "pfabric", "pias", "sglb", "sincronia", "varys", "lina", "ideal"]
+)
+def test_every_kind_of_decision_reaches_the_packets(scheduler: str, tmp_path: Path) -> None:
+    found = run_of("hello.yaml", scheduler, "packets", tmp_path, "measure={iterations: 4, warmup: 1, time_limit: 60s}")
+    assert 0.5 < found["gpu_utilization"] <= 1.0
+
+
+@pytest.mark.parametrize(("channels", "gigabytes", "measured"), [(1, (20.0, 29.0), 0.445), (8, (9.0, 7.3), 0.415)])
+def test_flows_that_share_two_queues_get_what_real_packets_got(
+    channels: int, gigabytes: tuple[float, float], measured: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.yaml"
+    document = window_shares.scenario(*gigabytes, channels) | {"schedulers": ["ecmp"], "sharing": "packets"}
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    (run,) = run_scenario(path, engine="flow", out=tmp_path).summary["runs"]
+    assert window_shares.share_of_long(run, gigabytes[0]) == pytest.approx(measured, abs=0.01)
+
+
+def test_a_run_is_the_same_again(tmp_path: Path) -> None:
+    first, second = (run_of("hello.yaml", "ecmp", "packets", tmp_path / name) for name in "ab")
+    assert first == second
+
+
+def test_jobs_of_a_manager_come_and_go(tmp_path: Path) -> None:
+    found = run_of("arrivals.yaml", "ecmp", "packets", tmp_path)
+    assert found["gpu_utilization"] > 0.1
+
+
+def test_only_packets_need_a_scale_in_the_flow_engine() -> None:
+    for sharing in ("max-min", "proportional"):
+        (experiment,) = prepare(
+            "hello.yaml", engine="flow", schedulers=["crux"], overrides=[f"sharing={sharing}"]
+        ).experiments
+        assert experiment.scale == UNSCALED
+    (packets,) = prepare("hello.yaml", engine="flow", schedulers=["crux"], overrides=["sharing=packets"]).experiments
+    (emulated,) = prepare("hello.yaml", schedulers=["crux"]).experiments
+    assert packets.scale == emulated.scale
+
+
+def test_a_plan_says_which_packets_would_be_simulated() -> None:
+    document = plan("hello.yaml", engine="flow", overrides=["sharing=packets", SCALE])
+    assert document["scale"]["bandwidth"] == 4000 and document["estimated_s"] is None
