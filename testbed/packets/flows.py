@@ -19,7 +19,10 @@ from testbed.packets.state import (
     LEAD,
     LEVEL,
     LIMIT,
+    NEWEST,
     NEXT_S,
+    NONE,
+    OLDEST,
     PATH,
     PERIOD,
     REACHED,
@@ -124,6 +127,12 @@ def new_packet(state: State, flow: int, size: float) -> int:
     packet = packets.unused[counters[UNUSED]]
     packets.size[packet], packets.flow[packet], packets.hop[packet] = size, flow, 0
     packets.path[packet], packets.level[packet] = numbers[flow, PATH], numbers[flow, LEVEL]
+    packets.landed[packet], packets.later[packet] = False, NONE
+    if numbers[flow, OLDEST] == NONE:
+        numbers[flow, OLDEST] = packet
+    else:
+        packets.later[numbers[flow, NEWEST]] = packet
+    numbers[flow, NEWEST] = packet
     values[flow, SENT] += size
     values[flow, IN_FLIGHT] += size
     numbers[flow, AT_NIC] += 1
@@ -151,17 +160,37 @@ def send_what_may_leave(state: State, flow: int, now: float) -> None:
 
 
 @compiled_in_place
+def take_in_order(state: State, flow: int) -> int:
+    """Let the receiver of ``flow`` take what has arrived without a gap; return how many packets that is."""
+    values, numbers, packets, counters = state.flows.values, state.flows.numbers, state.packets, state.counters
+    taken = 0
+    while numbers[flow, OLDEST] != NONE and packets.landed[numbers[flow, OLDEST]]:
+        packet = numbers[flow, OLDEST]
+        numbers[flow, OLDEST] = packets.later[packet]
+        packets.unused[counters[UNUSED]] = packet
+        counters[UNUSED] += 1
+        values[flow, ARRIVED] += packets.size[packet]
+        values[flow, TOTAL] += packets.size[packet]
+        taken += 1
+    return taken
+
+
+@compiled_in_place
 def arrive(state: State, packet: int) -> None:
-    """``packet`` has arrived: acknowledge it, or the next one with it, and let what waited for its bytes go on."""
+    """``packet`` has arrived: acknowledge what is complete, and let what waited for its bytes go on.
+
+    A receiver acknowledges every second packet, and at once if one fills a gap: a packet whose level was raised
+    overtakes older ones of its flow.
+    """
     values, numbers = state.flows.values, state.flows.numbers
-    flow, size = state.packets.flow[packet], state.packets.size[packet]
-    state.packets.unused[state.counters[UNUSED]] = packet
-    state.counters[UNUSED] += 1
-    values[flow, ARRIVED] += size
-    values[flow, TOTAL] += size
-    numbers[flow, UNACKNOWLEDGED] += 1
+    flow = state.packets.flow[packet]
+    state.packets.landed[packet] = True
+    taken = take_in_order(state, flow)
+    if taken == 0:
+        return
+    numbers[flow, UNACKNOWLEDGED] += taken
     through = values[flow, ARRIVED] >= values[flow, SIZE] - ROUNDING * state.rules.payload
-    if through or numbers[flow, UNACKNOWLEDGED] >= state.rules.acknowledged_together:
+    if through or taken > 1 or numbers[flow, UNACKNOWLEDGED] >= state.rules.acknowledged_together:
         numbers[flow, UNACKNOWLEDGED] = 0
         values[flow, IN_FLIGHT] = values[flow, SENT] - values[flow, ARRIVED]
         try_later(state, flow)

@@ -25,10 +25,13 @@ at which an event comes; when a flow with a limit may send again; the slice it f
 windows repeat; bytes that are not acknowledged."""
 
 # Columns of whole numbers kept for each flow.
-AFTER, FOLLOWER, LEVEL, PATH, AT_NIC, UNACKNOWLEDGED, WINDOWS, SENDING, TO_TRY, ALARM, THROUGH = range(11)
-NUMBERS: Final = 11
+AFTER, FOLLOWER, LEVEL, PATH, AT_NIC, UNACKNOWLEDGED, WINDOWS, OLDEST, NEWEST, SENDING, TO_TRY, ALARM, THROUGH = range(
+    13
+)
+NUMBERS: Final = 13
 """The flow that it forwards and the one that forwards it; its level and path; its packets in its own NIC; packets that
-have arrived since the last acknowledgement; how many windows it has; then flags: whether it sends, is in the list of
+have arrived since the last acknowledgement; how many windows it has; its oldest and newest packet that its receiver
+has not taken, which takes them in order; then flags: whether it sends, is in the list of
 flows to try, has an alarm for when its limit lets it send, and whether all of its message has arrived."""
 
 
@@ -57,7 +60,10 @@ class Links(NamedTuple):
 
 
 class Packets(NamedTuple):
-    """By packet: payload, flow, path and place on it, level, the one ``behind`` it in a queue; and ``unused`` ones."""
+    """By packet: payload, flow, path and place on it, level, the one ``behind`` it in a queue; and ``unused`` ones.
+
+    ``later``: the next one of its flow; ``landed``: whether it has arrived, perhaps before an older one.
+    """
 
     size: Floats
     flow: Integers
@@ -65,6 +71,8 @@ class Packets(NamedTuple):
     hop: Integers
     level: Integers
     behind: Integers
+    later: Integers
+    landed: Flags
     unused: Integers
 
 

@@ -45,7 +45,9 @@ class Connections:
         for target, port in places:
             listener = self._namespace.socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            prepare(listener, job.plan.window)
+            # The kernel fixes how large a window can be told of when a connection is opened, by the listener's clamp.
+            into = [planned.flow for planned in job.plan.incoming if planned.address[2:] == (target, port)]
+            prepare(listener, max(job.plan.largest_window(flow) for flow in into))
             listener.bind((target, port))
             listener.listen(128)
             listener.setblocking(False)

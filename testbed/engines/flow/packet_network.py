@@ -61,7 +61,7 @@ class PacketNetwork:
         flows.values[place], flows.numbers[place] = 0.0, 0
         flows.values[place, [columns.LIMIT, columns.UNTIL]] = inf
         flows.values[place, columns.SLICE] = max(slice_size, self._packet * ROUNDING)
-        flows.numbers[place, [columns.AFTER, columns.FOLLOWER]] = NONE
+        flows.numbers[place, [columns.AFTER, columns.FOLLOWER, columns.OLDEST]] = NONE
         flows.numbers[place, columns.LEVEL] = level
         self.weigh(place, (), 0.0)
         self.lead_over(place, way)
@@ -226,6 +226,8 @@ class PacketNetwork:
             hop=_longer(old.hop, room),
             level=_longer(old.level, room),
             behind=_longer(old.behind, room),
+            later=_longer(old.later, room),
+            landed=_longer(old.landed, room),
             unused=_longer(np.arange(room, 2 * room), room),
         )
         self._state.counters[columns.UNUSED] = room
@@ -276,7 +278,17 @@ def _empty(rates: NDArray[np.float64], experiment: Experiment) -> State:
             queues.copy(),
             np.zeros((links, DEFAULT_LEVELS)),
         ),
-        Packets(np.zeros(room), _none(room), _none(room), _none(room), _none(room), _none(room), np.arange(room)),
+        Packets(
+            size=np.zeros(room),
+            flow=_none(room),
+            path=_none(room),
+            hop=_none(room),
+            level=_none(room),
+            behind=_none(room),
+            later=_none(room),
+            landed=np.zeros(room, np.bool_),
+            unused=np.arange(room),
+        ),
         Agenda(np.zeros(links + room), np.zeros(links + room, np.int64)),
         rules,
         np.full((1, 1), NONE),

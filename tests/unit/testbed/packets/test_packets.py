@@ -73,6 +73,19 @@ def test_a_flow_that_waits_in_its_nic_has_two_packets_there_and_the_rest_behind_
     assert made.total(long) / (200.0 * RATE) == pytest.approx(1 / (2 + 2 / 8), rel=0.02)
 
 
+def test_packets_of_a_raised_level_overtake_older_ones_and_are_taken_after_them() -> None:
+    made = network({"nic": RATE, "another": RATE, "port": RATE})
+    other, flow = send(made, ["another", "port"], 100, level=3), send(made, ["nic", "port"], 16, level=5)
+    now, _ = made.run(0.0, 3 * PACKET_S)
+    few = made.sent(flow)
+    made.set_level(flow, 0)
+    now, _ = made.run(now, 50 * PACKET_S)
+    # All of its window has been sent, and what was sent after the change has arrived; but the first packets starve.
+    assert few < made.sent(flow) <= 8 * PACKET + made.total(flow) and made.total(flow) <= PACKET
+    found = ends(made)
+    assert found[flow] > found[other] > now
+
+
 def test_what_is_forwarded_has_come_in_whole_slices() -> None:
     made = network({"a": RATE / 3, "b": RATE})
     first = made.add(["a"], 0)

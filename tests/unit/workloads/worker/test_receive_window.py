@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from workloads.iteration.byte_windows import ByteWindows
+from workloads.iteration.job_plan import JobPlan, PlannedConnection
+from workloads.worker.connections import Connections
 from workloads.worker.tcp_endpoints import TcpReceiver, prepare
 
 TCP_WINDOW_CLAMP = 10
+TCP_INFO, TCP_INFO_SEND_WINDOW = 11, 228
 WINDOW = 20_000
 PIECE = 9_000
 
@@ -55,3 +61,37 @@ def test_a_window_that_depends_on_the_bytes_is_the_one_that_is_kept(ends: tuple[
     assert clamp(ends[1]) == 15_000
     pass_on(ends, into, 4)
     assert clamp(ends[1]) == 12_000
+
+
+def plan(**changes: Any) -> JobPlan:
+    """A job into which two flows come at one place, one of them with windows that grow."""
+    incoming = tuple(PlannedConnection(flow, "127.0.0.1", 1, "127.0.0.1", 0, "h0") for flow in "ab")
+    windows = {"b": ByteWindows(100 * PIECE, (WINDOW, 30 * WINDOW))}
+    empty: dict[str, Any] = dict.fromkeys(("stragglers", "gpus", "phases", "outgoing"), ())
+    numbers = {"seed": 1, "iterations": 1, "time_scale": 1.0, "jitter": 0.0, "slice_size": PIECE, "departure": 0.0}
+    return JobPlan(
+        name="job", incoming=incoming, window=WINDOW, link_rate=1.0, byte_windows=windows, **empty, **numbers, **changes
+    )
+
+
+def test_a_listener_has_room_for_the_largest_window_that_comes_in() -> None:
+    job = SimpleNamespace(plan=plan(), outgoing={}, listeners=[])
+    namespace = SimpleNamespace(prepare=lambda count: None, socket=socket.socket)
+    loop = SimpleNamespace(watch=lambda *arguments: None)
+    made: Any = Connections(loop, namespace, lambda event: None, {}, lambda *arguments: None)  # type: ignore[arg-type]
+    made.listen(job)
+    (listener,) = job.listeners
+    with listener:
+        assert clamp(listener) == 30 * WINDOW
+        with socket.create_connection(listener.getsockname()) as one:
+            listener.setblocking(True)
+            other, _ = listener.accept()
+            with other:
+                other.setblocking(False)
+                prepare(other, WINDOW)
+                into = TcpReceiver("b", other, [100 * PIECE], window=WINDOW, windows=job.plan.byte_windows["b"])
+                into.begin(100 * PIECE, PIECE)
+                pass_on((one, other), into, 90)
+                info = one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 256)
+                # With a window scale for the first window alone it would stay at 65,535 bytes or twice that.
+                assert struct.unpack_from("I", info, TCP_INFO_SEND_WINDOW)[0] > 10 * WINDOW
