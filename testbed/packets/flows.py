@@ -84,13 +84,14 @@ def available(state: State, flow: int) -> float:
 
 @compiled_in_place
 def window(state: State, flow: int) -> float:
-    """Bytes that ``flow`` may have in flight, by what has arrived of it."""
+    """Bytes that ``flow`` may have in flight, by what has arrived of it (``workloads.iteration.byte_windows``)."""
     count = state.flows.numbers[flow, WINDOWS]
     if count == 1:
         return float(state.flows.windows[flow, 0])
     period = state.flows.values[flow, PERIOD]
-    part = int((state.flows.values[flow, TOTAL] % period) * count / period)
-    return float(state.flows.windows[flow, min(part, count - 1)])
+    done = state.flows.values[flow, TOTAL] % period
+    part = min(int(done * count / period), count - 1)
+    return float(min(state.flows.windows[flow, part], period - done + state.flows.windows[flow, 0]))
 
 
 @compiled_in_place

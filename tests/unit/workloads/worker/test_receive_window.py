@@ -66,7 +66,7 @@ def test_a_window_that_depends_on_the_bytes_is_the_one_that_is_kept(ends: tuple[
 def plan(**changes: Any) -> JobPlan:
     """A job into which two flows come at one place, one of them with windows that grow."""
     incoming = tuple(PlannedConnection(flow, "127.0.0.1", 1, "127.0.0.1", 0, "h0") for flow in "ab")
-    windows = {"b": ByteWindows(100 * PIECE, (WINDOW, 30 * WINDOW))}
+    windows = {"b": ByteWindows(160 * PIECE, (WINDOW, 30 * WINDOW))}
     empty: dict[str, Any] = dict.fromkeys(("stragglers", "gpus", "phases", "outgoing"), ())
     numbers = {"seed": 1, "iterations": 1, "time_scale": 1.0, "jitter": 0.0, "slice_size": PIECE, "departure": 0.0}
     return JobPlan(
@@ -89,9 +89,9 @@ def test_a_listener_has_room_for_the_largest_window_that_comes_in() -> None:
             with other:
                 other.setblocking(False)
                 prepare(other, WINDOW)
-                into = TcpReceiver("b", other, [100 * PIECE], window=WINDOW, windows=job.plan.byte_windows["b"])
-                into.begin(100 * PIECE, PIECE)
-                pass_on((one, other), into, 90)
+                into = TcpReceiver("b", other, [160 * PIECE], window=WINDOW, windows=job.plan.byte_windows["b"])
+                into.begin(160 * PIECE, PIECE)
+                pass_on((one, other), into, 120)
                 info = one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 256)
                 # With a window scale for the first window alone it would stay at 65,535 bytes or twice that.
                 assert struct.unpack_from("I", info, TCP_INFO_SEND_WINDOW)[0] > 10 * WINDOW
