@@ -186,6 +186,7 @@ class TcpReceiver:
         "_end_of_message",
         "_forwarded",
         "_forwarded_sizes",
+        "_plan_window",
         "_sizes",
         "_window",
         "_windows",
@@ -211,7 +212,9 @@ class TcpReceiver:
         self._end_of_message = next(self._sizes, 0)
         self._forwarded_sizes = cycle(forwarded)
         self._forwarded = 0
-        self._batch = window
+        self._plan_window = window
+        # A window that follows the count of bytes is looked at with every slice.
+        self._batch = window if windows is None else 0
         self.flow = flow
         self.connection = connection
         self.received = 0
@@ -270,13 +273,13 @@ class TcpReceiver:
     def move_to(self, connection: socket.socket) -> None:
         """Go on over ``connection``, waking as this stream does."""
         self.connection = connection
-        self._window, self._clamps_left = self._batch, _RECEIVES_UNTIL_KNOWN
+        self._window, self._clamps_left = self._plan_window, _RECEIVES_UNTIL_KNOWN
         self._open_window()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.lowat)
 
     def _open_window(self) -> None:
         """Let as much be in flight as the plan or the count of bytes says; repeat it while the kernel may forget."""
-        window = self._batch if self._windows is None else self._windows.at(self.received)
+        window = self._plan_window if self._windows is None else self._windows.at(self.received)
         if window and (window != self._window or self._clamps_left):
             self.connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
             self._window = window

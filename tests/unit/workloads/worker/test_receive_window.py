@@ -63,6 +63,18 @@ def test_a_window_that_depends_on_the_bytes_is_the_one_that_is_kept(ends: tuple[
     assert clamp(ends[1]) == 12_000
 
 
+def test_a_window_that_depends_on_the_bytes_is_looked_at_with_every_slice(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    growing = ByteWindows(40 * PIECE, (8 * PIECE, 16 * PIECE))
+    plain, counted = (
+        TcpReceiver("f", ends[1], [40 * PIECE], [0], window=8 * PIECE, windows=windows) for windows in (None, growing)
+    )
+    for into in (plain, counted):
+        into.begin(40 * PIECE, 2 * PIECE)  # nothing of it is forwarded
+    assert plain.lowat == 8 * PIECE and counted.lowat == 2 * PIECE
+
+
 def plan(**changes: Any) -> JobPlan:
     """A job into which two flows come at one place, one of them with windows that grow."""
     incoming = tuple(PlannedConnection(flow, "127.0.0.1", 1, "127.0.0.1", 0, "h0") for flow in "ab")
