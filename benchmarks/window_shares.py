@@ -3,15 +3,21 @@
 Three jobs of two hosts each: ``long`` and ``beside`` leave by one NIC, ``long`` and ``behind`` arrive at another.
 Max-min fairness gives ``long`` a half of both. Fixed windows give it 1 / (2 + k), where k is the share of its window
 that a flow may have waiting in its own NIC (:data:`testbed.fluid.proportional.AT_OWN_NIC`). k follows from the
-iterations of ``long``. No target: a row is what a connection count and a length of messages come to.
+iterations of ``long``, also where the flow engine simulates the packets. No target: a row is what a connection count
+and a length of messages come to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import yaml
+
 from benchmarks.common import Line, doubts_of, main, run
+from testbed.api import run_scenario
 from testbed.fluid.proportional import AT_OWN_NIC
 
 TITLE: Final = "Shares of flows with fixed windows"
@@ -67,6 +73,16 @@ def share_of_long(summary: Mapping[str, Any], gigabytes: float) -> float:
     return gigabytes * 1e9 / float(found) / PORT_BYTES_PER_S
 
 
+def simulated(of_long: float, of_others: float, channels: int) -> float:
+    """The share of its port that ``long`` has if the packets are simulated."""
+    with TemporaryDirectory(prefix="benchmark-") as folder:
+        path = Path(folder) / "scenario.yaml"
+        document = scenario(of_long, of_others, channels) | {"schedulers": ["ecmp"], "sharing": "packets"}
+        path.write_text(yaml.safe_dump(document), "utf-8")
+        (found,) = run_scenario(path, engine="flow", out=folder).summary["runs"]
+        return share_of_long(found, of_long)
+
+
 def measure(quick: bool) -> list[Line]:
     """A row per number of connections and size of messages."""
     lines = []
@@ -78,6 +94,7 @@ def measure(quick: bool) -> list[Line]:
                 "channels": channels,
                 "packets a message": round(of_long * 1e9 / BANDWIDTH / channels / PACKET_BYTES),
                 "share of long": f"{share:.3f}",
+                "simulated": f"{simulated(of_long, of_others, channels):.3f}",
                 "k": f"{1 / share - 2:.2f}",
                 "k of the flow engine": AT_OWN_NIC,
             }

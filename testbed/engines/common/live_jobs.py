@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
 from testbed.engines.common.iterations import HostIteration, phase_errors
 from testbed.engines.common.profiling import disturbed_iterations, profile_window, recent_throughput
@@ -102,6 +103,14 @@ class LiveJobs(Mapping[str, LiveJob]):
     def running(self) -> list[LiveJob]:
         """Those that hosts know and that have not left."""
         return [live for live in self.present() if live.opened or live.iterations]
+
+    def still_there(self, changes: Iterable[FlowChange]) -> list[FlowChange]:
+        """Return ``changes`` without those of flows whose job has left.
+
+        Where several leave at once the controller learns of one after the other, and decides for the rest in between.
+        """
+        gone = {flow.id for live in self._jobs.values() if live.ended for flow in live.job.flows}
+        return [change for change in changes if change.flow not in gone]
 
     def finished(self) -> list[LiveJob]:
         """Those that have made all their iterations and have not left."""

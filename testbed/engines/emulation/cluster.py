@@ -332,7 +332,7 @@ class Cluster:
         after = self._decision
         running = self.jobs.running()
         jobs = [live.job for live in running]
-        await self._changes.carry_out(before, after, answer.changes, jobs, cut)
+        await self._changes.carry_out(before, after, self.jobs.still_there(answer.changes), jobs, cut)
         self.programs.apply(after)
         running = [live for live in running if live.job.external is None]
         jobs = [live.job for live in running]

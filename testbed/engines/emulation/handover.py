@@ -89,13 +89,21 @@ def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, Any]]:
 
 def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
     if isinstance(answer, Exception):
-        return {"problem": str(answer) or type(answer).__name__}
+        return {"problem": _in_words(answer)}
     return {
         "record": run_to(answer),
         "iterations": row_files.iterations_to_csv(answer.iterations),
         "links": row_files.links_to_csv(answer.links),
         "decisions": [decision_row_to(row) for row in answer.decisions],
     }
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong; errors that nobody foresaw say so, since their text alone may be no more than a name."""
+    kind = type(error).__name__
+    if isinstance(error, LookupError | TypeError | AttributeError | AssertionError | ArithmeticError):
+        return f"{kind}: {error}; please report; details in testbed.log of the run"
+    return str(error) or kind
 
 
 def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.dataplane.planner import FlowChange
 from testbed.api import prepare
 from testbed.engines.common.live_jobs import LiveJobs
 from testbed.engines.common.profiling import ITERATIONS
@@ -104,3 +105,11 @@ def test_a_long_iteration_counts_in_throughput_before_it_has_ended(jobs: LiveJob
         end(jobs, host, 0)  # in a second
     assert jobs.recent_throughput(2.0)[FIRST.name] == pytest.approx(alone_s)
     assert jobs.recent_throughput(20.0)[FIRST.name] == pytest.approx(alone_s / 10)
+
+
+def test_flows_of_a_job_that_has_left_are_not_changed_any_more(jobs: LiveJobs) -> None:
+    jobs.arrive(SECOND)
+    first, second = (FlowChange(job.flows[0].id, path_changed=False, level_changed=True) for job in (FIRST, SECOND))
+    assert jobs.still_there([first, second]) == [first, second]
+    jobs[FIRST.name].ended = True
+    assert jobs.still_there([first, second]) == [second]

@@ -62,6 +62,13 @@ def test_what_went_wrong_inside_is_said_outside() -> None:
         read_answer(said_by(ValueError("no such switch")), "the log")
 
 
+def test_an_error_that_nobody_foresaw_says_what_kind_it_is_and_where_to_look() -> None:
+    with pytest.raises(
+        RunFailedError, match=r"^KeyError: 'a flow'; please report; details in testbed\.log of the run$"
+    ):
+        read_answer(said_by(KeyError("a flow")), "the log")
+
+
 @pytest.mark.parametrize("answer", ["", "{}", "[]", "3", '{"record": {}}', '{"record": 3, "iterations": ""}'])
 def test_an_answer_that_is_no_record_is_an_error_that_names_the_log(answer: str) -> None:
     with pytest.raises(RunFailedError, match="see LOG"):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from benchmarks import window_shares
 from testbed.api import plan, prepare, run_scenario
@@ -39,13 +38,9 @@ def test_every_kind_of_decision_reaches_the_packets(scheduler: str, tmp_path: Pa
 
 @pytest.mark.parametrize(("channels", "gigabytes", "measured"), [(1, (20.0, 29.0), 0.445), (8, (9.0, 7.3), 0.415)])
 def test_flows_that_share_two_queues_get_what_real_packets_got(
-    channels: int, gigabytes: tuple[float, float], measured: float, tmp_path: Path
+    channels: int, gigabytes: tuple[float, float], measured: float
 ) -> None:
-    path = tmp_path / "own.yaml"
-    document = window_shares.scenario(*gigabytes, channels) | {"schedulers": ["ecmp"], "sharing": "packets"}
-    path.write_text(yaml.safe_dump(document), "utf-8")
-    (run,) = run_scenario(path, engine="flow", out=tmp_path).summary["runs"]
-    assert window_shares.share_of_long(run, gigabytes[0]) == pytest.approx(measured, abs=0.01)
+    assert window_shares.simulated(*gigabytes, channels) == pytest.approx(measured, abs=0.01)
 
 
 def test_a_run_is_the_same_again(tmp_path: Path) -> None:
