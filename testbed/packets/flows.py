@@ -42,6 +42,8 @@ from testbed.packets.state import (
     State,
 )
 
+_NOTHING = 1e-12
+"""Share of a message that is nothing."""
 ROUNDING = 1e-6
 """Share of a full packet below which bytes are rounding."""
 
@@ -112,10 +114,18 @@ def has_to_pause(state: State, flow: int, size: float, now: float) -> bool:
 
 @compiled_in_place
 def next_size(state: State, flow: int) -> float:
-    """Return the payload of the next packet of ``flow``, 0 if it has nothing to send or too much in flight."""
+    """Return the payload of the next packet of ``flow``, 0 if it has nothing to send or too much in flight.
+
+    A packet does not reach beyond the bytes at which an event comes: those after them may have another level.
+    """
     values, payload = state.flows.values, state.rules.payload
-    size = min(payload, available(state, flow))
-    if size <= ROUNDING * payload or values[flow, IN_FLIGHT] + size > window(state, flow) + ROUNDING * payload:
+    rounding, left = ROUNDING * payload, values[flow, SIZE] - values[flow, SENT]
+    size = min(payload, available(state, flow), values[flow, UNTIL] - values[flow, SENT])
+    if left - size <= rounding:
+        size = left
+    elif size <= rounding:
+        return 0.0
+    if left <= _NOTHING * values[flow, SIZE] or values[flow, IN_FLIGHT] + size > window(state, flow) + rounding:
         return 0.0
     return float(size)
 
@@ -145,15 +155,18 @@ def new_packet(state: State, flow: int, size: float) -> int:
 
 @compiled_in_place
 def send_what_may_leave(state: State, flow: int, now: float) -> None:
-    """Let ``flow`` send until its NIC, its window, its limit or its leader stops it."""
-    numbers = state.flows.numbers
+    """Let ``flow`` send until its NIC, its window, its limit or its leader stops it, or something has happened."""
+    numbers, counters = state.flows.numbers, state.counters
     while numbers[flow, SENDING] and numbers[flow, AT_NIC] < state.rules.at_nic:
         size = next_size(state, flow)
-        if size == 0.0 or has_to_pause(state, flow, size, now):
+        if size == 0.0:
             return
-        if state.counters[UNUSED] == 0:
-            state.counters[SHORT] = 1
+        if counters[UNUSED] == 0:
+            counters[SHORT] = 1
+        if counters[SHORT] or counters[REACHED]:
             try_later(state, flow)
+            return
+        if has_to_pause(state, flow, size, now):
             return
         packet = new_packet(state, flow, size)
         if forward(state, packet, now):

@@ -11,9 +11,9 @@ from testbed.packets.state import ALARM, FIRST_TO_TRY, PLANNED, REACHED, SHORT, 
 
 @compiled_in_place
 def send_all(state: State, now: float) -> None:
-    """Let every flow send that may be able to."""
+    """Let every flow send that may be able to, until something happens that may change what they do."""
     counters = state.counters
-    while counters[TO_TRY_COUNT] > 0 and not counters[SHORT]:
+    while counters[TO_TRY_COUNT] > 0 and not counters[SHORT] and not counters[REACHED]:
         flow = state.to_try[counters[FIRST_TO_TRY]]
         counters[FIRST_TO_TRY] = (counters[FIRST_TO_TRY] + 1) % len(state.to_try)
         counters[TO_TRY_COUNT] -= 1

@@ -86,6 +86,29 @@ def test_packets_of_a_raised_level_overtake_older_ones_and_are_taken_after_them(
     assert found[flow] > found[other] > now
 
 
+def test_a_message_of_next_to_nothing_arrives_too() -> None:
+    made = network({"a": RATE})
+    place = made.add(["a"], 0)
+    made.begin(place, 1e-3, 1e-3, None, 0.0)
+    made.send(place, True)
+    assert ends(made)[place] == 0.0
+
+
+def test_the_level_changes_at_the_very_byte() -> None:
+    made = network({"a": RATE})
+    place = made.add(["a"], 5)
+    made.begin(place, 10 * PACKET, 10 * PACKET, None, 0.0)
+    made.set_level(place, 5, 3.25 * PACKET)
+    made.send(place, True)
+    now, reached = made.run(0.0, 10.0)
+    assert reached == [place] and made.sent(place) == pytest.approx(3.25 * PACKET)
+    made.set_level(place, 2)
+    while not made.ended(place):
+        now, _ = made.run(now, 10.0)
+    sent = {level: moved / PACKET for (_, level), moved in made.take_bytes().items()}
+    assert sent == {5: pytest.approx(3.25), 2: pytest.approx(6.75)}
+
+
 def test_what_is_forwarded_has_come_in_whole_slices() -> None:
     made = network({"a": RATE / 3, "b": RATE})
     first = made.add(["a"], 0)

@@ -9,7 +9,9 @@ import pytest
 
 from benchmarks import window_shares
 from testbed.api import plan, prepare, run_scenario
+from testbed.engines.flow import packet_network
 from testbed.experiment.experiment import UNSCALED
+from topologies.mininet_adapter import hosts
 
 SCALE = "scale={bandwidth: 4000, time: 1, mtu: 9000}"
 
@@ -19,6 +21,10 @@ def run_of(scenario: str, scheduler: str, sharing: str, folder: Path, *more: str
     result = run_scenario(scenario, engine="flow", schedulers=[scheduler], overrides=overrides, out=folder)
     (found,) = result.summary["runs"]
     return dict(found)
+
+
+def test_as_many_packets_wait_in_a_nic_as_the_emulated_hosts_let_wait() -> None:
+    assert packet_network.AT_NIC == hosts.NIC_QUEUE_PACKETS
 
 
 def test_jobs_at_their_own_levels_are_as_fast_as_fluids(tmp_path: Path) -> None:
