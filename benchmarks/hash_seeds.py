@@ -1,6 +1,7 @@
 """Figures 19 to 22 of Crux over many hash seeds, their packets simulated: how much of a bar is the draw of its hashes.
 
-A bar of the paper without Crux is one draw, and so is a run with packets. Nothing is chosen by this table.
+A bar of the paper without Crux is one draw, and so is a run with packets. Beside them stands what the same hashes give
+if rates are max-min fair, as the inputs are fitted. Nothing is chosen by this table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from benchmarks.common import Line, main
+from testbed.experiment.experiment import Sharing
 from testbed.reproduce.crux.figures_19_to_22 import jct_changes, utilization
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, flow_experiment
@@ -17,19 +19,25 @@ from testbed.reproduce.kept_runs import CRUX, ECMP, Task, Treatment
 
 TITLE: Final = "figures 19 to 22 over hash seeds, packets simulated, %"
 SEEDS: Final = range(1, 21)
+MAX_MIN: Final[Sharing] = "max-min"
 Pair = tuple[Entry, Entry]
 
 
-def pair(scenario: str, seed: int) -> Pair:
+def pair(scenario: str, seed: int, sharing: Sharing = AS_PACKETS) -> Pair:
     """Without Crux and with it, on the same five-tuples."""
 
     def simulated(treatment: Treatment) -> Entry:
-        return flow_entry(flow_experiment(Task(scenario, treatment, seed), f"sharing={AS_PACKETS}"))
+        return flow_entry(flow_experiment(Task(scenario, treatment, seed), f"sharing={sharing}"))
 
     return simulated(ECMP), simulated(CRUX)
 
 
-def line(bar: Bar, pairs: Sequence[Pair]) -> Line:
+def pairs(scenario: str, seeds: Sequence[int], sharing: Sharing) -> list[Pair]:
+    """A pair for each of ``seeds``."""
+    return [pair(scenario, seed, sharing) for seed in seeds]
+
+
+def line(bar: Bar, pairs: Sequence[Pair], max_min: Sequence[Pair]) -> Line:
     """The row of ``bar``: the paper's numbers beside means, spreads and how many seeds are below the paper's."""
     without = [utilization(before) for before, _ in pairs]
     changes = [jct_changes(before, after) for before, after in pairs]
@@ -40,8 +48,10 @@ def line(bar: Bar, pairs: Sequence[Pair]) -> Line:
         "+-": f"{100 * stdev(without):.1f}" if len(without) > 1 else "-",
         "least, most": f"{100 * min(without):.1f}, {100 * max(without):.1f}",
         "seeds below the paper": f"{sum(each < bar.without for each in without)} of {len(without)}",
+        "max-min": f"{100 * fmean(utilization(before) for before, _ in max_min):.1f}",
         "Crux: paper": f"{100 * bar.crux:.1f}",
         "here": f"{100 * fmean(utilization(after) for _, after in pairs):.1f}",
+        "by max-min": f"{100 * fmean(utilization(after) for _, after in max_min):.1f}",
     }
     return Line(cells | {"JCT: paper / here": ", ".join(_change(name, bar, changes) for name in bar.jct)})
 
@@ -54,7 +64,7 @@ def measure(quick: bool) -> list[Line]:
     """A row per group of bars; ``quick`` takes two hash seeds."""
     seeds = SEEDS[:2] if quick else SEEDS
     bars = [bar for figure in FIGURES.values() for bar in figure]
-    return [line(bar, [pair(bar.scenario, seed) for seed in seeds]) for bar in bars]
+    return [line(bar, *(pairs(bar.scenario, seeds, sharing) for sharing in (AS_PACKETS, MAX_MIN))) for bar in bars]
 
 
 if __name__ == "__main__":
