@@ -116,18 +116,20 @@ def prepare(
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
     emulated = engine != "flow"
-    packets = emulated or loaded.sharing == "packets"
-    datapaths = _datapaths(loaded) if packets else {}
-    budget = weakest(current_budget(name) for name in {each.datapath for each in datapaths.values()} or {ALWAYS})
     if not emulated:
         _refuse_programs(loaded, jobs)
-        datapaths = {}
-    scale = UNSCALED
-    if packets and loaded.scale is not None:
+    has_packets = emulated or loaded.sharing == "packets"
+    datapaths = _datapaths(loaded) if has_packets else {}
+    budget = weakest(current_budget(name) for name in {each.datapath for each in datapaths.values()} or {ALWAYS})
+    if not has_packets:
+        scale = UNSCALED
+    elif loaded.scale is not None:
         scale = loaded.scale.value()
-    elif packets:
+    else:
         scale = choose_scale(fabric, jobs, budget if managed is None else budget.part(MANAGED_SHARE))
-    if emulated and loaded.scale is None:
+    if not emulated:
+        datapaths = {}  # simulated packets have the scale that they would have there
+    elif loaded.scale is None:
         refuse_long_run(fabric, jobs, measure, scale)
     experiments = tuple(
         Experiment(

@@ -47,6 +47,12 @@ BURST_S: Final = 0.004
 """Lateness of the shaper's timer that the bucket makes good: less, and a busy machine's links fall short of their rate.
 It lets a burst start ahead of the rate by as much, which senders wait out."""
 
+NIC_QUEUE_PACKETS: Final = 2
+"""Full packets of a connection that wait in its own NIC (TCP small queues): one in transmission and the next. All
+connections must have as many, because they share the NIC in proportion. The kernel's own limit does not see to that: it
+is two packets or 1 ms of what the connection seems to send, whichever is more, so that one with a short round trip had
+three or four, and all-to-alls ended 1 to 3 % late."""
+
 LEAF_HANDLE: Final = 0x10
 """The leaf queue of level k is qdisc ``1k:`` (hexadecimal), in both disciplines."""
 

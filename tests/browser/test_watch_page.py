@@ -10,7 +10,7 @@ import pytest
 
 from testbed.api import prepare
 from testbed.engines.common.live_sampler import LiveSampler
-from testbed.engines.flow.cluster import FluidCluster
+from testbed.engines.flow.cluster import FlowCluster
 from testbed.watch.messages import LiveSample, message_of
 from testbed.watch.page import watch_page
 from testbed.watch.server_process import ServerProcess
@@ -34,7 +34,7 @@ class Live:
     requests: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._cluster = FluidCluster(EXPERIMENTS[0])
+        self._cluster = FlowCluster(EXPERIMENTS[0])
         self._sampler = LiveSampler(EXPERIMENTS[0], self._cluster.jobs)
 
     def go_on(self, seconds: float) -> LiveSample:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
 from topologies.mininet_adapter.system import run_batch, write_sysctls
+from topologies.shaping import NIC_QUEUE_PACKETS
 
 GATEWAY = "169.254.0.1"
 GATEWAY_MAC = "02:ff:00:00:00:01"
@@ -44,12 +45,6 @@ LATE_OPENING_SYSCTLS: Mapping[str, str] = {"net.ipv4.tcp_reflect_tos": "1"}
 one it would wait below all levels, and a host that retries after a second has no measured round trip and so, for its
 first bytes, no minimum of the timeout. Only there: iterations are 0.4 to 0.7 % longer with it, measured, not understood
 (docs/lab-notebook.md)."""
-
-NIC_QUEUE_PACKETS = 2
-"""Full packets of a connection that wait in its own NIC (TCP small queues): one in transmission and the next. All
-connections must have as many, because they share the NIC in proportion. The kernel's own limit does not see to that: it
-is two packets or 1 ms of what the connection seems to send, whichever is more, so that one with a short round trip had
-three or four, and all-to-alls ended 1 to 3 % late."""
 
 SOCKET_BUFFER_BYTES = 800
 """What the kernel counts for a full packet beside its MTU, about: 9,792 bytes for one of 9,000."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Final
@@ -83,10 +83,13 @@ def byte_windows_of(decision: Decision, job: Job, experiment: Experiment) -> dic
         sizes = [transfer.bytes for phase in job.phases for transfer in phase.transfers if transfer.flow == flow.id]
         period = sum(round(experiment.scale.size(size)) for size in sizes)
         if (weights := decision.weights_of(flow)) is not None and period > 0:
-            lightest = min(weights.parts)
-            packets = (min(MOST_PACKETS, round(MIN_WINDOW_PACKETS * weight / lightest)) for weight in weights.parts)
-            found[flow.id] = ByteWindows(period, tuple(packet * count for count in packets))
+            found[flow.id] = ByteWindows(period, tuple(packet * count for count in weighted_packets(weights.parts)))
     return found
+
+
+def weighted_packets(weights: Sequence[float]) -> list[int]:
+    """Full packets in flight that stand for each of ``weights``, which are above 0."""
+    return [min(MOST_PACKETS, round(MIN_WINDOW_PACKETS * weight / min(weights))) for weight in weights]
 
 
 def pcie_turns_of(

@@ -1,4 +1,4 @@
-"""A cluster whose packets are fluids: the jobs' own programs on a clock that jumps from event to event.
+"""A cluster whose packets are fluids or simulated: the jobs' own programs on a clock that jumps from event to event.
 
 Hosts run the same state machines as the workers of an emulation (:class:`JobProgram`), steps and
 shifts follow the same rules, and decisions come from the same schedulers; only the links are
@@ -23,10 +23,10 @@ from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
 from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
-from testbed.engines.flow.network import FluidNetwork
-from testbed.engines.flow.network_protocol import Network
+from testbed.engines.flow.fluid_network import FluidNetwork
+from testbed.engines.flow.network import Network
 from testbed.engines.flow.packet_network import PacketNetwork
-from testbed.engines.flow.streams import FluidReceiver, FluidSender
+from testbed.engines.flow.streams import FlowReceiver, FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
 from topologies.shaping import tos_of_level
@@ -43,17 +43,17 @@ SAMPLE_S: Final = 1.0
 LATENCY_S: Final = 1e-6
 """Seconds by which a message arrives later for each link of its path: the alpha of an alpha-beta link."""
 
-Program = JobProgram[FluidSender, FluidReceiver]
+Program = JobProgram[FlowSender, FlowReceiver]
 
 
 @dataclass
-class FluidJob:
+class FlowJob:
     """What carries a job out: a program for each of its hosts, and both ends of its flows."""
 
     live: LiveJob
     programs: dict[str, Program] = field(default_factory=dict)
-    out: dict[str, FluidSender] = field(default_factory=dict)
-    into: dict[str, FluidReceiver] = field(default_factory=dict)
+    out: dict[str, FlowSender] = field(default_factory=dict)
+    into: dict[str, FlowReceiver] = field(default_factory=dict)
 
     @property
     def job(self) -> Job:
@@ -61,7 +61,7 @@ class FluidJob:
         return self.live.job
 
 
-class FluidCluster:
+class FlowCluster:
     """Runs jobs; what is public besides is what the run left behind."""
 
     def __init__(self, experiment: Experiment) -> None:
@@ -79,16 +79,16 @@ class FluidCluster:
         self._levels = {tos_of_level(level, experiment.levels): level for level in range(experiment.levels)}
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
-        self._pcie: dict[str, PcieSemaphore[FluidSender]] = {}
+        self._pcie: dict[str, PcieSemaphore[FlowSender]] = {}
         self._gpus: dict[str, SharedGpus] = {}
-        self._at_place: dict[int, tuple[FluidJob, Flow]] = {}
+        self._at_place: dict[int, tuple[FlowJob, Flow]] = {}
         self.now = 0.0
         self.events = 0
         self._down: list[str] = []
         self._cancelled: set[str] = set()
         self._wakes_s = inf
         self.jobs = LiveJobs(experiment)
-        self._carried: dict[str, FluidJob] = {}
+        self._carried: dict[str, FlowJob] = {}
         self.decisions: list[DecisionRow] = []
         self.links: list[LinkRow] = []
         self.managed: ManagedJobs | None = None
@@ -180,7 +180,7 @@ class FluidCluster:
             self._wakes_s = inf
             self._manage()
 
-    def _end(self, running: FluidJob) -> None:
+    def _end(self, running: FlowJob) -> None:
         """All iterations are made."""
         if running.live.ended:
             return
@@ -195,7 +195,7 @@ class FluidCluster:
         self._decider.take_throughput(self.jobs.recent_throughput(self.now))
         decision = self._decider.arrive(job)
         self.jobs.arrive(job)
-        running = self._carried[job.name] = FluidJob(self.jobs.begin(job.name, self.now))
+        running = self._carried[job.name] = FlowJob(self.jobs.begin(job.name, self.now))
         self._note(f"arrival of {job.name}", decision)
         self._open(running, decision)
         self._carry_out(decision)
@@ -219,7 +219,7 @@ class FluidCluster:
         self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
         self._carry_out(decision)
 
-    def _open(self, running: FluidJob, decision: Decision) -> None:
+    def _open(self, running: FlowJob, decision: Decision) -> None:
         job, departure_s = running.job, self._network.departure_s(running.job)
         slice_bytes = self._scaled.scale.unscale_size(slice_size(job, self._scaled))
         for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
@@ -234,28 +234,28 @@ class FluidCluster:
             level = decision.level_of(flow, self._experiment.levels - 1)
             place = self._network.add(self._way(flow, decision), level, slice_bytes)
             self._at_place[place] = (running, flow)
-            running.out[flow.id] = FluidSender(flow.id, self._network, place, level)
+            running.out[flow.id] = FlowSender(flow.id, self._network, place, level)
             if (weights := decision.weights_of(flow)) is not None and flow.bytes > 0:
                 self._network.weigh(place, weights.parts, flow.bytes)
-            running.into[flow.id] = FluidReceiver(flow.id, self._network, place)
+            running.into[flow.id] = FlowReceiver(flow.id, self._network, place)
             running.programs[self._host(flow.source)].out[flow.id] = running.out[flow.id]
             running.programs[self._host(flow.target)].into[flow.id] = running.into[flow.id]
 
-    def _depart(self, running: FluidJob) -> None:
+    def _depart(self, running: FlowJob) -> None:
         running.live.ended = True
         self._close(running)
         decision = self._decider.depart(running.job.name)
         self._note(f"departure of {running.job.name}", decision)
         self._carry_out(decision)
 
-    def _close(self, running: FluidJob) -> None:
+    def _close(self, running: FlowJob) -> None:
         for program in running.programs.values():
             program.halt()
         for sender in running.out.values():
             self._network.remove(sender.place)
             del self._at_place[sender.place]
 
-    def _profile(self, running: FluidJob, first: int) -> None:
+    def _profile(self, running: FlowJob, first: int) -> None:
         measured = measure_profile(running.job, self.jobs.reports, 1.0, first)
         decision = self._decider.profiled(running.job.name, measured)
         self._note(f"profile of {running.job.name}", decision)
@@ -304,18 +304,18 @@ class FluidCluster:
         for host, table in self._pcie.items():
             table.assign(turns.get(host, {}))
 
-    def _apply(self, running: FluidJob, flow: Flow, decision: Decision) -> None:
+    def _apply(self, running: FlowJob, flow: Flow, decision: Decision) -> None:
         sender = running.out[flow.id]
         self._network.lead_over(sender.place, self._way(flow, decision))
         sender.byte_levels = decision.byte_levels_of(flow)
         self._set_level(sender, decision.level_of(flow, self._experiment.levels - 1))
         self._set_rate(running, sender, decision.rates.get(flow.id, inf) / 8)
 
-    def _set_level(self, sender: FluidSender, level: int) -> None:
+    def _set_level(self, sender: FlowSender, level: int) -> None:
         sender.level = level
         sender.settle_level()
 
-    def _set_rate(self, running: FluidJob, sender: FluidSender, bytes_per_s: float) -> None:
+    def _set_rate(self, running: FlowJob, sender: FlowSender, bytes_per_s: float) -> None:
         """A rate of 0 holds the flow, and frees PCIe for those that wait for their turn."""
         flow = running.job.flow_by_id[sender.flow]
         held = sender.held & Hold.ZERO_RATE
@@ -329,7 +329,7 @@ class FluidCluster:
             if sender.started:
                 sender.send(1)
 
-    def _keep_time_shift(self, running: FluidJob, decision: Decision) -> None:
+    def _keep_time_shift(self, running: FlowJob, decision: Decision) -> None:
         """Shifts with a period count from the beginning of the run, those without from that of the job."""
         name = running.job.name
         anchor = 0.0 if name in decision.periods else running.live.began
@@ -356,10 +356,10 @@ class FluidCluster:
 
     # Looking things up
 
-    def _present(self) -> list[FluidJob]:
+    def _present(self) -> list[FlowJob]:
         return [self._carried[live.job.name] for live in self.jobs.present()]
 
-    def _sender(self, flow: str) -> tuple[FluidJob, FluidSender] | None:
+    def _sender(self, flow: str) -> tuple[FlowJob, FlowSender] | None:
         for running in self._present():
             if flow in running.out:
                 return running, running.out[flow]
@@ -376,7 +376,7 @@ class FluidCluster:
         last = (fabric.nic_links[target][1].name,) if target in fabric.shaped_nics else ()
         return (*first, *decision.paths[flow.id], *last)
 
-    def _resume(self, stream: FluidSender) -> None:
+    def _resume(self, stream: FlowSender) -> None:
         running, flow = self._at_place[stream.place]
         running.programs[self._host(flow.source)].resume(stream)
 

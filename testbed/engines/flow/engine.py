@@ -12,7 +12,7 @@ from typing import Any, Final
 from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
-from testbed.engines.flow.cluster import FluidCluster
+from testbed.engines.flow.cluster import FlowCluster
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.results.record import RunRecord
@@ -52,7 +52,7 @@ class FlowEngine:
         if real is not None:
             raise RunFailedError(f"job {real} is of kind external, which only the emulation runs")
         plain = replace(experiment, scale=UNSCALED)
-        cluster = FluidCluster(experiment)
+        cluster = FlowCluster(experiment)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
         while goal.left():
             if cluster.now > plain.measure.time_limit_s:

@@ -1,306 +1,89 @@
-"""Messages as fluids on the links of a fabric: who sends how fast, and when that changes next.
-
-Exact between events: rates are constant until a message ends, a ring's flow catches up with the one
-it forwards, or a count of bytes reaches a threshold. All sizes in bytes, rates in bytes per second.
-"""
+"""What the flow engine asks of a network: fluids whose rates are computed, or packets one at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Protocol
 
-import numpy as np
-
-from testbed.fluid.compiled import compiled
-from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
-from topologies.shaping import DEFAULT_LEVELS
 from workloads.job import Job
 
-_FIRST_ROOM: Final = 64
-ROUNDING: Final = 1e-7
-"""Share of a message below which a remainder is rounding."""
-SLICE: Final = 1 / 16
-"""Share of a message's lead that a flow which has caught up lets come in before it is its own master again.
 
-Without it a flow and the one it forwards, at a lower level on the same link, would take turns infinitely often.
-"""
-_NOBODY: Final = -1
+class Network(Protocol):
+    """Flows in numbered places on the links of a fabric. Sizes are bytes of the scenario, times its seconds."""
 
-# Columns of numbers kept for each flow.
-_SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS, _WEIGHT, _HEAVIER = range(12)
-_COLUMNS: Final = 12
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighing:
-    weights: tuple[float, ...]
-    part: float
-    """Bytes for which each weight holds."""
-
-
-class FluidNetwork:
-    """Flows in numbered places, which are used again when a flow is removed: memory grows with running flows only."""
-
-    def __init__(self, capacity: Mapping[str, float], *, proportional: bool = False) -> None:
-        """``capacity``: link -> bit/s. ``proportional``: flows of a level share links as fixed windows do."""
-        self._waiting_s = np.zeros((DEFAULT_LEVELS, len(capacity))) if proportional else MAX_MIN
-        self.number = {link: number for number, link in enumerate(capacity)}
-        self._names = list(capacity)
-        self._capacity: Floats = np.array(list(capacity.values())) / 8
-        self._values: Floats = np.zeros((_FIRST_ROOM, _COLUMNS))
-        self._levels: Integers = np.zeros(_FIRST_ROOM, np.int64)
-        self._ways: Integers = np.full((_FIRST_ROOM, 1), _NOBODY, np.int64)
-        self._after: Integers = np.full(_FIRST_ROOM, _NOBODY, np.int64)
-        self._sending: Flags = np.zeros(_FIRST_ROOM, np.bool_)
-        self._free = list(range(_FIRST_ROOM - 1, -1, -1))
-        self._booked: dict[tuple[int, int], float] = {}
-        self._weighing: dict[int, _Weighing] = {}
-        self._stale = True
+    @property
+    def number(self) -> Mapping[str, int]:
+        """The links, numbered."""
+        ...
 
     def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
-        """Take a flow in; return its place. A fluid forwards what comes in, not slices of ``slice_size`` bytes."""
-        if not self._free:
-            self._grow()
-        place = self._free.pop()
-        self._values[place] = 0.0
-        self._values[place, [_LIMIT, _UNTIL, _HEAVIER]] = inf
-        self._values[place, _WEIGHT] = 1.0
-        self._after[place], self._sending[place], self._levels[place] = _NOBODY, False, level
-        self.lead_over(place, way)
-        return place
+        """Take a flow in that forwards what comes in by slices of ``slice_size`` bytes; return its place."""
+        ...
 
     def remove(self, place: int) -> None:
         """Forget the flow at ``place``."""
-        self._book(place)
-        self._sending[place], self._ways[place] = False, _NOBODY
-        self._weighing.pop(place, None)
-        self._free.append(place)
-        self._stale = True
-
-    def _grow(self) -> None:
-        room = len(self._levels)
-        self._values = np.concatenate((self._values, np.zeros((room, _COLUMNS))))
-        self._levels = np.concatenate((self._levels, np.zeros(room, np.int64)))
-        self._ways = np.concatenate((self._ways, np.full((room, self._ways.shape[1]), _NOBODY, np.int64)))
-        self._after = np.concatenate((self._after, np.full(room, _NOBODY, np.int64)))
-        self._sending = np.concatenate((self._sending, np.zeros(room, np.bool_)))
-        self._free = list(range(2 * room - 1, room - 1, -1))
-
-    # What a decision changes
+        ...
 
     def lead_over(self, place: int, way: Sequence[str]) -> None:
         """Send the flow over the links ``way`` from now on."""
-        self._book(place)
-        if len(way) > self._ways.shape[1]:
-            more = np.full((len(self._levels), len(way) - self._ways.shape[1]), _NOBODY, np.int64)
-            self._ways = np.concatenate((self._ways, more), axis=1)
-        self._ways[place] = _NOBODY
-        self._ways[place, : len(way)] = [self.number[link] for link in way]
-        self._stale = True
+        ...
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Serve the flow at ``level``; an event comes when it has sent ``until`` bytes of its message."""
-        if self._levels[place] != level:
-            self._book(place)
-            self._levels[place] = level
-            self._stale = True
-        self._values[place, _UNTIL] = until
+        ...
 
     def set_limit(self, place: int, bytes_per_s: float) -> None:
         """Let the flow be no faster; infinite for no limit."""
-        if self._values[place, _LIMIT] != bytes_per_s:
-            self._values[place, _LIMIT] = bytes_per_s
-            self._stale = True
+        ...
 
     def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
-        """Let the flow share links of its level by ``weights``, each for an equal part of every ``period`` bytes.
-
-        No weights are a weight of 1.
-        """
-        if not weights:
-            self._weighing.pop(place, None)
-            self._values[place, [_WEIGHT, _HEAVIER]] = 1.0, inf
-        else:
-            self._weighing[place] = _Weighing(tuple(weights), period / len(weights))
-            self._take_weight(place)
-        self._stale = True
-
-    def _take_weight(self, place: int) -> None:
-        """Take the weight of the part of its period that the flow is in."""
-        weighing, total = self._weighing[place], self._values[place, _TOTAL]
-        part = int(total / weighing.part + ROUNDING)
-        self._values[place, _WEIGHT] = weighing.weights[part % len(weighing.weights)]
-        self._values[place, _HEAVIER] = (part + 1) * weighing.part
-
-    # Messages
+        """Let the flow share links of its level by ``weights``, each for an equal part of every ``period`` bytes."""
+        ...
 
     def begin(self, place: int, size: float, lead: float, after: int | None, consumed: float) -> None:
         """Start a message. Past ``lead`` it forwards what ``after`` brings beyond ``consumed`` bytes of its total."""
-        values = self._values[place]
-        values[_SIZE], values[_SENT], values[_LEAD], values[_BASE] = size, 0.0, lead, consumed
-        values[_WAITS] = 0.0
-        self._after[place] = _NOBODY if after is None else after
-        self._stale = True
+        ...
 
     def send(self, place: int, sending: bool) -> None:
         """Let the message flow, or stop it for now."""
-        if self._sending[place] != sending:
-            self._sending[place] = sending
-            self._stale = True
+        ...
 
     def sent(self, place: int) -> float:
         """Bytes of the current message that have been sent."""
-        return float(self._values[place, _SENT])
+        ...
 
     def ended(self, place: int) -> bool:
-        """Whether the current message has been sent whole."""
-        return bool(self._values[place, _SENT] >= self._values[place, _SIZE])
+        """Whether the current message is through."""
+        ...
 
     def total(self, place: int) -> float:
-        """Bytes of all messages that have been sent."""
-        return float(self._values[place, _TOTAL])
-
-    def departure_s(self, job: Job) -> float:
-        """A fluid has no packet that leaves before its time."""
-        return 0.0
-
-    def link_is_busy(self, place: int) -> bool:
-        """No packet waits for a fluid."""
-        return False
-
-    def hold_back_s(self, place: int, departure: float) -> float:
-        """A fluid leaves as its rate says."""
-        return 0.0
+        """Bytes of all messages that are through, and of the current one so far."""
+        ...
 
     def hops(self, place: int) -> int:
         """Links on the way of the flow."""
-        return int(np.count_nonzero(self._ways[place] >= 0))
+        ...
 
-    # Time
+    def departure_s(self, job: Job) -> float:
+        """Seconds by which the links by which ``job`` leaves its hosts let a burst start ahead of their rate."""
+        ...
+
+    def link_is_busy(self, place: int) -> bool:
+        """Whether packets wait at the first link of the flow."""
+        ...
+
+    def hold_back_s(self, place: int, departure: float) -> float:
+        """By how much the message would end earlier than the flow's limit implies if it began after ``departure``."""
+        ...
 
     def run(self, now: float, until: float) -> tuple[float, list[int]]:
-        """Go on from ``now`` to the next event, at most to ``until``; return when that is and what it reaches."""
-        then = min(now + self.next_event(), until)
-        return then, self.advance(then - now)
+        """Go on from ``now`` to the next event, at most to ``until``; return when that is.
 
-    def next_event(self) -> float:
-        """Seconds until something changes by itself; infinite if nothing does."""
-        self._settle()
-        return float(next_change(self._sending, self._after, self._values))
-
-    def advance(self, seconds: float) -> list[int]:
-        """Let ``seconds``, not beyond the next event, pass; return places whose message ended or reached its count."""
-        self._settle()
-        reached = advance(self._sending, self._values, seconds)
-        for place, weighing in self._weighing.items():
-            if self._values[place, _TOTAL] >= self._values[place, _HEAVIER] - ROUNDING * weighing.part:
-                self._take_weight(place)
-        self._stale = True
-        return [int(place) for place in np.flatnonzero(reached)]
-
-    def _settle(self) -> None:
-        """Compute the rates anew where something has changed."""
-        if self._stale:
-            out = np.zeros(len(self._levels))
-            followed = caught_up(self._sending, self._after, self._values)
-            limits = np.ascontiguousarray(self._values[:, _LIMIT])
-            weights = np.ascontiguousarray(self._values[:, _WEIGHT])
-            capacity, waiting_s = self._capacity, self._waiting_s
-            rates(self._sending, self._levels, self._ways, limits, weights, followed, capacity, out, waiting_s)
-            self._values[:, _RATE] = out
-            self._stale = False
-
-    # Bytes on links
-
-    def _book(self, place: int) -> None:
-        """Book what the flow has sent since the last booking on its links, at its level."""
-        moved = self._values[place, _TOTAL] - self._values[place, _BOOKED]
-        self._values[place, _BOOKED] = self._values[place, _TOTAL]
-        if moved > 0.0:
-            for link in self._ways[place][self._ways[place] >= 0].tolist():
-                key = (link, int(self._levels[place]))
-                self._booked[key] = self._booked.get(key, 0.0) + float(moved)
+        And the places whose message is through or has reached its count of bytes.
+        """
+        ...
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
-        for place in np.flatnonzero(self._values[:, _TOTAL] > self._values[:, _BOOKED]).tolist():
-            self._book(place)
-        found = {(self._names[link], level): moved for (link, level), moved in sorted(self._booked.items())}
-        self._booked.clear()
-        return found
-
-
-@compiled
-def available(place: int, after: Integers, values: Floats) -> float:
-    """Bytes that a message may send at once: all that is left, or what it may forward."""
-    left: float = values[place, _SIZE] - values[place, _SENT]
-    if after[place] < 0:
-        return left
-    brought: float = values[after[place], _TOTAL] - values[place, _BASE]
-    forwardable: float = values[place, _LEAD] + brought - values[place, _SENT]
-    return min(left, forwardable)
-
-
-@compiled
-def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
-    """Return for each flow that has caught up the flow that it follows, until a slice has come in; -1 for the others.
-
-    Which flows follow is kept in ``values``.
-    """
-    found = np.full(len(after), _NOBODY)
-    for place in range(len(after)):
-        if sending[place] and after[place] >= 0:
-            size = values[place, _SIZE]
-            free = available(place, after, values)
-            if free >= size - values[place, _SENT] or free >= SLICE * values[place, _LEAD] - ROUNDING * size:
-                values[place, _WAITS] = 0.0
-            elif free <= ROUNDING * size:
-                values[place, _WAITS] = 1.0
-            if values[place, _WAITS]:
-                found[place] = after[place]
-    return found
-
-
-@compiled
-def next_change(sending: Flags, after: Integers, values: Floats) -> float:
-    """Return the seconds until a message ends, a flow catches up, or a count of bytes is reached."""
-    soonest = np.inf
-    for place in range(len(after)):
-        rate = values[place, _RATE]
-        if sending[place] and rate > 0.0:
-            sent = values[place, _SENT]
-            soonest = min(soonest, (values[place, _SIZE] - sent) / rate)
-            soonest = min(soonest, (values[place, _UNTIL] - sent) / rate)
-            soonest = min(soonest, (values[place, _HEAVIER] - values[place, _TOTAL]) / rate)
-            if after[place] >= 0:
-                free = available(place, after, values)
-                closing = rate - values[after[place], _RATE]
-                left = values[place, _SIZE] - sent
-                if values[place, _WAITS] and closing < 0.0:
-                    soonest = min(soonest, max(0.0, SLICE * values[place, _LEAD] - free) / -closing)
-                elif free < left and free > ROUNDING * values[place, _SIZE] and closing > 0.0:
-                    soonest = min(soonest, free / closing)
-    return max(soonest, 0.0)
-
-
-@compiled
-def advance(sending: Flags, values: Floats, seconds: float) -> Flags:
-    """Move bytes; return which messages have ended or reached their count. Those that ended send no more."""
-    reached = np.zeros(len(sending), np.bool_)
-    for place in range(len(sending)):
-        if sending[place]:
-            moved = values[place, _RATE] * seconds
-            values[place, _SENT] += moved
-            values[place, _TOTAL] += moved
-            left = values[place, _SIZE] - values[place, _SENT]
-            if left <= ROUNDING * values[place, _SIZE]:
-                values[place, _TOTAL] += left
-                values[place, _SENT] = values[place, _SIZE]
-                sending[place] = False
-                reached[place] = True
-            elif values[place, _SENT] >= values[place, _UNTIL] - ROUNDING * values[place, _SIZE]:
-                values[place, _UNTIL] = np.inf
-                reached[place] = True
-    return reached
+        ...

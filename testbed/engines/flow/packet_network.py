@@ -13,23 +13,22 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.engines.common.worker_plan import (
-    MIN_WINDOW_PACKETS,
-    MOST_PACKETS,
-    departure_s,
-    segment_size,
-    window_packets,
-)
+from testbed.engines.common.worker_plan import departure_s, segment_size, weighted_packets, window_packets
 from testbed.experiment.experiment import Experiment
 from testbed.packets import state as columns
 from testbed.packets.flows import ROUNDING, try_later
 from testbed.packets.simulate import simulate
 from testbed.packets.state import NONE, Agenda, Flows, Integers, Links, Packets, Rules, State
-from topologies.shaping import BURST_S, DEFAULT_LEVELS, ETHERNET_HEADER, TCP_IP_HEADER, payload_share
+from topologies.shaping import (
+    BURST_S,
+    DEFAULT_LEVELS,
+    ETHERNET_HEADER,
+    NIC_QUEUE_PACKETS,
+    TCP_IP_HEADER,
+    payload_share,
+)
 from workloads.job import Job
 
-AT_NIC: Final = 2
-"""Packets of a flow in its own NIC: ``topologies.mininet_adapter.hosts``, ``NIC_QUEUE_PACKETS``."""
 ACKNOWLEDGED_TOGETHER: Final = 2
 """Packets that an acknowledgement covers: that of every second full packet comes at once (RFC 1122, 4.2.3.2)."""
 _FIRST_ROOM: Final = 64
@@ -68,8 +67,9 @@ class PacketNetwork:
         return place
 
     def remove(self, place: int) -> None:
-        """Forget the flow at ``place``; its packets that are under way travel on."""
+        """Forget the flow at ``place``; its packets that are under way travel on, and nobody hears of them."""
         self._state.flows.numbers[place, [columns.SENDING, columns.FOLLOWER]] = 0, NONE
+        self._state.flows.values[place, [columns.SIZE, columns.UNTIL]] = inf
         self._leaving.append(place)
 
     def _reclaim(self, place: int) -> bool:
@@ -104,9 +104,7 @@ class PacketNetwork:
 
     def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
         """Let the flow have windows in proportion to ``weights``, each for an equal part of every ``period`` bytes."""
-        packets = [self._window]
-        if weights:
-            packets = [min(MOST_PACKETS, round(MIN_WINDOW_PACKETS * each / min(weights))) for each in weights]
+        packets = weighted_packets(weights) if weights else [self._window]
         flows = self._state.flows
         if len(packets) > flows.windows.shape[1]:
             more = np.zeros((len(flows.windows), len(packets) - flows.windows.shape[1]))
@@ -261,7 +259,7 @@ def _empty(rates: NDArray[np.float64], experiment: Experiment) -> State:
         header=float(scale.unscale_size(TCP_IP_HEADER + ETHERNET_HEADER)),
         payload_share=float(payload_share(scale.mtu)),
         bucket_s=float(bucket_s),
-        at_nic=AT_NIC,
+        at_nic=NIC_QUEUE_PACKETS,
         acknowledged_together=ACKNOWLEDGED_TOGETHER,
     )
     counters = np.zeros(columns.COUNTERS, np.int64)

@@ -1,16 +1,16 @@
-"""Both ends of a flow whose bytes are a fluid: what a job's program holds in place of sockets."""
+"""Both ends of a flow whose bytes are computed: what a job's program holds in place of sockets."""
 
 from __future__ import annotations
 
 from math import inf
 
 from controller.decision import ByteLevels
-from testbed.engines.flow.network import ROUNDING
-from testbed.engines.flow.network_protocol import Network
+from testbed.engines.flow.fluid_network import ROUNDING
+from testbed.engines.flow.network import Network
 from workloads.iteration.hold import Hold
 
 
-class FluidReceiver:
+class FlowReceiver:
     """The receiving end: a message has arrived when all of it was sent and has been on its way for ``latency_s``."""
 
     def __init__(self, flow: str, network: Network, place: int) -> None:
@@ -40,7 +40,7 @@ class FluidReceiver:
         self._size = 0
 
 
-class FluidSender:
+class FlowSender:
     """The sending end. ``byte_levels`` makes its level follow the bytes of the message."""
 
     def __init__(self, flow: str, network: Network, place: int, level: int) -> None:
@@ -54,7 +54,7 @@ class FluidSender:
         self._size = 0
         self._arrived = False
 
-    def begin(self, size: int, lead: int, after: FluidReceiver | None) -> None:
+    def begin(self, size: int, lead: int, after: FlowReceiver | None) -> None:
         """Start the next message, of which what is past ``lead`` forwards what comes in on ``after``."""
         self._size, self.started, self._arrived = size, True, False
         first, consumed = (None, 0.0) if after is None else (after.place, after.consumed)

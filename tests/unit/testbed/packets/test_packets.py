@@ -194,6 +194,15 @@ def test_packets_of_a_flow_that_was_removed_travel_on_before_its_place_is_used_a
     assert place in [made.add(["a"], 0) for _ in range(70)]
 
 
+def test_nobody_hears_of_a_message_whose_flow_was_removed_while_its_last_packets_were_under_way() -> None:
+    made = network({"a": RATE / 100})
+    place = send(made, ["a"], 2)
+    now, _ = made.run(0.0, 0.001)
+    assert made.sent(place) == pytest.approx(2 * PACKET) and not made.ended(place)
+    made.remove(place)
+    assert made.run(now, 1e3) == (1e3, [])
+
+
 def total(made: PacketNetwork) -> float:
     """Bytes that have crossed links."""
     return sum(made.take_bytes().values())

@@ -11,7 +11,7 @@ import pytest
 from testbed.api import prepare
 from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.live_sampler import LiveSampler
-from testbed.engines.flow.cluster import FluidCluster
+from testbed.engines.flow.cluster import FlowCluster
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
 from testbed.results.record import RunRecord
@@ -26,7 +26,7 @@ class Watched:
 
     def __init__(self, experiment: Experiment, until_s: float) -> None:
         self.experiment = experiment
-        self.cluster = FluidCluster(experiment)
+        self.cluster = FlowCluster(experiment)
         self.sampler = LiveSampler(experiment, self.cluster.jobs)
         self.samples = list(self._looks(until_s))
 

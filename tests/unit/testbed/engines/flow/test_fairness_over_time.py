@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.common import TWO_TORS
 from testbed.api import prepare
-from testbed.engines.flow.cluster import FluidCluster
+from testbed.engines.flow.cluster import FlowCluster
 from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import UNSCALED
 from testbed.results.record import RunRecord
@@ -51,7 +51,7 @@ def test_levels_follow_lost_throughput_every_ten_seconds(tmp_path: Path, fairnes
 
 def test_a_job_that_ends_no_iteration_rises_too() -> None:
     (experiment,) = prepare("philly-servers", engine="flow", schedulers=["crux-fair"]).experiments
-    cluster = FluidCluster(replace(experiment, scale=UNSCALED))
+    cluster = FlowCluster(replace(experiment, scale=UNSCALED))
     while cluster.now < 50.0:
         cluster.step()
     crowd = [f"crowd-{number}" for number in range(4)]

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import window_shares
 from testbed.api import plan, prepare, run_scenario
-from testbed.engines.flow import packet_network
+from testbed.engines.flow.packet_network import PacketNetwork
 from testbed.experiment.experiment import UNSCALED
 from topologies.mininet_adapter import hosts
 
@@ -24,7 +24,12 @@ def run_of(scenario: str, scheduler: str, sharing: str, folder: Path, *more: str
 
 
 def test_as_many_packets_wait_in_a_nic_as_the_emulated_hosts_let_wait() -> None:
-    assert packet_network.AT_NIC == hosts.NIC_QUEUE_PACKETS
+    (experiment,) = prepare("hello.yaml", schedulers=["crux"]).experiments
+    network = PacketNetwork({"a": 8.0}, experiment)
+    counted = 9000 + hosts.SOCKET_BUFFER_BYTES
+    # A connection waits while more than this is in its NIC: one packet is not, that many are.
+    assert (network._state.rules.at_nic - 1) * counted < hosts.small_queue_bytes(9000)
+    assert hosts.small_queue_bytes(9000) < network._state.rules.at_nic * counted
 
 
 def test_jobs_at_their_own_levels_are_as_fast_as_fluids(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from benchmarks.contention import CONTESTS, Contest, Times
 from benchmarks.validation import worst_error
 from controller.decision import Decision
 from testbed.api import prepare, run_scenario
-from testbed.engines.flow.cluster import FluidCluster
+from testbed.engines.flow.cluster import FlowCluster
 from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import UNSCALED
 from testbed.metrics.job_metrics import job_metrics
@@ -132,7 +132,7 @@ def test_a_job_that_has_just_arrived_takes_part_in_the_order_of_steps(tmp_path: 
 
 def test_levels_that_change_inside_rings_end_in_no_endless_taking_of_turns() -> None:
     (experiment,) = prepare("clos96.yaml", engine="flow", schedulers=["pfabric"]).experiments
-    cluster = FluidCluster(replace(experiment, scale=UNSCALED))
+    cluster = FlowCluster(replace(experiment, scale=UNSCALED))
     while cluster.now < 3.0:
         cluster.step()
         assert cluster.events < 10_000  # about 300 for each second
