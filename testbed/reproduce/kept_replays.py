@@ -47,7 +47,7 @@ FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the
 _COMPUTED_BY: Final = ("topologies", "workloads", "controller", "testbed.engines", "testbed.fluid")
 
 RELAXED: Final = "relaxed"
-"""The manager whose placer gives up locality with a probability."""
+"""The manager whose placer gives up locality with a probability; such a job takes the first free NICs."""
 
 Result = Mapping[str, Any]
 Report = Callable[[float], None]
@@ -143,7 +143,7 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
 def _manager(cell: Cell) -> Manager:
     if cell.relaxed is None:
         return named_manager(cell.manager, cell.seed)
-    return manager("relaxed", options={"placer": {"probability": cell.relaxed}}, seed=cell.seed)
+    return manager("relaxed", options={"placer": {"probability": cell.relaxed, "unit": "nic"}}, seed=cell.seed)
 
 
 def result_of(cell: Cell, report: Report | None = None) -> Result:
@@ -152,7 +152,8 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
     done = replayed(cell, report)
     ended = [job for job in done.jobs if job.jct_s is not None]
     means = done.series.means()
-    jobs, allocated, work = means[:, 0], means[:, 1], done.totals.work
+    columns = dict(zip(done.series.columns, means.T, strict=True))
+    jobs, allocated, work = columns["jobs"], columns["allocated"], done.totals.work
     return {
         "gpu_utilization": done.gpu_utilization,
         "time_mean": done.time_mean,
@@ -168,8 +169,9 @@ def result_of(cell: Cell, report: Report | None = None) -> Result:
         "mean_jobs": float(jobs.mean()),
         "mean_gpus": float(allocated.mean()),
         "gpus": done.gpus,
-        "sharing_jobs": _mean_share(means[:, 3], jobs),
-        "sharing_gpus": _mean_share(means[:, 4], allocated),
+        "sharing_jobs": _mean_share(columns["sharing_jobs"], jobs),
+        "sharing_gpus": _mean_share(columns["sharing_gpus"], allocated),
+        "sharing_pcie_jobs": _mean_share(columns["sharing_pcie_jobs"], jobs),
         "manager": manager_metrics(done),
         "settled": done.totals.settled,
         "work": {part: {"times": times, "cpu_s": work.cpu_s[part]} for part, times in work.times.items()},

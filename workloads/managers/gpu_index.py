@@ -90,6 +90,17 @@ class Structure:
         return frozen(self.tor_of_host[self.host_of_gpu])
 
     @cached_property
+    def nic_of_gpu(self) -> Ints:
+        """Nearest NIC of each GPU, by index: NICs as their first GPU comes."""
+        nics = {nic: index for index, nic in enumerate(dict.fromkeys(self.fabric.nic_of_gpu[gpu] for gpu in self.gpus))}
+        return frozen(np.array([nics[self.fabric.nic_of_gpu[gpu]] for gpu in self.gpus], dtype=np.intp))
+
+    @cached_property
+    def gpus_of_nic(self) -> Ints:
+        """Number of GPUs nearest to each NIC."""
+        return frozen(np.bincount(self.nic_of_gpu))
+
+    @cached_property
     def gpus_of_tor(self) -> Ints:
         """Number of GPUs under each ToR."""
         return frozen(self.by_tor(self.gpus_of_host))

@@ -25,10 +25,11 @@ COLUMNS: Final = (
     "sharing_gpus",
     *(f"load {kind}" for kind in LINK_CLASSES),
     *(f"intensity {kind}" for kind in LINK_CLASSES),
+    "sharing_pcie_jobs",
 )
 """Of a series: running jobs; GPUs allocated (shared ones once) and computing; jobs that share a link or GPUs with
 another, and their GPUs; links in use, added up by class, and the same weighted by the intensity (FLOP/s) of whose bytes
-they carry."""
+they carry; jobs that share the link from a PCIe switch to its NIC with another."""
 
 _ROUNDING: Final = 1e-9
 """Share of a job that is nothing but rounding."""
@@ -72,9 +73,9 @@ class ReplayedJob:
     Until ``paused_until_s`` it holds its GPUs and computes nothing: it restarts, or moves.
     ``full_speed_s``: seconds of an iteration alone there, were its GPUs of speed 1; 0: they are.
     ``pack``: a number of the GPUs that it shares, -1 for none.
-    ``shares``: whether it contends over links or GPUs. ``above``: by name, those that may slow it directly, and
-    ``below``, whom it may slow, or could once; ``sign`` changes with those above and its own links, and ``known_rates``
-    are those that it had beside others.
+    ``shares``: whether it contends over links or GPUs, ``shares_pcie``: over the link of a NIC to its PCIe switch.
+    ``above``: by name, those that may slow it directly, and ``below``, whom it may slow, or could once; ``sign``
+    changes with those above and its own links, and ``known_rates`` are those that it had beside others.
     ``state`` and ``contention`` are kept where every iteration is stepped through: where in its iteration it stands,
     and the group as arrays, as its first job was stepped last.
     """
@@ -90,6 +91,7 @@ class ReplayedJob:
     pack: int = -1
     full_speed_s: float = 0.0
     shares: bool = False
+    shares_pcie: bool = False
     above: dict[str, ReplayedJob] = field(default_factory=dict, repr=False)
     below: set[str] = field(default_factory=set, repr=False)
     sign: int = 0
@@ -149,7 +151,8 @@ class ReplayedJob:
         loads = [rate * seconds for seconds in traffic.by_class]
         intensity = traffic.job.flops / self.fluid.communication_s if self.fluid.loads else 0.0
         busy = gpus * rate * traffic.job.compute_s
-        return np.array([1.0, 0.0, busy, shares, shares * gpus, *loads, *(intensity * load for load in loads)])
+        weighted = (intensity * load for load in loads)
+        return np.array([1.0, 0.0, busy, shares, shares * gpus, *loads, *weighted, float(self.shares_pcie)])
 
 
 def contention_of(running: Sequence[ReplayedJob]) -> Contention:

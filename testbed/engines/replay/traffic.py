@@ -38,13 +38,13 @@ class Loads:
     arrays: tuple[Integers, Floats]
     by_link: Mapping[int, float]
     by_class: tuple[float, ...]
+    pcie: Integers
     communication_s: float
     fluids: dict[tuple[int, float, float], tuple[PeriodicJob[int], int]] = field(default_factory=dict)
 
 
-_NOTHING: Final = Loads(
-    {}, np.empty((0, 0), np.intp), (np.empty(0, np.int64), np.empty(0)), {}, (0.0,) * len(LINK_CLASSES), 0.0
-)
+_NONE: Final[Integers] = np.empty(0, np.int64)
+_NOTHING: Final = Loads({}, np.empty((0, 0), np.intp), (_NONE, np.empty(0)), {}, (0.0,) * len(LINK_CLASSES), _NONE, 0.0)
 
 
 class Traffic:
@@ -87,6 +87,11 @@ class Traffic:
         """Seconds of links per iteration, added up over each of :data:`LINK_CLASSES`."""
         return self._taken.by_class
 
+    @property
+    def pcie_links(self) -> Integers:
+        """The links between PCIe switches and NICs among those that it loads."""
+        return self._taken.pcie
+
     @cached_property
     def default(self) -> Mapping[str, Path]:
         """The job's ECMP paths."""
@@ -122,6 +127,7 @@ class Traffic:
             (used, seconds),
             dict(zip(used.tolist(), seconds.tolist(), strict=True)),
             tuple(sums[: len(LINK_CLASSES)].tolist()),
+            used[self._classes[used] == LINK_CLASSES.index("pcie-nic")],
             float(seconds.max(initial=0.0)),
         )
         if isinstance(paths, ChosenPaths):

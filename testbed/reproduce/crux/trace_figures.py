@@ -83,6 +83,12 @@ CONCURRENCY: Final = (
     ("mean GPUs", "mean_gpus", 678.0),
 )
 """Of figure 5: what, its name in :class:`workloads.traces.measures.Concurrency`, the paper's number."""
+FIGURE_6: Final = (
+    ("jobs that share a link", "sharing_jobs", SHARING_JOBS, ""),
+    ("jobs that share a PCIe link", "sharing_pcie_jobs", 0.005, "the mean of the paper's curve"),
+    ("GPUs of jobs that share a link", "sharing_gpus", 0.361, "the paper's text says 0.51, its curve averages 0.361"),
+)
+"""What, its name in a replay's result, the paper's number, and a remark."""
 PLACED: Final = "consolidated"
 """A priori the production placement tries the same host, then the same switch (section 2.2)."""
 SAME_AS_NONE: Final = ("clos", "sincronia")
@@ -278,26 +284,22 @@ def figures_4_to_6(settings: Settings, progress: Progress) -> Sequence[PaperRow]
     rows = [
         *_sizes(traces),
         *_concurrency(traces, asked.days * DAY_S),
-        _sharing(
-            "jobs that share a link", SHARING_JOBS, "sharing_jobs", scattered_by(inputs), variants, before, on_this
-        ),
-        _sharing(
-            "GPUs of jobs that share a link", 0.361, "sharing_gpus", scattered_by(inputs), variants, before, on_this
-        ),
+        *(_sharing(each, scattered_by(inputs), variants, before, on_this) for each in FIGURE_6),
     ]
     return [replace(rows[0], note=trace_note(next(iter(traces.values())))), *rows[1:]]
 
 
 def _sharing(
-    what: str, paper: float, key: str, fitted_on: str, variants: Variants, before: Variants, on_this: bool
+    shown: tuple[str, str, float, str], fitted_on: str, variants: Variants, before: Variants, on_this: bool
 ) -> PaperRow:
     """A row of figure 6. The share of jobs is what the placement is fitted to."""
+    what, key, paper, note = shown
     fitted = key == "sharing_jobs"
     return PaperRow(
         f"figure 6: {what}",
         {"value": paper},
         over(variants, itemgetter(key)).numbers("value"),
-        "" if fitted else "the paper's text says 0.51, its curve averages 0.361",
+        note,
         fitted=("value",) if fitted and on_this else (),
         calibrated_on=fitted_on,
         a_priori={"value": over(before, itemgetter(key)).mean},

@@ -1,4 +1,4 @@
-"""No placement: the first free GPUs in the fabric's order, what Crux calls "None" (figure 25)."""
+"""No placement: the first free GPUs, what Crux calls "None" (figure 25), or the first free NICs with their GPUs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from workloads.managers.cluster_state import ClusterState
+from workloads.managers.gpu_index import Ints
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 
@@ -21,5 +22,25 @@ class FirstFree(Placer):
         """The first ``gpus`` that are free."""
         if gpus > state.free_gpus:
             return None
-        chosen = np.flatnonzero(state.free)[:gpus]
-        return Placement(tuple(state.structure.gpus[index] for index in chosen.tolist()))
+        return _placement(state, np.flatnonzero(state.free)[:gpus])
+
+
+def first_nics(state: ClusterState, gpus: int) -> Placement | None:
+    """Return the first free NICs with all GPUs behind them, GPU by GPU only where no NIC is free.
+
+    As a node that allots GPUs and NICs jointly does. A single GPU needs no NIC, so it goes where one is already
+    in use.
+    """
+    if gpus > state.free_gpus:
+        return None
+    structure = state.structure
+    free_of_nic = np.bincount(structure.nic_of_gpu[state.free], minlength=len(structure.gpus_of_nic))
+    whole = (free_of_nic == structure.gpus_of_nic)[structure.nic_of_gpu]
+    free = np.flatnonzero(state.free)
+    preferred = ~whole[free] if gpus == 1 else whole[free]
+    chosen = free[np.argsort(~preferred, kind="stable")][:gpus]
+    return _placement(state, np.sort(chosen))
+
+
+def _placement(state: ClusterState, chosen: Ints) -> Placement:
+    return Placement(tuple(state.structure.gpus[index] for index in chosen.tolist()))

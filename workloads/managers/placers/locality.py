@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from workloads.managers.cluster_state import ClusterState
 from workloads.managers.gpu_index import Structure
 from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
-from workloads.managers.options import share, whole
+from workloads.managers.options import one_of, share, whole
 from workloads.managers.placers.consolidated import Consolidated, Share, consolidate, placement_of
-from workloads.managers.placers.first_free import FirstFree
+from workloads.managers.placers.first_free import FirstFree, first_nics
 
 TRIES_PER_LEVEL = 5
 """From memory of the paper, which does not print it."""
+UNITS: Final = ("gpu", "nic")
+"""What a relaxed job takes one by one."""
 
 
 class Locality(Placer):
@@ -82,25 +84,29 @@ class Locality(Placer):
 
 
 class Relaxed(Placer):
-    """Consolidates each job, or gives up its locality with ``probability``: it then takes the first free GPUs.
+    """Consolidates each job, or gives up its locality with ``probability``: it then takes the first free GPUs or NICs.
 
     A model of what relaxed locality leaves behind, whatever made a job give it up: tries that ran out (Philly), a
-    quota, a request without a topology. The first free GPUs are the holes that departed jobs left, so a job is split
-    over hosts that others use. Which jobs are relaxed depends on the seed and the job's name alone, and a job that is
-    relaxed at some probability is so at every higher one: 0 is ``consolidated``, 1 is ``none``.
+    quota, a request without a topology. The first free ones are the holes that departed jobs left, so a job is split
+    over hosts that others use. ``unit`` says what is handed out: each ``gpu`` by itself, so that jobs come to share
+    NICs, or a ``nic`` with all GPUs behind it. Which jobs are relaxed depends on the seed and the job's name alone, and
+    a job that is relaxed at some probability is so at every higher one: 0 is ``consolidated``, 1 with ``gpu`` is
+    ``none``.
     """
 
     name: ClassVar[str] = "relaxed"
     summary: ClassVar[str] = "consolidates, but for a share of the jobs, which take the first free GPUs"
 
-    def __init__(self, *, probability: float = 0.5, seed: int = 1) -> None:
+    def __init__(self, *, probability: float = 0.5, unit: str = "gpu", seed: int = 1) -> None:
         self._probability, self._seed = share(self.name, "probability", probability), whole(self.name, "seed", seed)
+        self._by_nic = one_of(self.name, "unit", unit, UNITS) == "nic"
         self._together, self._anywhere = Consolidated(), FirstFree()
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
-        """On the fewest hosts, or on the first free GPUs."""
-        relaxed = Random(f"{self._seed}|relaxed|{job.name}").random() < self._probability
-        return (self._anywhere if relaxed else self._together).place(state, job, gpus)
+        """On the fewest hosts, or on the first free GPUs or NICs."""
+        if Random(f"{self._seed}|relaxed|{job.name}").random() >= self._probability:
+            return self._together.place(state, job, gpus)
+        return first_nics(state, gpus) if self._by_nic else self._anywhere.place(state, job, gpus)
 
 
 def _first_of(rooms: Iterable[Share], gpus: int) -> list[Share]:

@@ -75,6 +75,10 @@ class LinkUsers:
         ends, names = starts.tolist(), [self._names[number] for number in found.tolist()]
         return [(names[ends[row] : ends[row + 1]], beside) for row, beside in enumerate(meets.tolist())]
 
+    def any_shared(self, links: Integers) -> bool:
+        """Whether several jobs use one of ``links``."""
+        return bool((self._counts[links] > 1).any())
+
     def shared_among(self, jobs: Sequence[str]) -> SharedLinks:
         """The links that several of ``jobs`` use, as :func:`testbed.fluid.shared_links.rows_by_job` has them."""
         return links_shared_among(self._numbers(jobs), self._table, self._places)

@@ -71,6 +71,7 @@ class LongRunRates:
             for each in slowing:
                 each.below.add(name)
             running.shares = meets
+            running.shares_pcie = meets and self._users.any_shared(running.traffic.pcie_links)
             sign = hash((running.traffic.sign, pack, frozenset(each.traffic.sign for each in slowing)))
             if sign != running.sign:
                 running.sign = sign

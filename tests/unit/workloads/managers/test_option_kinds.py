@@ -162,7 +162,7 @@ KINDS: Final[dict[tuple[Point, str], dict[str, Kind]]] = {
     ("placer", "elastic-groups"): {"on_loan_first": flag},
     ("placer", "hived"): {"virtual_clusters": empty_or_quotas, "gpu_types": empty_mapping},
     ("placer", "locality"): {"tries": count},
-    ("placer", "relaxed"): {"probability": share, "seed": whole},
+    ("placer", "relaxed"): {"probability": share, "unit": word("gpu", "nic"), "seed": whole},
     ("placer", "skew"): {"limit": share_or_none},
     ("placer", "monkeytree"): {"fragments": count},
     ("capacity", "planned"): {"changes": list_of(nothing)},

@@ -64,6 +64,46 @@ def test_a_job_waits_where_there_are_too_few_gpus() -> None:
     assert relaxed(0.5, taken(4, 4, 4, 2), Waiting("job", 3)) is None
 
 
+TWO_NICS = clos(hosts=3, gpus_per_host=4, nics_per_host=2, tors=3, aggregations=1, port_rate=1e9, fabric_rate=1e9)
+TAKEN = st.sets(st.integers(0, 11))
+
+
+def by_nic(taken_gpus: set[int], gpus: int) -> list[int] | None:
+    """Indices of the GPUs of a relaxed job that takes NICs, where others have ``taken_gpus``."""
+    state = empty_cluster(TWO_NICS)
+    for gpu in sorted(taken_gpus):
+        state = state.start(Waiting(f"there-{gpu}", 1), (TWO_NICS.gpus[gpu],))
+    chosen = gpus_of("relaxed", state, Waiting("job", gpus), {"probability": 1, "unit": "nic"})
+    return None if chosen is None else [TWO_NICS.gpus.index(gpu) for gpu in chosen]  # type: ignore[attr-defined]
+
+
+@given(TAKEN, st.integers(2, 12))
+def test_a_relaxed_job_takes_free_nics_whole_and_in_order_and_shares_one_only_if_none_is_left(
+    there: set[int], gpus: int
+) -> None:
+    free = [gpu for gpu in range(12) if gpu not in there]
+    alone = [gpu for gpu in free if gpu ^ 1 not in there]
+    chosen = by_nic(there, gpus)
+    if gpus > len(free):
+        assert chosen is None
+    elif gpus <= len(alone):
+        assert chosen == alone[:gpus]
+    else:
+        others = [gpu for gpu in free if gpu not in alone]
+        assert chosen == sorted(alone + others[: gpus - len(alone)])
+
+
+def test_a_single_gpu_that_needs_no_nic_goes_where_one_is_in_use() -> None:
+    assert by_nic({2}, 1) == [3]
+    assert by_nic({2, 3}, 1) == [0]
+    assert by_nic(set(range(12)), 1) is None
+
+
+def test_what_a_relaxed_job_takes_is_a_word() -> None:
+    with pytest.raises(ValueError, match=r"^option 'unit' of relaxed must be one of gpu, nic, not 'host'$"):
+        create("placer", "relaxed", {"unit": "host"})
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.5, "half", True, float("nan")])
 def test_a_probability_that_is_none_is_one_line(value: object) -> None:
     with pytest.raises(ValueError, match=r"^option 'probability' of relaxed must be a number from 0 to 1, not '.*'$"):
