@@ -47,7 +47,7 @@ FABRICS: Final = {"clos": clos_of_the_paper, "double-sided": double_sided_of_the
 _COMPUTED_BY: Final = ("topologies", "workloads", "controller", "testbed.engines", "testbed.fluid")
 
 RELAXED: Final = "relaxed"
-"""The manager whose placer gives up locality with a probability; such a job takes the first free NICs."""
+"""The manager whose placer gives up locality with a probability."""
 
 Result = Mapping[str, Any]
 Report = Callable[[float], None]
@@ -143,7 +143,7 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
 def _manager(cell: Cell) -> Manager:
     if cell.relaxed is None:
         return named_manager(cell.manager, cell.seed)
-    return manager("relaxed", options={"placer": {"probability": cell.relaxed, "unit": "nic"}}, seed=cell.seed)
+    return manager("relaxed", options={"placer": {"probability": cell.relaxed}}, seed=cell.seed)
 
 
 def result_of(cell: Cell, report: Report | None = None) -> Result:

@@ -36,7 +36,7 @@ TO_NONE: Final = "the bar None (figure 25)"
 
 PROBABILITIES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 VOLUMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
-PRODUCTION: Final = ((0.0, 0.25, 0.5, 0.75, 1.0), (0.5, 1.0, 1.5, 2.0, 3.0, 4.0))
+PRODUCTION: Final = ((0.0, 0.2, 0.4, 0.6), (0.5, 1.0, 1.5, 2.0, 3.0, 4.0))
 """Probabilities and volumes of :func:`production`."""
 
 RECORDED: Final = 1e-6

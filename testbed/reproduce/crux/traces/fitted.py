@@ -19,9 +19,9 @@ Value = TypeVar("Value")
 
 CHANNELS: Final = 8
 """Connections per pair of ports, if the user does not choose: what figures 19 to 22 without Crux ask for."""
-SCATTER: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64, 8: 0.81}
+SCATTER: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64, 8: 0.64}
 """Channels -> probability that a job gives up its locality, each taking its recorded time (`crux-fit-placement`)."""
-TOGETHER: Final[Mapping[int, tuple[float, float]]] = {1: (0.5, 1.06), 4: (0.55, 1.86), 8: (0.81, 1.94)}
+TOGETHER: Final[Mapping[int, tuple[float, float]]] = {1: (0.5, 1.06), 4: (0.55, 1.86), 8: (0.53, 2.06)}
 """Channels -> that probability, and a factor on what every job sends, with which one replay shows both numbers."""
 
 
