@@ -30,7 +30,8 @@ MOST_KNOWN: Final = 16
 class Loads:
     """What a job loads on some paths, and its fluids there, with their signs, by level, period and shift.
 
-    ``paths`` are held, so that no other ones get their identity; ``links``: [hop, flow] -> link.
+    ``paths`` are held, so that no other ones get their identity; ``links``: [hop, flow] -> link; ``pcie``: the links
+    between PCIe switches and NICs among those that it loads.
     """
 
     paths: Mapping[str, Path]

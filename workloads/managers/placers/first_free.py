@@ -20,13 +20,18 @@ class FirstFree(Placer):
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """The first ``gpus`` that are free."""
-        if gpus > state.free_gpus:
-            return None
-        return _placement(state, np.flatnonzero(state.free)[:gpus])
+        return first_gpus(state, gpus)
+
+
+def first_gpus(state: ClusterState, gpus: int) -> Placement | None:
+    """Return the first free GPUs in the fabric's order; None if these are too few."""
+    if gpus > state.free_gpus:
+        return None
+    return _placement(state, np.flatnonzero(state.free)[:gpus])
 
 
 def first_nics(state: ClusterState, gpus: int) -> Placement | None:
-    """Return the first free NICs with all GPUs behind them, GPU by GPU only where no NIC is free.
+    """Return the first free NICs with all GPUs behind them, GPU by GPU only where no NIC is free; None for too few.
 
     As a node that allots GPUs and NICs jointly does. A single GPU needs no NIC, so it goes where one is already
     in use.

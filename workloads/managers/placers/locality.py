@@ -14,12 +14,12 @@ from workloads.managers.interfaces import Placer
 from workloads.managers.jobs import Placement, Waiting
 from workloads.managers.options import one_of, share, whole
 from workloads.managers.placers.consolidated import Consolidated, Share, consolidate, placement_of
-from workloads.managers.placers.first_free import FirstFree, first_nics
+from workloads.managers.placers.first_free import first_gpus, first_nics
 
 TRIES_PER_LEVEL = 5
 """From memory of the paper, which does not print it."""
-UNITS: Final = ("gpu", "nic")
-"""What a relaxed job takes one by one."""
+UNITS: Final = {"gpu": first_gpus, "nic": first_nics}
+"""What a relaxed job takes one by one, and how."""
 
 
 class Locality(Placer):
@@ -99,14 +99,13 @@ class Relaxed(Placer):
 
     def __init__(self, *, probability: float = 0.5, unit: str = "gpu", seed: int = 1) -> None:
         self._probability, self._seed = share(self.name, "probability", probability), whole(self.name, "seed", seed)
-        self._by_nic = one_of(self.name, "unit", unit, UNITS) == "nic"
-        self._together, self._anywhere = Consolidated(), FirstFree()
+        self._anywhere = UNITS[one_of(self.name, "unit", unit, UNITS)]
+        self._together = Consolidated()
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """On the fewest hosts, or on the first free GPUs or NICs."""
-        if Random(f"{self._seed}|relaxed|{job.name}").random() >= self._probability:
-            return self._together.place(state, job, gpus)
-        return first_nics(state, gpus) if self._by_nic else self._anywhere.place(state, job, gpus)
+        relaxed = Random(f"{self._seed}|relaxed|{job.name}").random() < self._probability
+        return self._anywhere(state, gpus) if relaxed else self._together.place(state, job, gpus)
 
 
 def _first_of(rooms: Iterable[Share], gpus: int) -> list[Share]:

@@ -58,6 +58,15 @@ def test_jobs_that_meet_take_longer_and_their_gpus_wait() -> None:
     assert all(job.end_s - job.start_s >= 1000.0 - 1e-6 for job in replay(requests).jobs)
 
 
+@pytest.mark.parametrize(("gpus", "share"), [(5, 2.0), (6, 0.0)])
+def test_jobs_with_a_gpu_each_behind_one_nic_share_its_pcie_link(gpus: int, share: float) -> None:
+    done = replay([request("one", 0.0, 1000.0, gpus), request("two", 0.0, 1000.0, gpus)])  # two GPUs behind a NIC
+    series = dict(zip(done.series.columns, done.series.means().T, strict=True))
+    both = series["jobs"] == 2.0
+    assert both.any() and (series["sharing_pcie_jobs"][both] == share).all()
+    assert (series["sharing_pcie_jobs"] <= series["sharing_jobs"]).all()
+
+
 def seed_at_which_they_meet(requests: Sequence[ReplayRequest]) -> int:
     (seed, *_others) = [seed for seed in range(1, 9) if replay(requests, seed=seed).totals.settled]
     return seed
