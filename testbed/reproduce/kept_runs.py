@@ -115,7 +115,7 @@ class Runs:
         return found
 
     def _folder(self, task: Task) -> Path:
-        return self._out / task.scenario / f"{task.treatment.name}-seed{task.seed}"
+        return self._out / task.scenario.removesuffix(".yaml") / f"{task.treatment.name}-seed{task.seed}"
 
     def _kept(self, task: Task, digest: str) -> RunOutcome | None:
         folder = self._folder(task)

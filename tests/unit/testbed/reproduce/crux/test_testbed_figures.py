@@ -108,6 +108,13 @@ def test_finished_runs_are_taken_from_where_they_are_kept(tmp_path: Path) -> Non
     assert emulator.asked == ["crux-fig22-8, ecmp, seed 3", "crux-fig22-8, crux, seed 3"]
 
 
+def test_a_figure_takes_the_runs_that_twin_kept_which_names_the_scenario_with_its_ending(tmp_path: Path) -> None:
+    emulator = Emulator()
+    for name in ("crux-fig22-8.yaml", "crux-fig22-8"):
+        kept_runs.Runs(tmp_path, execute=emulator).all([Task(name, CRUX, 1)], QUIET)
+    assert emulator.asked == ["crux-fig22-8.yaml, crux, seed 1"]
+
+
 def test_after_an_interruption_only_what_was_not_finished_is_run(tmp_path: Path) -> None:
     class Interrupted(Emulator):
         def __call__(self, task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
