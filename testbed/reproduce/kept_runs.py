@@ -108,17 +108,15 @@ class Runs:
         """Return the outcome of every task; a run that fails is reported and does not stop the others."""
         found: dict[Task, RunOutcome] = {}
         for place, task in enumerate(tasks, 1):
-            digest = fingerprint(task.experiment())
-            kept = self._kept(task, digest)
+            experiment = task.experiment()
+            folder = self._out / experiment.name / f"{task.treatment.name}-seed{task.seed}"
+            digest = fingerprint(experiment)
+            kept = self._kept(folder, digest)
             progress.phase(f"run {place} of {len(tasks)}: {task}{', kept from before' if kept else ''}")
-            found[task] = kept or self._run(task, digest)
+            found[task] = kept or self._run(task, folder, digest)
         return found
 
-    def _folder(self, task: Task) -> Path:
-        return self._out / task.scenario.removesuffix(".yaml") / f"{task.treatment.name}-seed{task.seed}"
-
-    def _kept(self, task: Task, digest: str) -> RunOutcome | None:
-        folder = self._folder(task)
+    def _kept(self, folder: Path, digest: str) -> RunOutcome | None:
         try:
             note = json.loads((folder / KEPT).read_text("utf-8"))
             if note["fingerprint"] != digest:
@@ -129,8 +127,7 @@ class Runs:
             return None
         return None if self._redo and found.verdict != "ok" else found
 
-    def _run(self, task: Task, digest: str) -> RunOutcome:
-        folder = self._folder(task)
+    def _run(self, task: Task, folder: Path, digest: str) -> RunOutcome:
         if folder.exists():
             shutil.rmtree(folder)
         try:
