@@ -3,8 +3,8 @@
 Five inputs are shared by all figures: the overlaps of BERT and ResNet, GPT's hidden share, the connections per pair
 of ports, and ResNet's compute, since in figures 21 and 22 the ratio of two periods decides whether a job that another
 one delays meets it again in each iteration. Placement, fabric and isolated utilisations (each figure's own Ideal bars)
-stay as they are. Utilisation under ECMP comes from the flow engine, as the mean over hash seeds that no emulation uses.
-The loss is the mean of the squared differences to the bars.
+stay as they are. Utilisation under ECMP comes from the flow engine, which simulates the packets of an emulation, as the
+mean over hash seeds that no emulation uses. The loss is the mean of the squared differences to the bars.
 
 The grid is searched in two steps: every point with :data:`FEW` seeds and without figure 20, whose runs take longest;
 then the points whose loss is at most :data:`KEPT` times the least, and at least :data:`LEAST_KEPT` of them, with all
@@ -31,6 +31,7 @@ from testbed.machine.distribution import sources_digest
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
+from testbed.reproduce.flow_entries import AS_PACKETS
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
 from testbed.scenario.loading import text_of
@@ -54,7 +55,7 @@ TEN_BARS: Final = "the ten bars without Crux"
 OTHER_BARS: Final = "the bars without Crux of the other figures"
 _COMPUTED_BY: Final = (
     *("topologies", "workloads", "controller", "testbed.engines", "testbed.experiment", "testbed.fluid"),
-    *("testbed.metrics", "testbed.scenario", "testbed.reproduce.crux.inputs"),
+    *("testbed.metrics", "testbed.packets", "testbed.scenario", "testbed.reproduce.crux.inputs"),
 )
 
 Task = tuple[str, FigureInputs, int]
@@ -81,7 +82,8 @@ def seen(scenario: str, inputs: FigureInputs) -> FigureInputs:
 def utilization(task: Task) -> float:
     """GPU utilisation under ECMP."""
     scenario, inputs, seed = task
-    return mean_utilization(computed(scenario, "ecmp", (SHORT, *overrides(scenario, inputs)), seed))
+    changed = (SHORT, f"sharing={AS_PACKETS}", *overrides(scenario, inputs))
+    return mean_utilization(computed(scenario, "ecmp", changed, seed))
 
 
 @cache
