@@ -70,8 +70,11 @@ def _schedulers_of(scenario: str) -> list[str]:
 
 
 def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:
-    """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any."""
-    made = [task for task in tasks if found[task].entry]
+    """Means over the seeds, also of every job's iterations; of runs whose verdict is ``ok``, if there are any.
+
+    A run so disturbed that no iteration of it counts has no numbers.
+    """
+    made = [task for task in tasks if _counts(found[task].entry)]
     believable = [task for task in made if found[task].verdict == "ok"] or made
     here = numbers(_beside(believable, found, AS_PACKETS)) | _moved(believable, found)
     for sharing in _OTHERS:
@@ -81,6 +84,11 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
     note = "; ".join([*problems, *verdicts] or _misses(here))
     status = EXIT_FAILED if problems else EXIT_NOT_BELIEVABLE if verdicts else EXIT_OK
     return PaperRow(label, {}, here, note, status)
+
+
+def _counts(entry: Entry | None) -> bool:
+    """Whether at least one job of a run has an iteration that counts."""
+    return entry is not None and any(job["iteration_s"]["mean"] for job in entry["jobs"])
 
 
 def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], sharing: Sharing) -> list[tuple[Entry, Entry]]:

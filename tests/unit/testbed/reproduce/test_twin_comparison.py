@@ -73,6 +73,22 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     assert row.status == status
 
 
+def test_a_run_without_an_iteration_that_counts_shows_no_numbers(tmp_path: Path) -> None:
+    def disturbed(task: Task, out: Path) -> tuple[Path, dict[str, Any]]:
+        result = run_scenario(task.scenario, engine="flow", schedulers=["crux"], out=out)
+        (run,) = result.summary["runs"]
+        run["fidelity"]["verdict"] = "degraded"
+        run["gpu_utilization"] = 0.0
+        for job in run["jobs"]:
+            job["iteration_s"]["mean"] = None
+        return result.directory, result.summary
+
+    settings = Settings(cases=0, seeds=1, only=("hello.yaml/crux",), out=tmp_path)
+    with Progress(quiet=True) as progress:
+        (row,) = reproduce(settings, progress, disturbed)
+    assert (dict(row.here), row.note, row.status) == ({}, "degraded", EXIT_NOT_BELIEVABLE)
+
+
 def test_the_range_of_moved_starts_is_that_of_the_job_that_hinges_most_on_them() -> None:
     entries = [entry(0.5, a=1.0, b=2.0), entry(0.5, a=1.02, b=2.2), entry(0.5, a=1.01, b=None)]
     assert largest_range(entries) == pytest.approx(0.1)
