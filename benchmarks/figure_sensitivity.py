@@ -13,7 +13,7 @@ from typing import Final
 
 from benchmarks.common import Line, main
 from testbed.errors import RunFailedError
-from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
+from testbed.reproduce.crux.inputs.figure_runs import computed, mean_utilization, overrides
 from testbed.reproduce.crux.inputs.input_fit import CHANNELS, HIDDEN_SHARES, OVERLAPS, RESNET_COMPUTES_S, seen
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from workloads.models.figure_calibration import FITTED, FigureInputs
@@ -55,7 +55,7 @@ def _line(bar: Bar, label: str, inputs: FigureInputs, seeds: int) -> Line:
 
 def _utilization(scenario: str, scheduler: str, inputs: FigureInputs, seeds: int) -> float | None:
     """The mean over hash seeds; None if a job is left too little to measure."""
-    changed = (SHORT, *overrides(scenario, inputs))
+    changed = overrides(scenario, inputs)
     try:
         return fmean(mean_utilization(computed(scenario, scheduler, changed, seed)) for seed in range(1, seeds + 1))
     except RunFailedError:

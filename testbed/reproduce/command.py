@@ -218,7 +218,7 @@ def _show(name: str, experiment: PaperExperiment, settings: Settings, rows: Sequ
 
 def _splits(columns: Sequence[PaperColumn]) -> list[int]:
     """Columns of the table, the label's being the first, before which it may be cut: not what is beside the paper's."""
-    beside = ("here", "+-", "worst")
+    beside = ("here", "+-", "worst", "most")
     titles = [column.title for column in columns]
     alone = [place for place, title in enumerate(titles) if place and not title.startswith(beside)]
     return [1 + place for place in alone if not columns[place - 1].paper]

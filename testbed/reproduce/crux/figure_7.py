@@ -12,7 +12,7 @@ from testbed.api import prepare
 from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import slow_downs
 from testbed.reproduce.crux.fluid_prediction import overall, predict
-from testbed.reproduce.crux.inputs.figure_runs import SHORT, overrides
+from testbed.reproduce.crux.inputs.figure_runs import AS_EMULATED, overrides
 from testbed.reproduce.flow_entries import flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import ECMP, ECMP_ALONE, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -85,7 +85,7 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 def computed(seed: int, inputs: FigureInputs) -> Pair | None:
     """The pair of ``seed`` by the flow engine with these inputs."""
-    changed = (SHORT, *overrides(NAME, inputs))
+    changed = (*AS_EMULATED, *overrides(NAME, inputs))
     treatments = (ECMP, ECMP_ALONE)
     return _pair(*(flow_entry(flow_experiment(Task(NAME, treatment, seed), *changed)) for treatment in treatments))
 

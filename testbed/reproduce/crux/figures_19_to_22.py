@@ -10,7 +10,7 @@ from typing import Any, Final
 from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import bars as bars_plot
 from testbed.reproduce.crux.fluid_prediction import overall, predict
-from testbed.reproduce.crux.inputs.figure_runs import a_priori
+from testbed.reproduce.crux.inputs.figure_runs import a_priori, ranges
 from testbed.reproduce.crux.paper_bars import Bar, chosen
 from testbed.reproduce.kept_runs import CRUX, ECMP, IDEAL, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings
@@ -33,7 +33,10 @@ def reproduce(name: str, settings: Settings, progress: Progress, execute: Execut
     runs = Runs(settings.out, redo=settings.redo, execute=execute)
     found = runs.all([task for own in wanted.values() for task in own], progress)
     progress.phase("fluid model")
-    rows = [row(bar, wanted[bar.scenario], found, a_priori(bar.scenario, seeds)) for bar in bars]
+    rows = [
+        row(bar, wanted[bar.scenario], found, a_priori(bar.scenario, seeds), ranges(bar.scenario, seeds))
+        for bar in bars
+    ]
     write_plot(lambda: bars_plot(name, rows), settings.out, "+".join(settings.only) or name)
     return rows
 
@@ -72,18 +75,23 @@ def jct_changes(before: Entry, after: Entry) -> dict[str, float]:
 
 
 def row(
-    bar: Bar, wanted: Sequence[Task], found: Mapping[Task, RunOutcome], beforehand: Mapping[str, float]
+    bar: Bar,
+    wanted: Sequence[Task],
+    found: Mapping[Task, RunOutcome],
+    beforehand: Mapping[str, float],
+    likely: Mapping[str, float],
 ) -> PaperRow:
     """Return the row of ``bar``: means over the seeds whose runs completed, spread as standard deviation.
 
-    ``beforehand``: the same by the flow engine with the inputs that were chosen before anything was compared.
+    By the flow engine: ``beforehand``, the same with the inputs that were chosen before anything was compared, and
+    ``likely``, the least and the most over all inputs that the bars without Crux do not tell apart.
     """
     here: dict[str, float] = {}
     for name, key in KEYS.items():
         entries = [found[task].entry for task in wanted if task.treatment.name == name]
         values = [utilization(entry) for entry in entries if entry]
         here |= _mean_and_spread(key, values) | {f"{key}_fluid": expected(wanted, name)}
-    here |= _pairs(wanted, found)
+    here |= _pairs(wanted, found) | dict(likely)
     return PaperRow(
         bar.label,
         bar.paper,
@@ -128,9 +136,15 @@ def _pairs(wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> dict[str
 
 def _note(bar: Bar, here: Mapping[str, float], wanted: Sequence[Task], found: Mapping[Task, RunOutcome]) -> str:
     changes = [
-        f"{name} {100 * change:+.0f} % (here {100 * here[f'jct_{name}']:+.0f} %)"
+        f"{name} {100 * change:+.0f} % (here {100 * here[f'jct_{name}']:+.0f} %{_range(here, f'jct_{name}')})"
         for name, change in bar.jct.items()
         if f"jct_{name}" in here
     ]
     parts = (f"JCT with Crux: {', '.join(changes)}" if changes else "", not_ok(wanted, found))
     return "; ".join(part for part in parts if part)
+
+
+def _range(here: Mapping[str, float], key: str) -> str:
+    """In words, how far a change in percent moves with the inputs; nothing where it does not."""
+    least, most = (f"{100 * here[f'{key}_{end}']:+.0f}" for end in ("least", "most"))
+    return f", {least} to {most} by the flow engine with inputs as near" if least != most else ""

@@ -19,7 +19,7 @@ import numpy as np
 
 from testbed.errors import RunFailedError
 from testbed.progress import Progress
-from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, overrides
+from testbed.reproduce.crux.inputs.figure_runs import computed, overrides
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
@@ -134,7 +134,7 @@ def _row(bar: Bar, paper: Mapping[str, float], here: Mapping[str, float], off: D
 
 
 def _computed(scenario: str, scheduler: str, inputs: FigureInputs, seed: int) -> Jobs:
-    return computed(scenario, scheduler, (SHORT, *overrides(scenario, inputs)), seed)
+    return computed(scenario, scheduler, overrides(scenario, inputs), seed)
 
 
 def _by_kind(runs: Sequence[Jobs]) -> Utilizations:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from statistics import fmean
+from types import MappingProxyType
 from typing import Final
 
 from testbed.api import prepare
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
-from testbed.reproduce.flow_entries import flow_runs
+from testbed.reproduce.flow_entries import AS_PACKETS, flow_runs
 from testbed.results.record import RunRecord
-from workloads.models.figure_calibration import A_PRIORI, FigureInputs, calibrations
+from workloads.models.figure_calibration import A_PRIORI, AS_NEAR, FigureInputs, calibrations
 
-SHORT: Final = "measure={iterations: 5, warmup: 2, time_limit: 100s}"
-"""Enough for means over many hash seeds."""
+AS_EMULATED: Final = (f"sharing={AS_PACKETS}", "measure={iterations: 5, warmup: 2, time_limit: 100s}")
+"""Options of all runs: the packets of an emulation, and as many iterations as means over many hash seeds need."""
 
 
 def overrides(scenario: str, inputs: FigureInputs) -> tuple[str, ...]:
@@ -36,8 +37,11 @@ def _jobs_of(scenario: str) -> tuple[str, ...]:
 
 
 def computed(scenario: str, scheduler: str, changed: tuple[str, ...], seed: int) -> dict[str, tuple[int, float, float]]:
-    """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine."""
-    (experiment,) = prepare(scenario, engine="flow", schedulers=[scheduler], overrides=changed, seed=seed).experiments
+    """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine, ``changed`` overridden."""
+    overridden = (*AS_EMULATED, *changed)
+    (experiment,) = prepare(
+        scenario, engine="flow", schedulers=[scheduler], overrides=overridden, seed=seed
+    ).experiments
     found: dict[str, tuple[int, float, float]] = {}
     for part, record in flow_runs(experiment):
         found |= _jobs(part, record)
@@ -60,13 +64,29 @@ def mean_utilization(jobs: dict[str, tuple[int, float, float]]) -> float:
 
 def a_priori(scenario: str, seeds: Iterable[int]) -> dict[str, float]:
     """Return the numbers of a row by the flow engine with the inputs that were chosen before anything was compared."""
-    changed = (SHORT, *overrides(scenario, A_PRIORI))
+    alone = mean_utilization(computed(scenario, "ideal", overrides(scenario, A_PRIORI), 1))
+    return {**numbers(scenario, A_PRIORI, tuple(seeds)), "ideal": alone}
+
+
+def ranges(scenario: str, seeds: Iterable[int]) -> dict[str, float]:
+    """Return the least and the most of each number of a row over inputs that the bars without Crux do not tell apart.
+
+    By the flow engine. The keys are those of :func:`numbers` with ``_least`` and ``_most``.
+    """
+    every = [numbers(scenario, inputs, tuple(seeds)) for inputs in AS_NEAR]
+    least = {f"{key}_least": min(each[key] for each in every) for key in every[0]}
+    return least | {f"{key}_most": max(each[key] for each in every) for key in every[0]}
+
+
+@cache
+def numbers(scenario: str, inputs: FigureInputs, seeds: tuple[int, ...]) -> Mapping[str, float]:
+    """Return utilisations without and with Crux, gain in points and changes of JCT by kind, means over ``seeds``."""
+    changed = overrides(scenario, inputs)
     every = [(computed(scenario, "ecmp", changed, seed), computed(scenario, "crux", changed, seed)) for seed in seeds]
-    alone = computed(scenario, "ideal", changed, 1)
     without, crux = (fmean(mean_utilization(pair[side]) for pair in every) for side in (0, 1))
     changes: dict[str, list[float]] = {}
     for before, after in every:
         for job in before.keys() & after.keys():
             changes.setdefault(f"jct_{job.partition('-')[0]}", []).append(after[job][2] / before[job][2] - 1)
-    found = {"without": without, "crux": crux, "ideal": mean_utilization(alone), "gain_points": 100 * (crux - without)}
-    return found | {key: fmean(values) for key, values in sorted(changes.items())}
+    found = {"without": without, "crux": crux, "gain_points": 100 * (crux - without)}
+    return MappingProxyType(found | {key: fmean(values) for key, values in sorted(changes.items())})

@@ -30,8 +30,7 @@ from typing import Final
 from testbed.machine.distribution import sources_digest
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
-from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization, overrides
-from testbed.reproduce.flow_entries import AS_PACKETS
+from testbed.reproduce.crux.inputs.figure_runs import computed, mean_utilization, overrides
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.process_pool import started
 from testbed.scenario.loading import text_of
@@ -82,8 +81,7 @@ def seen(scenario: str, inputs: FigureInputs) -> FigureInputs:
 def utilization(task: Task) -> float:
     """GPU utilisation under ECMP."""
     scenario, inputs, seed = task
-    changed = (SHORT, f"sharing={AS_PACKETS}", *overrides(scenario, inputs))
-    return mean_utilization(computed(scenario, "ecmp", changed, seed))
+    return mean_utilization(computed(scenario, "ecmp", overrides(scenario, inputs), seed))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from testbed.api import Prepared, prepare
-from testbed.reproduce.crux.inputs.figure_runs import SHORT, computed, mean_utilization
+from testbed.reproduce.crux.inputs.figure_runs import computed, mean_utilization
 from workloads.analysis import isolated
 from workloads.models.figure_calibration import (
     A_PRIORI,
@@ -63,7 +63,7 @@ def test_the_bytes_in_the_file_give_every_job_alone_its_calibrated_utilisation(n
 
 @pytest.mark.parametrize("name", IDEAL_BARS)
 def test_alone_the_jobs_run_at_the_ideal_bar_with_their_jitter(name: str) -> None:
-    found = mean_utilization(computed(name, "ideal", (SHORT,), 1))
+    found = mean_utilization(computed(name, "ideal", (), 1))
     assert found == pytest.approx(IDEAL_BARS[name].utilization, abs=0.006)
 
 

@@ -39,7 +39,7 @@ def test_the_point_for_all_rows_is_the_one_that_is_least_off_in_both_bars() -> N
     row = nearest_to_all({"one": one_of_them, "other": {far: (3.0, -3.0), near: (-1.0, 1.0)}})
     assert not row.predicted and "without and with Crux" in row.calibrated_on
     assert row.here == pytest.approx({"nearest_without": 1.0, "nearest_crux": 1.0})
-    assert row.note == "overlap of BERT 0.5, of ResNet 0.125, channels: 8"
+    assert row.note == "overlap of BERT 0.25, of ResNet 0.125, channels: 4"
 
 
 def test_a_point_that_a_job_could_not_be_measured_at_is_none_for_all_rows() -> None:

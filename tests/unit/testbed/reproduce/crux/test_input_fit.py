@@ -16,12 +16,12 @@ from testbed.progress import Progress
 from testbed.reproduce.crux.figure_7 import percentile
 from testbed.reproduce.crux.inputs import input_fit
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
-from testbed.reproduce.crux.inputs.figure_runs import overrides
+from testbed.reproduce.crux.inputs.figure_runs import numbers, overrides, ranges
 from testbed.reproduce.crux.inputs.input_fit import SEEDS, Surface, Task, fit, grid, seen, utilization
 from testbed.reproduce.crux.paper_bars import FIGURES
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.scenario import load
-from workloads.models.figure_calibration import A_PRIORI, FITTED, FigureInputs
+from workloads.models.figure_calibration import A_PRIORI, AS_NEAR, FITTED, FigureInputs
 
 TRUE = FigureInputs(0.125, 0.25, 2 / 9, 4, 0.25)
 
@@ -169,6 +169,18 @@ def test_the_seeds_of_the_fit_are_not_those_of_the_packets() -> None:
 def test_the_fitted_inputs_are_a_point_of_the_grid() -> None:
     assert FITTED in grid()
     assert A_PRIORI in grid()
+
+
+def test_the_fitted_inputs_have_the_fewest_channels_of_those_that_fit_as_well() -> None:
+    assert set(AS_NEAR) <= set(grid())
+    assert AS_NEAR[0] == FITTED and all(other.channels >= FITTED.channels for other in AS_NEAR)
+
+
+def test_ranges_hold_what_the_fitted_inputs_give() -> None:
+    spans, here = ranges("crux-fig22-8", [101]), numbers("crux-fig22-8", FITTED, (101,))
+    assert spans.keys() == {f"{key}_{end}" for key in here for end in ("least", "most")}
+    assert all(spans[f"{key}_least"] <= value <= spans[f"{key}_most"] for key, value in here.items())
+    assert spans["crux_least"] < spans["crux_most"]
 
 
 @pytest.mark.parametrize("scenario", WITHOUT_CRUX)

@@ -89,7 +89,8 @@ def test_a_row_has_the_paper_beside_the_mean_and_the_spread_over_seeds(tmp_path:
     assert row.here["ideal"] == pytest.approx(0.81) and row.here["ideal_seeds"] == 1
     assert row.here["gain_points"] == pytest.approx(15)
     assert row.here["jct_bert"] == pytest.approx((0.61 / 0.76 + 0.62 / 0.77) / 2 - 1)
-    assert row.status == 0 and "JCT with Crux: resnet +1 % (here -20 %)" in row.note
+    assert row.status == 0 and "JCT with Crux: resnet +1 % (here -20 %, " in row.note
+    assert row.here["crux_least"] < row.here["crux_most"] and row.here["jct_bert_least"] < row.here["jct_bert_most"]
     assert len(emulator.asked) == 5
 
 
