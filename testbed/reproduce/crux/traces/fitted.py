@@ -17,7 +17,7 @@ from testbed.reproduce.crux.traces.inputs import TraceInputs
 
 Value = TypeVar("Value")
 
-CHANNELS: Final = 8
+CHANNELS: Final = 4
 """Connections per pair of ports, if the user does not choose: what figures 19 to 22 without Crux ask for."""
 SCATTER: Final[Mapping[int, float]] = {1: 0.69, 4: 0.64, 8: 0.64}
 """Channels -> probability that a job gives up its locality, each taking its recorded time (`crux-fit-placement`)."""
