@@ -23,11 +23,6 @@ Distance = Literal["hops", "cost"]
 LATENCY_S: Final = 2.6e-6
 """Fixed cost of a link in a transfer's cost: alpha of an inter-node link in TACCL's example profile, in seconds."""
 
-_COMPRESSIONS: Final[Mapping[str, Callable[[Sequence[str], int], dict[str, int]]]] = {
-    "first": first_levels_own,
-    "even": even_levels,
-}
-
 
 def taccl_star_paths(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, Path]:
     """Return flow id -> path, the jobs placed in the given order (that of arrival).
@@ -67,11 +62,36 @@ def farthest_first(far: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(sorted((name for name in far if far[name] > 0), key=lambda name: -far[name]))
 
 
+def first_own(far: Mapping[str, float], count: int) -> dict[str, int]:
+    """Return job -> level: the farthest ``count`` - 1 jobs have a level each, the others share the last."""
+    return first_levels_own(farthest_first(far), count)
+
+
+def even(far: Mapping[str, float], count: int) -> dict[str, int]:
+    """Return job -> level: the jobs, the farthest first, split evenly over ``count`` levels."""
+    return even_levels(farthest_first(far), count)
+
+
+def by_distance(far: Mapping[str, float], count: int) -> dict[str, int]:
+    """Return job -> level: jobs that are as far share one; with more than ``count`` distances the nearest the last."""
+    distances = sorted({distance for distance in far.values() if distance > 0}, reverse=True)
+    rank = {distance: place for place, distance in enumerate(distances)}
+    return {name: min(rank[far[name]], count - 1) for name in farthest_first(far)}
+
+
+_COMPRESSIONS: Final[Mapping[str, Callable[[Mapping[str, float], int], dict[str, int]]]] = {
+    "first": first_own,
+    "even": even,
+    "distance": by_distance,
+}
+
+
 class TacclStar(Scheduler):
     """Least congested paths in order of arrival, levels by falling transmission distance.
 
-    ``distance``: ``hops`` or ``cost`` (:func:`transmission_distance`). ``compression`` of ranks to
-    levels: ``first`` gives the first K - 1 jobs a level each and the rest the last, ``even`` splits evenly.
+    ``distance``: ``hops`` or ``cost`` (:func:`transmission_distance`). ``compression`` to levels: ``first``
+    gives the first K - 1 jobs a level each and the rest the last, ``even`` splits them evenly, both in the order of
+    arrival where jobs are as far; with ``distance`` such jobs share a level. The footnote decides none of this.
     """
 
     name: ClassVar[str] = "taccl-star"
@@ -83,7 +103,7 @@ class TacclStar(Scheduler):
         if distance not in ("hops", "cost"):
             raise ValueError(f"option 'distance' of taccl-star must be hops or cost, not '{distance}'")
         if compression not in _COMPRESSIONS:
-            raise ValueError(f"option 'compression' of taccl-star must be first or even, not '{compression}'")
+            raise ValueError(f"option 'compression' of taccl-star must be first, even or distance, not '{compression}'")
         self._distance: Distance = "hops" if distance == "hops" else "cost"
         self._compress = _COMPRESSIONS[compression]
         self._kept: LeastCongestedJobs | None = None
@@ -91,9 +111,9 @@ class TacclStar(Scheduler):
     def decide(self, view: ClusterView, event: Event) -> Decision:
         """Return a path per flow and a level per job that sends."""
         if self._kept is None or self._kept.fabric is not view.fabric:
-            far = partial(transmission_distance, view.fabric, distance=self._distance)
-            self._kept = LeastCongestedJobs(view.fabric, far)
+            distance_of = partial(transmission_distance, view.fabric, distance=self._distance)
+            self._kept = LeastCongestedJobs(view.fabric, distance_of)
         placed = self._kept.follow(view.jobs)
-        order = farthest_first({name: each.distance for name, each in placed.items()})
+        far = {name: each.distance for name, each in placed.items()}
         paths = PathsByJob({name: each.paths for name, each in placed.items()})
-        return Decision(paths=paths, levels=self._compress(order, view.level_count))
+        return Decision(paths=paths, levels=self._compress(far, view.level_count))

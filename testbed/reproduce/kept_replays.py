@@ -64,7 +64,7 @@ class Cell:
     synthetic trace's jobs is elastic (:func:`workloads.traces.synthetic.with_elastic_jobs`). ``numerics`` is one of
     :data:`testbed.fluid.numerical_settings.NUMERICAL_SETTINGS`. ``relaxed``: the probability that a job gives up
     locality, for the manager :data:`RELAXED`, which needs it. ``volume``: a factor on what every job sends.
-    ``channels``: connections per pair of ports.
+    ``channels``: connections per pair of ports. ``options``: the scheduler's, pairs of name and value.
     """
 
     fabric: str
@@ -81,6 +81,7 @@ class Cell:
     relaxed: float | None = None
     volume: float = 1.0
     channels: int = 1
+    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def label(self) -> str:
@@ -127,7 +128,7 @@ def replayed(cell: Cell, report: Report | None = None) -> Replayed:
     requests = requests_of(trace, cell.seed)
     replay = Replay(
         fabric,
-        create(cell.scheduler, {}, cell.seed),
+        create(cell.scheduler, dict(cell.options), cell.seed),
         placing,
         requests,
         jobs.build,

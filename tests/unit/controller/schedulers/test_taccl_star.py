@@ -12,6 +12,8 @@ from controller.schedulers.taccl_star import (
     LATENCY_S,
     Distance,
     TacclStar,
+    by_distance,
+    first_own,
     taccl_star_order,
     taccl_star_paths,
     transmission_distance,
@@ -120,11 +122,31 @@ def test_the_switches_can_hold_every_decision(clos96_fabric: Fabric, make_mix: M
     assert plans.keys() == {flow.id for flow in view.flows}
 
 
+def test_jobs_that_are_as_far_may_share_a_level() -> None:
+    far = {"early": 4.0, "near": 2.0, "late": 4.0, "silent": 0.0, "middle": 3.0}
+    assert by_distance(far, 8) == {"early": 0, "late": 0, "middle": 1, "near": 2}
+    assert by_distance(far, 2) == {"early": 0, "late": 0, "middle": 1, "near": 1}
+    assert first_own(far, 8) == {"early": 0, "late": 1, "middle": 2, "near": 3}
+    assert by_distance({"silent": 0.0}, 2) == {}
+
+
+def test_with_levels_by_distance_the_arrival_of_jobs_does_not_matter(clos96_fabric: Fabric, make_mix: MixMaker) -> None:
+    jobs = {job.name: job for job in make_mix(clos96_fabric)}
+    taccl_star = TacclStar(compression="distance")
+    decided = taccl_star.decide(ClusterView(clos96_fabric, jobs), JobArrived("job0")).levels
+    later = dict(reversed(jobs.items()))
+    assert (
+        TacclStar(compression="distance").decide(ClusterView(clos96_fabric, later), JobArrived("job0")).levels
+        == decided
+    )
+    assert len(set(decided.values())) < len(decided)
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"distance": "miles"}, "option 'distance' of taccl-star must be hops or cost, not 'miles'"),
-        ({"compression": "best"}, "option 'compression' of taccl-star must be first or even, not 'best'"),
+        ({"compression": "best"}, "option 'compression' of taccl-star must be first, even or distance, not 'best'"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(options: dict[str, str], complaint: str) -> None:
