@@ -75,7 +75,7 @@ FITTED: Final = FigureInputs(
 )
 """Fitted to the ten bars without Crux: ``testbed reproduce crux-calibration`` (3.2 points off, root mean square)."""
 
-AS_NEAR: Final = (
+EQUALLY_FITTED: Final = (
     FITTED,
     FigureInputs(bert_overlap=0.5, resnet_overlap=0, gpt_hidden_share=1 / 2, channels=8, resnet_compute_s=0.175),
     FigureInputs(bert_overlap=0.5, resnet_overlap=0, gpt_hidden_share=1 / 2, channels=8, resnet_compute_s=0.5),

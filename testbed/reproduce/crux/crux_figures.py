@@ -61,7 +61,7 @@ TESTBED_COLUMNS: Final = (
     PaperColumn("crux", "crux paper", percent, paper=True),
     PaperColumn("crux", "here", percent),
     PaperColumn("crux_spread", "+-", percent),
-    PaperColumn("crux_least", "inputs as near: least", percent),
+    PaperColumn("crux_least", "fits as good: least", percent),
     PaperColumn("crux_most", "most", percent),
     PaperColumn("crux", "a priori", percent, a_priori=True),
     PaperColumn("ideal", "ideal paper", percent, paper=True),

@@ -147,4 +147,4 @@ def _note(bar: Bar, here: Mapping[str, float], wanted: Sequence[Task], found: Ma
 def _range(here: Mapping[str, float], key: str) -> str:
     """In words, how far a change in percent moves with the inputs; nothing where it does not."""
     least, most = (f"{100 * here[f'{key}_{end}']:+.0f}" for end in ("least", "most"))
-    return f", {least} to {most} by the flow engine with inputs as near" if least != most else ""
+    return f", {least} to {most} by the flow engine with inputs that fit as well" if least != most else ""

@@ -13,7 +13,7 @@ from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
 from testbed.reproduce.flow_entries import AS_PACKETS, flow_runs
 from testbed.results.record import RunRecord
-from workloads.models.figure_calibration import A_PRIORI, AS_NEAR, FigureInputs, calibrations
+from workloads.models.figure_calibration import A_PRIORI, EQUALLY_FITTED, FigureInputs, calibrations
 
 AS_EMULATED: Final = (f"sharing={AS_PACKETS}", "measure={iterations: 5, warmup: 2, time_limit: 100s}")
 """Options of all runs: the packets of an emulation, and as many iterations as means over many hash seeds need."""
@@ -73,7 +73,7 @@ def ranges(scenario: str, seeds: Iterable[int]) -> dict[str, float]:
 
     By the flow engine. The keys are those of :func:`numbers` with ``_least`` and ``_most``.
     """
-    every = [numbers(scenario, inputs, tuple(seeds)) for inputs in AS_NEAR]
+    every = [numbers(scenario, inputs, tuple(seeds)) for inputs in EQUALLY_FITTED]
     least = {f"{key}_least": min(each[key] for each in every) for key in every[0]}
     return least | {f"{key}_most": max(each[key] for each in every) for key in every[0]}
 

@@ -21,7 +21,7 @@ from testbed.reproduce.crux.inputs.input_fit import SEEDS, Surface, Task, fit, g
 from testbed.reproduce.crux.paper_bars import FIGURES
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.scenario import load
-from workloads.models.figure_calibration import A_PRIORI, AS_NEAR, FITTED, FigureInputs
+from workloads.models.figure_calibration import A_PRIORI, EQUALLY_FITTED, FITTED, FigureInputs
 
 TRUE = FigureInputs(0.125, 0.25, 2 / 9, 4, 0.25)
 
@@ -172,8 +172,8 @@ def test_the_fitted_inputs_are_a_point_of_the_grid() -> None:
 
 
 def test_the_fitted_inputs_have_the_fewest_channels_of_those_that_fit_as_well() -> None:
-    assert set(AS_NEAR) <= set(grid())
-    assert AS_NEAR[0] == FITTED and all(other.channels >= FITTED.channels for other in AS_NEAR)
+    assert set(EQUALLY_FITTED) <= set(grid())
+    assert EQUALLY_FITTED[0] == FITTED and all(other.channels >= FITTED.channels for other in EQUALLY_FITTED)
 
 
 def test_ranges_hold_what_the_fitted_inputs_give() -> None:
