@@ -8,10 +8,10 @@ from testbed.reproduce.flow_entries import AS_PACKETS
 
 
 def test_a_row_has_the_papers_bars_beside_the_seeds() -> None:
-    bar = FIGURES["crux-fig21"][0]
+    bar = FIGURES["crux-fig21"][2]
     cells = line(bar, *(pairs(bar.scenario, (1, 2), sharing) for sharing in (AS_PACKETS, MAX_MIN))).columns
     assert cells["without: paper"] == f"{100 * bar.without:.1f}"
     least, most = (float(each) for each in str(cells["least, most"]).split(", "))
     assert least <= float(str(cells["mean"])) <= most < float(str(cells["here"]))
-    assert float(str(cells["max-min"])) > float(str(cells["mean"])) + 5.0  # windows share this one quite otherwise
+    assert float(str(cells["max-min"])) < float(str(cells["mean"])) - 1.0  # windows share this one otherwise
     assert str(cells["JCT: paper / here"]).count("/") == len(bar.jct) > 0
