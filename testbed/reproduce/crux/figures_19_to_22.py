@@ -140,11 +140,12 @@ def _note(bar: Bar, here: Mapping[str, float], wanted: Sequence[Task], found: Ma
         for name, change in bar.jct.items()
         if f"jct_{name}" in here
     ]
-    parts = (f"JCT with Crux: {', '.join(changes)}" if changes else "", not_ok(wanted, found))
+    said = f"JCT with Crux: {', '.join(changes)}; ranges: other inputs that fit as well, by the flow engine"
+    parts = (said if changes else "", not_ok(wanted, found))
     return "; ".join(part for part in parts if part)
 
 
 def _range(here: Mapping[str, float], key: str) -> str:
     """In words, how far a change in percent moves with the inputs; nothing where it does not."""
     least, most = (f"{100 * here[f'{key}_{end}']:+.0f}" for end in ("least", "most"))
-    return f", {least} to {most} by the flow engine with inputs that fit as well" if least != most else ""
+    return f", {least} to {most}" if least != most else ""
