@@ -78,6 +78,7 @@ TACCL_STAR: Final = "taccl-star"
 BY_DISTANCE: Final = (("compression", "distance"),)
 OTHER_READING: Final = "taccl-star, equal distances share a level"
 """A row of figure 23: the rule of TACCL* says nothing of jobs that are as far; otherwise the first to arrive leads."""
+ROWS_OF_23: Final = (*SCHEDULERS, OTHER_READING)
 
 SIZES: Final = {1: 0.12, 4: 0.20, 8: 0.37, 16: 0.69, 32: 0.73, 48: 0.86, 64: 0.89, 128: 0.94, 256: 0.97, 512: 1.0}
 """GPUs -> share of jobs with at most as many: the curve of figure 4, read off."""
@@ -105,41 +106,33 @@ FIRST: Final = "standard"
 def figure_23(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
     """A row per fabric and scheduler: utilisation of allocated GPUs, of all GPUs, and the mean over time.
 
-    Then TACCL* read otherwise, and the mean distance of the bars to the paper's; :data:`SAME_AS_NONE` and the other
-    reading are left out of it.
+    The last row is the mean distance of the bars to the paper, without :data:`SAME_AS_NONE` and :data:`OTHER_READING`.
     """
-    cells = {(f, s): cell(settings, f, s) for f in FIGURE_23 for s in SCHEDULERS}
+    cells = {(fabric, s): _cell_of_23(settings, fabric, s) for fabric in FIGURE_23 for s in ROWS_OF_23}
     found, before = _fitted_and_a_priori(cells, settings, progress)
     rows: list[PaperRow] = []
-    for fabric, paper in FIGURE_23.items():
-        busy = {scheduler: utilization(found[fabric, scheduler]) for scheduler in SCHEDULERS}
-        for scheduler in SCHEDULERS:
+    for fabric in FIGURE_23:
+        busy = {scheduler: utilization(found[fabric, scheduler]) for scheduler in ROWS_OF_23}
+        for scheduler in ROWS_OF_23:
             here = numbers(found[fabric, scheduler]) | busy[scheduler].numbers("utilization")
             here |= _against(busy, scheduler, "crux")
-            here["distance"] = distance_points(paper[scheduler], busy[scheduler].mean)
+            here["distance"] = distance_points(_paper_of_23(fabric, scheduler), busy[scheduler].mean)
             a_priori = {"utilization": utilization(before[fabric, scheduler]).mean}
             rows.append(_bar_of_23(fabric, scheduler, here, a_priori, on_this=settings.trace is None))
     rows = list(_with_note(rows, _about(cells["clos", "crux"], found), "crux"))
-    others = _read_otherwise(found, settings, progress)
     said = calibrated_on(fitted_inputs(settings.channels))
-    return [replace(row, calibrated_on=said) for row in (*rows, *others, _distances(rows, FIGURE_23))]
+    return [replace(row, calibrated_on=said) for row in (*rows, _distances(rows, FIGURE_23))]
 
 
-def _read_otherwise(
-    found: Mapping[tuple[str, str], Variants], settings: Settings, progress: Progress
-) -> Sequence[PaperRow]:
-    """A row per fabric: TACCL* with a level per distance, against Crux."""
-    inputs = fitted_inputs(settings.channels)
-    own = {f: replace(inputs.of(cell(settings, f, TACCL_STAR)), options=BY_DISTANCE) for f in FIGURE_23}
-    replays = ensembles(list(own.values()), settings, progress)
-    rows = []
-    for fabric, each in own.items():
-        busy = {TACCL_STAR: utilization(replays[each]), "crux": utilization(found[fabric, "crux"])}
-        here = numbers(replays[each]) | busy[TACCL_STAR].numbers("utilization") | _against(busy, TACCL_STAR, "crux")
-        here["distance"] = distance_points(FIGURE_23[fabric][TACCL_STAR], busy[TACCL_STAR].mean)
-        paper = {"utilization": FIGURE_23[fabric][TACCL_STAR]}
-        rows.append(PaperRow(f"{fabric} {OTHER_READING}", paper, here, "not in the mean"))
-    return rows
+def _cell_of_23(settings: Settings, fabric: str, row: str) -> Cell:
+    """The replay of a row of figure 23."""
+    if row == OTHER_READING:
+        return replace(cell(settings, fabric, TACCL_STAR), options=BY_DISTANCE)
+    return cell(settings, fabric, row)
+
+
+def _paper_of_23(fabric: str, row: str) -> float:
+    return FIGURE_23[fabric][TACCL_STAR if row == OTHER_READING else row]
 
 
 def _bar_of_23(
@@ -147,11 +140,12 @@ def _bar_of_23(
 ) -> PaperRow:
     """``on_this``: the inputs were fitted on the trace of the bar."""
     same = (fabric, scheduler) == SAME_AS_NONE
+    note = "the same number as None in figure 25, to which the volumes are fitted: not in the mean" if same else ""
     return PaperRow(
         f"{fabric} {scheduler}",
-        {"utilization": FIGURE_23[fabric][scheduler]},
+        {"utilization": _paper_of_23(fabric, scheduler)},
         here,
-        "the same number as None in figure 25, to which the volumes are fitted: not in the mean" if same else "",
+        "another reading of its rule: not in the mean" if scheduler == OTHER_READING else note,
         fitted=("utilization", "distance") if same and on_this else (),
         a_priori=a_priori,
     )
@@ -159,7 +153,8 @@ def _bar_of_23(
 
 def _distances(bars: Sequence[PaperRow], paper: Mapping[str, Mapping[str, float]]) -> PaperRow:
     """The mean distance of the predicted bars, and whether each fabric's come in the paper's order."""
-    predicted = [row for row in bars if row.label != " ".join(SAME_AS_NONE)]
+    left_out = {" ".join(SAME_AS_NONE), *(f"{fabric} {OTHER_READING}" for fabric in paper)}
+    predicted = [row for row in bars if row.label not in left_out]
     of_inputs = {
         key: mean_distance_points((row.paper["utilization"], getattr(row, key)["utilization"]) for row in predicted)
         for key in ("here", "a_priori")

@@ -148,7 +148,10 @@ def test_rows_say_which_differences_are_smaller_than_their_spread(
     assert "(-2.0\N{PLUS-MINUS SIGN}2.0)" in said and "-33.0\N{PLUS-MINUS SIGN}2.0" in said and "(-33.0" not in said
     assert "against crux, below the spread, which proves nothing: clos crux-ps-pa, double-sided crux-ps-pa" in said
     assert "the same number as None in figure 25, to which the volumes are fitted: not in the mean" in said
-    assert "clos taccl-star, equal distances share a level: not in the mean" in said and "-20.0" in said
+    assert (
+        "clos taccl-star, equal distances share a level: another reading of its rule: not in the mean" in said
+        and "-20.0" in said
+    )
     assert "mean of 11 bars" in said and "clos: not in the paper's order: taccl-star over crux-pa" in said
 
 
