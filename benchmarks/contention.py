@@ -97,6 +97,7 @@ class Contest:
         return {
             "name": self.name,
             "fabric": dict(TWO_TORS),
+            "channels": 1,
             "jobs": jobs,
             "scale": "auto",
             "measure": {"iterations": ceil(min(made)) + lead + SPARE_ITERATIONS, "warmup": 0, "time_limit": "120s"},

@@ -57,6 +57,7 @@ def scenario(dilation: float, iterations: int = ITERATIONS) -> Scenario:
     return {
         "name": f"dilation-{dilation:g}",
         "fabric": fabric,
+        "channels": 1,
         "jobs": [one, two],
         "measure": {"iterations": iterations, "warmup": 2, "time_limit": "60s"},
         "scale": {"bandwidth": BANDWIDTH, "time": dilation},

@@ -91,6 +91,7 @@ class Case:
         return {
             "name": f"isolated-{self.fabric}-{self.collective}",
             "fabric": dict(FABRICS[self.fabric]),
+            "channels": 1,
             "jobs": [job],
             "measure": {"iterations": iterations, "warmup": 2, "time_limit": "120s"},
             "scale": "auto",

@@ -73,6 +73,7 @@ def _pairs_scenario(name: str, rate: float, jobs: Sequence[dict[str, Any]], iter
     return {
         "name": name,
         "fabric": dict(_FLOWS),
+        "channels": 1,
         "jobs": list(jobs),
         "measure": {"iterations": iterations, "warmup": 1, "time_limit": "60s"},
         "scale": {"bandwidth": PORT_RATE / rate, "time": 1},
@@ -165,6 +166,7 @@ def prioritised_job(collective: str, iterations: int) -> Line:
     scenario = {
         "name": f"prioritised-{collective}",
         "fabric": fabric,
+        "channels": 1,
         "measure": {"iterations": iterations, "warmup": 2, "time_limit": "60s"},
         "scale": {"bandwidth": PORT_RATE / 12.5e6, "time": 1},
         "levels": LEVELS,

@@ -367,7 +367,7 @@ class ScenarioSpec(_Spec):
     placement_policy: Literal["first-free", "spread"] = Field(
         "first-free", description="where jobs without placement go"
     )
-    channels: Channels = Field(1, description="connections per pair of ports of jobs that say nothing else")
+    channels: Channels = Field(4, description="connections per pair of ports of jobs that say nothing else")
     manager: ManagerEntry | None = Field(None, description="a cluster manager that places jobs as they come")
     schedulers: tuple[SchedulerEntry, ...] = Field(min_length=1, description="a list of schedulers to compare")
     measure: MeasureSpec = Field(MeasureSpec.model_construct(), description="how long to measure")

@@ -25,6 +25,7 @@ jobs:
      start: 1.5s}
   - {name: latest, model: resnet, placement: ["h1:2-3", "h3:2-3"], compute: 0.9s, communication: 4GB, overlap: 0,
      start: 2.5s}
+channels: 1
 schedulers: [crux]
 measure: {iterations: 5, warmup: 1, time_limit: 30s}
 scale: {bandwidth: 8000, time: 1}

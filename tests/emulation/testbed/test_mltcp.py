@@ -18,6 +18,7 @@ jobs:
    communication: 5GB}
 - {name: second, placement: [h1, h3], start: 0.02s, model: bert, collective: point-to-point, compute: 0.5s, overlap: 0,
    communication: 5GB}
+channels: 1
 schedulers: [mltcp]
 measure: {iterations: 6, warmup: 5}
 """

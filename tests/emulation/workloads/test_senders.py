@@ -17,6 +17,7 @@ pytestmark = pytest.mark.emulation
 FABRIC = """
 fabric: {kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggregations: 4,
          port_rate: 100Gbps, fabric_rate: 100Gbps}
+channels: 1
 scale: {bandwidth: 4000, time: 1}
 measure: {iterations: 6, warmup: 2, time_limit: 20s}
 """

@@ -55,12 +55,20 @@ def test_clos96_is_the_fabric_and_the_mix_of_the_paper(capsys: pytest.CaptureFix
     assert [job["gpus"] for job in document["jobs"]] == [48, 16, 16, 8, 8]
 
 
-def test_crux_gives_no_flow_of_clos96_a_neighbour_and_ecmp_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_crux_gives_every_link_of_clos96_the_flows_of_one_nic_and_ecmp_more(capsys: pytest.CaptureFixture[str]) -> None:
     ecmp, crux = document_of("clos96.yaml", capsys=capsys)["schedulers"]
-    assert crux["links_by_flows"] == {} and crux["worst_link"] is None
-    assert ecmp["links_by_flows"] and len(ecmp["worst_link"]["jobs"]) >= 1
+    assert crux["links_by_flows"] == {"4": 96} and crux["worst_link"]["flows"] == 4
+    assert ecmp["worst_link"]["flows"] > 4 and len(ecmp["worst_link"]["jobs"]) >= 1
     alone = {job["name"]: job["iteration_s"] for job in crux["jobs"]}
     assert all(job["iteration_s"] >= alone[job["name"]] for job in ecmp["jobs"])
+
+
+def test_with_one_connection_per_pair_of_ports_crux_gives_no_flow_of_clos96_a_neighbour(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ecmp, crux = document_of("clos96.yaml", "--set", "channels=1", capsys=capsys)["schedulers"]
+    assert crux["links_by_flows"] == {} and crux["worst_link"] is None
+    assert ecmp["links_by_flows"]
 
 
 def test_the_decision_is_a_function_of_scenario_and_seed() -> None:

@@ -85,6 +85,12 @@ def test_a_machine_too_slow_for_any_picture_is_refused_with_the_dilation_that_wo
 
 def test_the_built_in_budgets_scale_clos96() -> None:
     prepared = PREPARED["clos96.yaml"]
+    assert choose_scale(prepared.fabric, prepared.jobs) == Scale(32_000.0, 8.0, 9000)
+    assert choose_scale(prepared.fabric, prepared.jobs, BUILT_IN_BUDGETS["nftables"]) == Scale(13_000.0, 3.0, 9000)
+
+
+def test_with_one_connection_per_pair_of_ports_clos96_runs_at_full_speed() -> None:
+    prepared = prepare("clos96", overrides=["channels=1"])
     assert choose_scale(prepared.fabric, prepared.jobs) == Scale(32_000.0, 2.0, 9000)
     fine = choose_scale(prepared.fabric, prepared.jobs, BUILT_IN_BUDGETS["nftables"])
     assert fine == Scale(5800.0, 1.0, 9000)
@@ -96,6 +102,7 @@ fabric: {{kind: clos, hosts: 4, gpus_per_host: 4, nics_per_host: 2, tors: 4, agg
          port_rate: 100Gbps, fabric_rate: 100Gbps}}
 jobs:
   - {{name: alone, model: bert, placement: [h0, h1, h2, h3], collective: {collective}, communication: {size}MB}}
+channels: 1
 schedulers: [ecmp]
 """
 

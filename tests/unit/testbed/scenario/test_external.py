@@ -37,7 +37,7 @@ REAL: dict[str, Any] = {
 
 def scenario(folder: Path, **more: object) -> Path:
     path = folder / "real.yaml"
-    path.write_text(yaml.safe_dump({"fabric": FABRIC, "jobs": [REAL], "schedulers": ["ecmp"], **more}))
+    path.write_text(yaml.safe_dump({"fabric": FABRIC, "channels": 1, "jobs": [REAL], "schedulers": ["ecmp"], **more}))
     return path
 
 

@@ -78,16 +78,25 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
     )
 
 
+RESNETS = {"gpt": 48, "bert-0": 16, "bert-1": 16, "resnet-0": 8, "resnet-1": 8}
+THIRD_BERT = {"gpt": 48, "bert-0": 16, "bert-1": 16, "bert-2": 16}
+
+
 @pytest.mark.parametrize(
-    ("name", "cables"), [("clos96.yaml", 48 + 48), ("clos96-2to1.yaml", 48 + 24), ("clos96-ports.yaml", 192)]
+    ("name", "cables", "jobs"),
+    [
+        ("clos96.yaml", 48 + 48, RESNETS),
+        ("clos96-2to1.yaml", 48 + 24, THIRD_BERT),
+        ("clos96-ports.yaml", 192, RESNETS),
+    ],
 )
-def test_clos96_fills_all_96_gpus_and_no_nic_serves_two_jobs(name: str, cables: int) -> None:
+def test_clos96_fills_all_96_gpus_and_no_nic_serves_two_jobs(name: str, cables: int, jobs: dict[str, int]) -> None:
     scenario = loaded(name)
     fabric = build_fabric(scenario)
     assert len(fabric.network_links) == 2 * cables
     gpus = {job.name: gpus_of(job, fabric) or () for job in scenario.jobs}
     sizes = {job: len(own) for job, own in gpus.items()}
-    assert sizes == {"gpt": 48, "bert-0": 16, "bert-1": 16, "resnet-0": 8, "resnet-1": 8}
+    assert sizes == jobs
     assert {gpu for own in gpus.values() for gpu in own} == set(fabric.gpus)
     nics = [(nic, job) for job, own in gpus.items() for nic in {fabric.nic_of_gpu[gpu] for gpu in own}]
     assert len(nics) == len({nic for nic, _ in nics}) == 48
@@ -95,7 +104,7 @@ def test_clos96_fills_all_96_gpus_and_no_nic_serves_two_jobs(name: str, cables: 
 
 def test_clos96_2to1_is_clos96_with_half_the_uplinks() -> None:
     whole, half = loaded("clos96"), loaded("clos96-2to1")
-    assert half.jobs == whole.jobs and half.measure == whole.measure
+    assert half.jobs[1:3] == whole.jobs[1:3] and half.measure == whole.measure
     before, after = whole.fabric.model_dump(), half.fabric.model_dump()
     assert {key: (before[key], after[key]) for key in before if before[key] != after[key]} == {"aggregations": (8, 4)}
 

@@ -136,6 +136,7 @@ fabric: {kind: clos, hosts: 2, gpus_per_host: 4, nics_per_host: 2, tors: 2, aggr
 jobs:
   - {name: a, model: bert, placement: ["h0:0,2", "h1:0,2"], communication: 2GB}
   - {name: b, model: bert, placement: ["h0:1", "h1:1"], communication: 2GB}
+channels: 1
 schedulers: [crux]
 scale: {bandwidth: 32000}
 """

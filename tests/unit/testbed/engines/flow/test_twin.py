@@ -42,6 +42,7 @@ def record_of(folder: Path, jobs: list[dict[str, Any]], scheduler: Any = "ecmp",
     document = {
         "name": "twin",
         "fabric": TWO_TORS,
+        "channels": 1,
         "jobs": jobs,
         "schedulers": [scheduler],
         "measure": {"iterations": 10, "warmup": 2, "time_limit": "200s"},
