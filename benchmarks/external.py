@@ -62,8 +62,14 @@ def scenario(case: Case, kind: str, iterations: int) -> Scenario:
         job = {"name": "other", "model": "bert", "placement": ["h1", "h3"], "collective": "ring", "overlap": 0.0}
         jobs.append({**job, "compute": "0.15s", "communication": "3GB"})
     measure = {"iterations": iterations, "warmup": 5, "time_limit": "180s"}
-    scenario = {"name": f"external-{kind}", "fabric": dict(TWO_TORS), "channels": 1, "jobs": jobs}
-    return {**scenario, "measure": measure, "scale": SCALE}
+    return {
+        "name": f"external-{kind}",
+        "fabric": dict(TWO_TORS),
+        "channels": 1,
+        "jobs": jobs,
+        "measure": measure,
+        "scale": SCALE,
+    }
 
 
 def measure(quick: bool) -> list[Line]:

@@ -81,18 +81,9 @@ def scenarios() -> list[Scenario]:
     fabric = {"kind": "clos", "hosts": 96, "gpus_per_host": 8, "nics_per_host": 1, "tors": 12, "aggregations": 6}
     rates = {"port_rate": "100Gbps", "fabric_rate": "100Gbps"}
     job = {"name": "one", "model": "crux-bert", "placement": ["h0", "h8"], "iterations": 1000}
-    hosts96 = {"name": "startup-96-hosts", "fabric": {**fabric, **rates}, "channels": 1, "jobs": [job]}
-    return [
-        clos96,
-        {
-            **hosts96,
-            "measure": measure,
-            "schedulers": ["crux"],
-            "scale": {"bandwidth": 8000, "time": 1},
-            "seed": 1,
-            "checks": [],
-        },
-    ]
+    hosts96 = {"name": "startup-96-hosts", "fabric": {**fabric, **rates}, "jobs": [job], "measure": measure}
+    scale = {"bandwidth": 8000, "time": 1}
+    return [clos96, {**hosts96, "channels": 1, "schedulers": ["crux"], "scale": scale, "seed": 1, "checks": []}]
 
 
 def measure(quick: bool) -> list[Line]:

@@ -18,6 +18,7 @@ from testbed.scenario.on_fabric import gpus_of
 from topologies.fabric import Fabric
 from topologies.limits import QUANTITIES
 from workloads.models.catalogue import CATALOGUE
+from workloads.models.figure_calibration import FITTED
 
 MODELS = tuple(CATALOGUE)
 SCHEDULERS = ["cassini", "crux", "crux-pa", "ecmp", "lina"]
@@ -128,6 +129,10 @@ def test_a_scenario_is_named_after_its_file_and_has_defaults(small: Path) -> Non
     assert scenario.measure.value() == Measure(20, 3, 300.0)
     assert (scenario.scale, scenario.levels, scenario.seed, scenario.placement_policy) == (None, 8, 1, "first-free")
     assert [(entry.name, entry.options) for entry in scenario.schedulers] == [("ecmp", {}), ("crux", {"max_levels": 3})]
+
+
+def test_a_job_has_as_many_connections_as_the_calibration_finds_if_nobody_says_otherwise(small: Path) -> None:
+    assert loaded(small).channels == FITTED.channels
 
 
 def test_overrides_reach_into_mappings_lists_and_jobs_by_name(small: Path) -> None:
