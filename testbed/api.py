@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.schedulers import registry as schedulers_by_name
 from testbed import dry_run
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
+from testbed.engines.flow.alone import with_alone
 from testbed.engines.registry import Engine, create_engine
 from testbed.errors import (
     EXIT_CHECK_FAILED,
@@ -291,13 +292,15 @@ def _discarding(prepared: Prepared) -> Prepared:
 def _run(
     engine: Engine, experiment: Experiment, folder: Path, progress: Progress, watcher: Watcher | None
 ) -> RunRecord:
+    def made(part: Experiment, label: str) -> RunRecord:
+        record = engine.run(part, folder, _Shower(progress, label, watcher))
+        progress.phase(f"{label}: each job alone")
+        return with_alone(record, part)
+
     if not isolates_jobs(experiment):
-        return engine.run(experiment, folder, _Shower(progress, experiment.scheduler.label, watcher))
+        return made(experiment, experiment.scheduler.label)
     parts = each_alone(experiment)
-    labels = [f"{part.scheduler.label}, {part.jobs[0].name}" for part in parts]
-    return side_by_side(
-        [engine.run(part, folder, _Shower(progress, label, watcher)) for part, label in zip(parts, labels, strict=True)]
-    )
+    return side_by_side([made(part, f"{part.scheduler.label}, {part.jobs[0].name}") for part in parts])
 
 
 def _with_reason(record: RunRecord, datapaths: Mapping[str, DatapathChoice]) -> RunRecord:

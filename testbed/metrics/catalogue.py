@@ -34,10 +34,10 @@ def change(old: float | None, new: float | None) -> float | None:
 
 
 def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
-    """How much less is lost, key by key: positive is a gain."""
+    """How many points less are lost, part by part: positive is a gain."""
     if before is None or after is None:
         return None
-    return {key: before[key] - after[key] for key in before}
+    return {key: before[key] - after[key] for key in before if key.endswith("_points")}
 
 
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
@@ -141,13 +141,13 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric(
         "alone_s",
         "s",
-        "analytic iteration time alone: `ideal` on no shared link, `decided_paths` on its paths; null where unknown",
+        "iteration time alone by formula: `ideal` on no shared link, `decided_paths` on its paths; null where unknown",
         lambda job: job.alone and {"ideal": job.alone.ideal_s, "decided_paths": job.alone.decided_s},
     ),
     Metric(
         "loss",
         "s, points",
-        "what contention costs: `own_s`, `others_s`, `own_points`, `others_points` (below)",
+        "why its GPUs are idle: `alone`, `own`, `others`, each as `_gpu_s` and `_points` (below); null where unknown",
         lambda job: job.loss,
     ),
     Metric("preemptions", "", "times it was stopped", lambda job: job.placed.preemptions, managed=True),
@@ -283,9 +283,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         column=Column("start %", formats.percent, place=2, share_of="allocated_gpu_s", optional=2),
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda run: run.allocated_s),
-    Metric(
-        "loss", "points", "`own_points` and `others_points` of all jobs, weighted by GPU time", lambda run: run.loss
-    ),
+    Metric("loss", "s, points", "the same of all jobs, points weighted by GPU time", lambda run: run.loss),
     Metric("changes.decisions", "", "decisions of the run", lambda run: len(run.record.decisions)),
     Metric(
         "changes.levels",
@@ -325,7 +323,7 @@ COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (
         by_job=True,
     ),
     Metric("gain_split.run", "points", "loss under the baseline minus this loss", lambda both: _gain(both)),
-    Metric("gain_split.jobs", "s, points", "the same by job", lambda both: _gain(both), by_job=True),
+    Metric("gain_split.jobs", "points", "the same by job", lambda both: _gain(both), by_job=True),
 )
 """Of a scheduler's run and the baseline's: values of the two entries, the baseline's first."""
 

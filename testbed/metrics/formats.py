@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from testbed.metrics.confidence import is_proven
@@ -49,3 +50,17 @@ def with_spread(difference: float, spread: float | None, form: Callable[[float],
     """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run, ``(+0.0±0.0)``."""
     text = form(difference) if spread is None else f"{form(difference)}\N{PLUS-MINUS SIGN}{form(spread).lstrip('+')}"
     return text if proven_as_shown(difference, spread, form) else f"({text})"
+
+
+def adding_up(parts: Sequence[float], digits: int = 1) -> list[float]:
+    """``parts`` rounded to ``digits`` so that what is shown adds up to their rounded sum.
+
+    Each is rounded down first; those that lost most by that get the rest. No part is off by a whole last digit.
+    """
+    unit = 10**digits
+    floors = [math.floor(part * unit) for part in parts]
+    missing = round(sum(parts) * unit) - sum(floors)
+    by_loss = sorted(range(len(parts)), key=lambda place: floors[place] - parts[place] * unit)
+    for place in by_loss[:missing]:
+        floors[place] += 1
+    return [floor / unit for floor in floors]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Literal
 
@@ -37,7 +37,10 @@ class IterationTimes:
 
 @dataclass(frozen=True, slots=True)
 class JobMetrics:
-    """One job in its window. GPU times are seconds summed over its GPUs; ``times`` is None if no iteration fits."""
+    """One job in its window. GPU times are seconds summed over its GPUs; ``times`` is None if no iteration fits.
+
+    ``counted``: undisturbed iteration -> the share of it that lies in the window, mean over the GPUs.
+    """
 
     job: Job
     iterations: int
@@ -49,6 +52,7 @@ class JobMetrics:
     work_flop: float
     jct_s: float | None
     jct_source: Literal["measured", "projected"]
+    counted: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def utilization(self) -> float:
@@ -97,6 +101,7 @@ def job_metrics(record: RunRecord, job: Job) -> JobMetrics:
         work_flop=job.flops * float(np.sum(table.fraction[good])) / len(job.gpus),
         jct_s=jct_s,
         jct_source=jct_source,
+        counted=_counted(table, len(job.gpus)),
     )
 
 
@@ -246,6 +251,13 @@ def _idle(table: _Columns, window_s: float) -> dict[str, float]:
         "straggler": float(np.sum((table.straggler * table.fraction)[good])),
         "start": max(0.0, allocated - covered),
     }
+
+
+def _counted(table: _Columns, gpus: int) -> dict[int, float]:
+    good = ~table.disturbed & (table.fraction > 0.0)
+    numbers, place = np.unique(table.iteration[good], return_inverse=True)
+    shares = np.bincount(place, weights=table.fraction[good], minlength=len(numbers)) / gpus
+    return dict(zip(numbers.tolist(), shares.tolist(), strict=True))
 
 
 def _jct(

@@ -1,76 +1,174 @@
-"""What a job loses to contention, taken apart by analysis: to its own flows, and to other jobs. Pure.
+"""Why the GPUs of a job are idle, in three parts that add up to its idle time. Pure.
 
-With the paths decided for it but nothing else on the fabric the job would iterate in ``isolated(paths)``; without any
-of its own flows on one link, in ``isolated()``. The difference is what its *own* flows cost each other; what the
-measured mean takes beyond ``isolated(paths)`` is due to the *other* jobs (jitter, stragglers and the emulation's own
-error included).
+``alone``: what the job would lose with nothing beside it and each of its connections with the links between switches to
+itself: communication that compute does not hide, jitter, stragglers, experts. ``own``: what collisions of its own
+connections add on the paths that it had. ``others``: the rest, which is due to other jobs. The first two come from
+the job simulated by itself (:mod:`testbed.engines.flow.alone`), iteration by iteration with the same draws.
+
+A job that shared no link and no GPU with another while it ran lost nothing to others: it *was* alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from testbed.experiment.experiment import Experiment
-from testbed.metrics.job_metrics import JobMetrics, decision_for
-from testbed.results.record import RunRecord
+from testbed.metrics.job_metrics import JobMetrics
+from testbed.results.path_history import path_history
+from testbed.results.record import AloneRow, RunRecord
+from topologies.fabric import Fabric
 from workloads.job import Job
 
-
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """Analytic iteration time (s) and utilisation of a job alone: on no shared link, and on its decided paths."""
-
-    ideal_s: float
-    ideal_utilization: float
-    decided_s: float
-    decided_utilization: float
+PARTS: Final = ("alone", "own", "others")
+_ROUNDING: Final = 1e-9
+"""Share of its idle time below which a part is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a job loses per iteration (s) and in points of its GPU utilisation to its own flows and to other jobs."""
+    """Parts of the idle time of a job or a run: in GPU-seconds, and in points of GPU utilisation.
 
-    own_s: float
-    others_s: float
+    The GPU-seconds add up to the idle time; the points to what utilisation lacks to 100 %, each being the difference in
+    utilisation that its part makes after those before it.
+    """
+
+    alone_gpu_s: float
+    own_gpu_s: float
+    others_gpu_s: float
+    alone_points: float
     own_points: float
     others_points: float
 
 
-def alone_of(job: Job, record: RunRecord, experiment: Experiment) -> Alone | None:
-    """The job's analytic times under the decision in force; None if the switches chose its paths, or for a program."""
-    from workloads.analysis import isolated
+def losses_by_stint(
+    record: RunRecord, jobs: Sequence[Job], metrics: Mapping[str, JobMetrics], fabric: Fabric
+) -> dict[str, Loss]:
+    """Name of a job (or of a stint of one) -> what it lost, for all ``jobs`` of which that is known."""
+    alone: dict[str, dict[int, AloneRow]] = defaultdict(dict)
+    for row in record.alone:
+        alone[row.job][row.iteration] = row
+    sharing = sharing_jobs(record, jobs, fabric)
+    found = {
+        job.name: loss_of(metrics[job.name], alone[job.name], by_itself=job.name not in sharing)
+        for job in jobs
+        if job.external is None
+    }
+    return {name: loss for name, loss in found.items() if loss is not None}
 
-    if job.external is not None:
+
+def loss_of(metrics: JobMetrics, alone: Mapping[int, AloneRow], *, by_itself: bool) -> Loss | None:
+    """Return what a job lost; ``alone``: iteration -> the same one with nothing beside the job.
+
+    None if no iteration counts, or one that does was not simulated.
+    """
+    if not metrics.counted or any(number not in alone for number in metrics.counted):
         return None
-    decision = decision_for(record, job)
-    paths = decision.paths
-    if any(flow.id not in paths or flow.id in decision.hashed for flow in job.flows):
-        return None
-    ideal = isolated(job, experiment.fabric)
-    decided = isolated(job, experiment.fabric, {flow.id: paths[flow.id] for flow in job.flows})
-    return Alone(ideal.iteration_s, ideal.utilization, decided.iteration_s, decided.utilization)
+    idle = sum(metrics.idle_s.values())
+    on_its_paths = sum(share * alone[number].idle_gpu_s for number, share in metrics.counted.items())
+    without = sum(share * alone[number].without_collisions_gpu_s for number, share in metrics.counted.items())
+    own = _unless_rounding(on_its_paths - without, idle)
+    others = 0.0 if by_itself else _unless_rounding(idle - on_its_paths, idle)
+    return split(metrics.busy_s, (idle - own - others, own, others))
 
 
-def loss_of(mean_s: float | None, utilization: float, alone: Alone) -> Loss | None:
-    """The loss of a job with this iteration time and utilisation; None if it has no measured iteration."""
-    if mean_s is None:
+def split(busy_s: float, idle_parts_s: tuple[float, float, float]) -> Loss:
+    """Return the loss of GPUs that were busy for ``busy_s`` and idle for the sum of ``idle_parts_s``."""
+    points, idle, before = [], 0.0, 1.0
+    for part in idle_parts_s:
+        idle += part
+        after = busy_s / (busy_s + idle) if busy_s + idle > 0.0 else 1.0
+        points.append(100 * (before - after))
+        before = after
+    return Loss(*idle_parts_s, *points)
+
+
+def merged(stints: Iterable[Loss], busy_s: float, more_idle_s: float, *, due_to_others: bool) -> Loss:
+    """Return the loss of a job with these ``stints``; ``more_idle_s`` it held GPUs and did not iterate."""
+    alone, own, others = more_idle_s * (not due_to_others), 0.0, more_idle_s * due_to_others
+    for loss in stints:
+        alone, own, others = alone + loss.alone_gpu_s, own + loss.own_gpu_s, others + loss.others_gpu_s
+    return split(busy_s, (alone, own, others))
+
+
+def total_loss(
+    jobs: Sequence[tuple[float, Loss | None]], utilization: float, allocated_s: float, shared_s: float, held_s: float
+) -> Loss | None:
+    """Return the loss of a run; ``jobs``: GPU-seconds that each was allocated, and its loss; None if one is unknown.
+
+    Points are weighted by GPU time. ``shared_s`` of it is that of GPUs which several jobs hold at once: there a GPU
+    that computes for one job is idle for another, which is no loss. ``held_s``: GPU time of jobs that waited for more.
+    """
+    known = [(weight, loss) for weight, loss in jobs if loss is not None]
+    if allocated_s <= 0 or len(known) < len(jobs):
         return None
+    weight_s = allocated_s + shared_s
+    alone, own = (
+        sum(weight * points for weight, points in each) / weight_s
+        for each in (
+            [(weight, loss.alone_points) for weight, loss in known],
+            [(weight, loss.own_points) for weight, loss in known],
+        )
+    )
+    idle = 100 * (1 - utilization)
     return Loss(
-        own_s=alone.decided_s - alone.ideal_s,
-        others_s=mean_s - alone.decided_s,
-        own_points=100 * (alone.ideal_utilization - alone.decided_utilization),
-        others_points=100 * (alone.decided_utilization - utilization),
+        alone_gpu_s=sum(loss.alone_gpu_s for _, loss in known),
+        own_gpu_s=sum(loss.own_gpu_s for _, loss in known),
+        others_gpu_s=sum(loss.others_gpu_s for _, loss in known) + held_s - shared_s,
+        alone_points=alone,
+        own_points=own,
+        others_points=_unless_rounding(idle - alone - own, 100.0),
     )
 
 
-def total_loss(jobs: Sequence[tuple[JobMetrics, Loss | None]]) -> dict[str, float] | None:
-    """Points over all GPUs: the jobs' weighted by the GPU time they were allocated; None if one is unknown."""
-    losses = [(metrics.allocated_s, loss) for metrics, loss in jobs if loss is not None]
-    allocated = sum(metrics.allocated_s for metrics, _ in jobs)
-    if allocated <= 0 or len(losses) < len(jobs):
-        return None
-    return {
-        "own_points": sum(loss.own_points * weight for weight, loss in losses) / allocated,
-        "others_points": sum(loss.others_points * weight for weight, loss in losses) / allocated,
-    }
+def sharing_jobs(record: RunRecord, jobs: Sequence[Job], fabric: Fabric) -> frozenset[str]:
+    """Return the jobs that shared a link or a GPU with another one while both were there."""
+    spans = _spans(record)
+    users: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    for job in jobs:
+        if job.name in spans:
+            for used in _used(job, record, fabric, spans[job.name]):
+                users[used].append((*spans[job.name], job.name))
+    found: set[str] = set()
+    for held in users.values():
+        found |= _at_once(held)
+    return frozenset(found)
+
+
+def _spans(record: RunRecord) -> dict[str, tuple[float, float]]:
+    """Job -> from its first iteration to its last."""
+    spans: dict[str, tuple[float, float]] = {}
+    for row in record.iterations:
+        begin, end = spans.get(row.job, (row.start_s, row.end_s))
+        spans[row.job] = min(begin, row.start_s), max(end, row.end_s)
+    return spans
+
+
+def _used(job: Job, record: RunRecord, fabric: Fabric, span: tuple[float, float]) -> set[str]:
+    """The GPUs of ``job`` and all links that its flows were led over, PCIe links to NICs where they have queues."""
+    used = set(job.gpus)
+    for each in path_history(job, record.decisions, span[0]):
+        used.update(link for path in each.paths.values() for link in path)
+    for flow in job.flows:
+        for port, direction in ((flow.source, 0), (flow.target, 1)):
+            nic = fabric.ports[port].nic
+            if nic in fabric.shaped_nics:
+                used.add(fabric.nic_links[nic][direction].name)
+    return used
+
+
+def _at_once(held: list[tuple[float, float, str]]) -> set[str]:
+    """The jobs of which two are there at the same time."""
+    found: set[str] = set()
+    latest: tuple[float, str] | None = None
+    for begin, end, name in sorted(held):
+        if latest is not None and begin < latest[0]:
+            found |= {name, latest[1]}
+        if latest is None or end > latest[0]:
+            latest = end, name
+    return found
+
+
+def _unless_rounding(part: float, whole: float) -> float:
+    return 0.0 if abs(part) <= _ROUNDING * abs(whole) else part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,13 +19,14 @@ from testbed.metrics.job_metrics import (
     job_metrics,
     shared_gpu_s,
 )
+from testbed.metrics.losses import Loss, losses_by_stint, merged
 from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run
 from testbed.results.record import ManagedRecord, RunRecord
 from workloads.job import Job
 from workloads.managers.account import JobOutcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ManagedRun:
     """A run whose jobs a manager placed."""
 
@@ -76,26 +78,57 @@ class ManagedRun:
         time, and so are GPUs of jobs that wait for more and have not begun.
         """
         levels = MeaningfulLevels(self.managed.stints, self.experiment.levels)
-        stints = {job.name: job for job in self.managed.stints}
         started = [each for each in self.managed.outcomes if self.managed.stints_of[each.name]]
-        jobs = [
-            _measured(self.record, each, [stints[name] for name in self.managed.stints_of[each.name]], levels)
-            for each in started
-        ]
+        jobs = [self._measured(each, levels) for each in started]
         held_s = sum(each.allocated_gpu_s for each in self.managed.outcomes if each not in started)
         return measured_run(self.record, jobs, self.shared_s).with_idle_holders(held_s)
 
+    @cached_property
+    def _stints(self) -> dict[str, Job]:
+        return {job.name: job for job in self.managed.stints}
 
-def _measured(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], levels: MeaningfulLevels) -> MeasuredJob:
-    """The job without an analysis of its paths: it was on other GPUs from time to time."""
-    decision = decision_for(record, stints[-1])
-    names = tuple(job.name for job in stints)
-    level = levels.of(stints[-1], decision)
-    return MeasuredJob(_merged(record, outcome, stints), decision, level, outcome=outcome, stints=names)
+    @cached_property
+    def _metrics(self) -> dict[str, JobMetrics]:
+        return {name: job_metrics(self.record, job) for name, job in self._stints.items()}
+
+    @cached_property
+    def _losses(self) -> dict[str, Loss]:
+        return losses_by_stint(self.record, self.managed.stints, self._metrics, self.experiment.fabric)
+
+    def _measured(self, outcome: JobOutcome, levels: MeaningfulLevels) -> MeasuredJob:
+        """The job without times by formula: it was on other GPUs from time to time."""
+        names = self.managed.stints_of[outcome.name]
+        last = self._stints[names[-1]]
+        decision = decision_for(self.record, last)
+        metrics = _merged(
+            self.record, outcome, [self._stints[name] for name in names], [self._metrics[n] for n in names]
+        )
+        return MeasuredJob(
+            metrics,
+            decision,
+            levels.of(last, decision),
+            self._loss(outcome, names, metrics),
+            outcome=outcome,
+            stints=tuple(names),
+        )
+
+    def _loss(self, outcome: JobOutcome, names: Sequence[str], metrics: JobMetrics) -> Loss | None:
+        """What the job lost in its stints, and while it held GPUs without iterating; None if a stint is unknown.
+
+        That time is due to other jobs where the manager stopped or moved the job, or there are others and it made no
+        iteration; starting for the first time, or again after a failure, it would take alone as well.
+        """
+        counting = [name for name in names if self._metrics[name].counted]
+        if any(name not in self._losses for name in counting):
+            return None
+        losses = [self._losses[name] for name in counting]
+        known = sum(loss.alone_gpu_s + loss.own_gpu_s + loss.others_gpu_s for loss in losses)
+        interrupted = outcome.preemptions + outcome.migrations > 0 or not counting
+        rest_s = sum(metrics.idle_s.values()) - known
+        return merged(losses, metrics.busy_s, rest_s, due_to_others=interrupted and len(self.managed.outcomes) > 1)
 
 
-def _merged(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job]) -> JobMetrics:
-    items = [job_metrics(record, job) for job in stints]
+def _merged(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], items: Sequence[JobMetrics]) -> JobMetrics:
     durations = [length for job in stints for length in durations_of(record, job)]
     left_out = sum(_window_s(record, item.job) * len(item.job.gpus) - item.allocated_s for item in items)
     allocated = max(0.0, outcome.allocated_gpu_s - left_out)

@@ -8,31 +8,60 @@ from functools import cached_property
 from typing import Any
 
 from controller.decision import Decision
+from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import (
     CAUSES,
     JobMetrics,
+    decision_for,
     intensity_of,
     profile_of,
 )
-from testbed.metrics.losses import Alone, Loss, loss_of, total_loss
+from testbed.metrics.losses import Loss, total_loss
 from testbed.metrics.outcomes import queued_s
 from testbed.results.record import RunRecord
+from workloads.analysis import isolated
+from workloads.job import Job
 from workloads.managers.account import JobOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticTimes:
+    """Iteration time (s) of a job alone by formula: ``ideal_s`` on no shared link, ``decided_s`` on its decided paths.
+
+    No jitter, no stragglers, every phase as fast as its most loaded link.
+    """
+
+    ideal_s: float
+    decided_s: float
+
+
+def analytic_times(job: Job, record: RunRecord, experiment: Experiment) -> AnalyticTimes | None:
+    """The job's times under the decision in force; None if the switches chose its paths, or for a program."""
+    if job.external is not None:
+        return None
+    decision = decision_for(record, job)
+    paths = decision.paths
+    if any(flow.id not in paths or flow.id in decision.hashed for flow in job.flows):
+        return None
+    ideal = isolated(job, experiment.fabric)
+    decided = isolated(job, experiment.fabric, {flow.id: paths[flow.id] for flow in job.flows})
+    return AnalyticTimes(ideal.iteration_s, decided.iteration_s)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredJob:
     """A job of a run: its ``metrics``, and the ``decision`` that was last about it.
 
-    ``level``: see :class:`testbed.metrics.job_metrics.MeaningfulLevels`. ``alone``: its analytic times; None under a
-    manager, and where the switches chose its paths. ``outcome`` and ``stints``: its outcome under a manager, and the
-    names of its stints in the files.
+    ``level``: see :class:`testbed.metrics.job_metrics.MeaningfulLevels`. ``loss``: why its GPUs were idle; None where
+    that is unknown. ``alone``: its times by formula; None under a manager, and where the switches chose its paths.
+    ``outcome`` and ``stints``: its outcome under a manager, and the names of its stints in the files.
     """
 
     metrics: JobMetrics
     decision: Decision
     level: int | None
-    alone: Alone | None = None
+    loss: Loss | None = None
+    alone: AnalyticTimes | None = None
     outcome: JobOutcome | None = None
     stints: tuple[str, ...] = ()
 
@@ -52,12 +81,6 @@ class MeasuredJob:
         return profile_of(self.metrics.job, self.decision)
 
     @property
-    def loss(self) -> Loss | None:
-        """What contention cost it; None where that is unknown."""
-        times = self.metrics.times
-        return loss_of(times.mean if times else None, self.metrics.utilization, self.alone) if self.alone else None
-
-    @property
     def placed(self) -> JobOutcome:
         """Its outcome under its manager; ``ValueError`` without one."""
         if self.outcome is None:
@@ -72,13 +95,18 @@ class MeasuredJob:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run: what was recorded, its jobs, and GPU time summed over them (s); ``manager``: its manager's metrics."""
+    """A run: what was recorded, its jobs, and GPU time summed over them (s); ``manager``: its manager's metrics.
+
+    ``shared_s``: GPU time of GPUs that several jobs share, beyond the first; ``held_s``: of jobs that waited for more.
+    """
 
     record: RunRecord
     jobs: tuple[MeasuredJob, ...]
     gpu_utilization: float
     allocated_s: float
     idle_s: Mapping[str, float]
+    shared_s: float = 0.0
+    held_s: float = 0.0
     manager: Mapping[str, Any] | None = None
 
     @property
@@ -92,9 +120,10 @@ class MeasuredRun:
         return sum(job.metrics.work_flop for job in self.jobs)
 
     @cached_property
-    def loss(self) -> dict[str, float] | None:
+    def loss(self) -> Loss | None:
         """See :func:`testbed.metrics.losses.total_loss`."""
-        return total_loss([(job.metrics, job.loss) for job in self.jobs])
+        jobs = [(job.metrics.allocated_s, job.loss) for job in self.jobs]
+        return total_loss(jobs, self.gpu_utilization, self.allocated_s, self.shared_s, self.held_s)
 
     def with_idle_holders(self, held_s: float) -> MeasuredRun:
         """The run with ``held_s`` more GPU-seconds of jobs that hold GPUs but wait for more: those GPUs are idle."""
@@ -103,6 +132,7 @@ class MeasuredRun:
             self,
             gpu_utilization=busy / allocated if allocated > 0 else 0.0,
             allocated_s=allocated,
+            held_s=self.held_s + held_s,
             idle_s={**self.idle_s, "start": self.idle_s["start"] + held_s},
         )
 
@@ -119,4 +149,5 @@ def measured_run(record: RunRecord, jobs: Iterable[MeasuredJob], shared_s: float
         gpu_utilization=min(1.0, busy / allocated) if allocated > 0 else 0.0,
         allocated_s=allocated,
         idle_s={cause: sum(each.idle_s[cause] for each in metrics) for cause in CAUSES},
+        shared_s=shared_s,
     )

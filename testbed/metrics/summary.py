@@ -11,10 +11,10 @@ from testbed.experiment.experiment import Experiment
 from testbed.metrics.catalogue import RUN
 from testbed.metrics.comparison import comparison
 from testbed.metrics.job_metrics import MeaningfulLevels, decision_for, job_metrics, shared_gpu_s
-from testbed.metrics.losses import alone_of
+from testbed.metrics.losses import losses_by_stint
 from testbed.metrics.managed_run import ManagedRun
 from testbed.metrics.manager_metrics import MANAGER, outcome_metrics
-from testbed.metrics.measured import MeasuredJob, measured_run
+from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run
 from testbed.metrics.metric import entry_of
 from testbed.results.record import ManagedRecord, RunRecord
 from testbed.results.schema import SCHEMA_VERSION
@@ -43,10 +43,17 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
     """The entry of a run whose jobs stay on the GPUs that the scenario says."""
     placed = record.jobs_of(experiment.jobs)
     levels = MeaningfulLevels(placed, experiment.levels)
-    decided = [(job, decision_for(record, job)) for job in placed]
+    metrics = {job.name: job_metrics(record, job) for job in placed}
+    losses = losses_by_stint(record, placed, metrics, experiment.fabric)
     jobs = [
-        MeasuredJob(job_metrics(record, job), decision, levels.of(job, decision), alone_of(job, record, experiment))
-        for job, decision in decided
+        MeasuredJob(
+            metrics[job.name],
+            decision,
+            levels.of(job, decision),
+            losses.get(job.name),
+            analytic_times(job, record, experiment),
+        )
+        for job, decision in [(job, decision_for(record, job)) for job in placed]
     ]
     return entry_of(RUN, measured_run(record, jobs, shared_gpu_s(experiment.jobs, record.windows)))
 

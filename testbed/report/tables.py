@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -11,12 +11,13 @@ from rich.table import Table
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.formats import MISSING as MISSING
-from testbed.metrics.formats import change, points, with_spread
+from testbed.metrics.formats import adding_up, change, points, with_spread
 from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
 from testbed.report.fitting import new_table as new_table
+from testbed.report.headline import headline
 from testbed.report.terminal import output, say
 from testbed.report.terminal import render as render
 from testbed.report.terminal import show as show
@@ -119,22 +120,50 @@ def job_table(summary: Summary) -> Table:
 
 
 def split_table(summary: Summary) -> Table | None:
-    """A row per job and scheduler: points of its GPU utilisation lost to its own flows and to other jobs.
+    """A row per job and scheduler: the points that its GPU utilisation lacks to 100 %, by :data:`LOSS_COLUMNS`.
 
     None if nothing could be taken apart.
     """
-    runs = [run for run in summary["runs"] if run.get("loss")]
-    if not runs:
+    groups = losses_by_name(summary)
+    if not groups:
         return None
-    title = "points of GPU utilisation lost to contention"
-    table = new_table(title, left=("job", "scheduler"), right=("own flows", "other jobs"))
-    for name in _job_names(summary):
-        for place, run in enumerate(runs):
-            table.add_row(name if place == 0 else "", marked_run(run), *_loss_cells(_loss(run, name)))
+    title = "points of GPU utilisation lost"
+    table = new_table(title, left=("job", "scheduler"), right=(*LOSS_COLUMNS, "idle"))
+    for name, rows in groups.items():
+        for place, (run, loss) in enumerate(rows):
+            table.add_row(name if place == 0 else "", marked_run(run), *loss_cells(loss))
         table.add_section()
-    for place, run in enumerate(runs):
-        table.add_row("all" if place == 0 else "", marked_run(run), *_loss_cells(run["loss"]))
     return table
+
+
+LOSS_COLUMNS: Final = {
+    "alone": "lost with nothing beside the job: communication that compute does not hide, jitter, stragglers",
+    "own connections": "what collisions of the job's own connections between switches add",
+    "other jobs": "the rest: lost to other jobs on the same links or GPUs",
+}
+"""Parts of the idle time -> their meaning."""
+
+
+def losses_by_name(summary: Summary) -> dict[str, list[tuple[Entry, Entry | None]]]:
+    """Name of a job, at last ``all`` -> each run that could be taken apart and has the job, and what was lost in it."""
+    runs = [run for run in summary["runs"] if run.get("loss")]
+    found: dict[str, list[tuple[Entry, Entry | None]]] = {
+        name: [(run, job["loss"]) for run in runs for job in run["jobs"] if job["name"] == name]
+        for name in _job_names(summary)
+    }
+    found["all"] = [(run, run["loss"]) for run in runs]
+    return found if runs else {}
+
+
+def loss_points(loss: Entry) -> list[float]:
+    """The points of each part and their sum, rounded so that they add up."""
+    parts = adding_up([loss["alone_points"], loss["own_points"], loss["others_points"]])
+    return [*parts, sum(parts)]
+
+
+def loss_cells(loss: Entry | None) -> list[str]:
+    """A cell for each part, and for their sum."""
+    return [MISSING] * (len(LOSS_COLUMNS) + 1) if loss is None else [f"{value:.1f}" for value in loss_points(loss)]
 
 
 def manager_table(summary: Summary) -> Table | None:
@@ -197,6 +226,7 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
     show(tables(summary), out)
     say(schedulers_behind(summary), out)
     say([*doubts(summary), *left_out(summary), *refusals(summary)], out, style="yellow")
+    say([headline(summary)], out)
 
 
 def _job_names(summary: Summary) -> list[str]:
@@ -221,16 +251,6 @@ def _titles(shown: Shown) -> list[str]:
 
 def _cells(entry: Entry, shown: Shown) -> list[str]:
     return [column.cell(entry, metric.key) for metric, column in shown]
-
-
-def _loss(run: Mapping[str, Any], name: str) -> Mapping[str, float] | None:
-    return next((job["loss"] for job in run["jobs"] if job["name"] == name), None)
-
-
-def _loss_cells(loss: Mapping[str, float] | None) -> tuple[str, str]:
-    if loss is None:
-        return MISSING, MISSING
-    return f"{loss['own_points']:.1f}", f"{loss['others_points']:.1f}"
 
 
 def _compared_runs(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -51,6 +51,20 @@ class LinkRow:
     drops: int
 
 
+@dataclass(frozen=True, slots=True)
+class AloneRow:
+    """GPU-seconds that the GPUs of a job are idle in one of its iterations when nothing else runs on the fabric.
+
+    ``idle_gpu_s``: on the paths that it had in the run. ``without_collisions_gpu_s``: on the same paths, if each of its
+    connections had the links between switches to itself. Same draws, stragglers and experts as in the run.
+    """
+
+    job: str
+    iteration: int
+    idle_gpu_s: float
+    without_collisions_gpu_s: float
+
+
 @dataclass(frozen=True)
 class DecisionRow:
     """A decision, when it came into force and why (``arrival of gpt``).
@@ -154,7 +168,8 @@ class ManagedRecord:
 class RunRecord:
     """One scheduler's run; ``managed`` where a cluster manager placed its jobs.
 
-    ``programs``: its jobs of kind ``external``, with the connections that were found.
+    ``programs``: its jobs of kind ``external``, with the connections that were found. ``alone``: its other jobs by
+    themselves; a job is missing there if it could not be simulated.
     """
 
     choice: SchedulerChoice
@@ -168,6 +183,7 @@ class RunRecord:
     environment: dict[str, object] = field(default_factory=dict)
     managed: ManagedRecord | None = None
     programs: tuple[Job, ...] = ()
+    alone: tuple[AloneRow, ...] = ()
 
     def jobs_of(self, planned: Sequence[Job]) -> tuple[Job, ...]:
         """Return the ``planned`` jobs, real programs with the connections that they had in this run."""

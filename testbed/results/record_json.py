@@ -14,7 +14,16 @@ from controller.service.consistency import check_fabric, check_job
 from controller.service.json_codec import decode, encode
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.scheduler_choice import SchedulerChoice
-from testbed.results.record import DecisionRow, Fidelity, IterationRow, LinkRow, ManagedRecord, RunRecord, Window
+from testbed.results.record import (
+    AloneRow,
+    DecisionRow,
+    Fidelity,
+    IterationRow,
+    LinkRow,
+    ManagedRecord,
+    RunRecord,
+    Window,
+)
 from workloads.job import Job
 
 _SCHEDULER: Final = {"scheduler": {"name": "", "options": {}, "label": ""}}
@@ -78,6 +87,7 @@ def run_from(
     iterations: Sequence[IterationRow],
     links: Sequence[LinkRow],
     decisions: Sequence[DecisionRow],
+    alone: Sequence[AloneRow] = (),
 ) -> RunRecord:
     """The record back from its parts."""
     programs = decode(tuple[Job, ...], document.get("programs", []), "programs")
@@ -95,6 +105,7 @@ def run_from(
         environment=_environment(document["environment"]),
         managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
         programs=programs,
+        alone=tuple(alone),
     )
 
 

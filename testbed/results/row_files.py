@@ -1,4 +1,4 @@
-"""Rows of a run as CSV text and back: ``iterations.csv`` and ``links.csv``.
+"""Rows of a run as CSV text and back: ``iterations.csv``, ``links.csv`` and ``alone.csv``.
 
 Times in seconds from the start of the run, sizes in bytes. Numbers are written so that reading
 gives back the very same ones.
@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from testbed.results.record import IterationRow, LinkRow
+from testbed.results.record import AloneRow, IterationRow, LinkRow
 
 ITERATION_COLUMNS: Final[Mapping[str, type]] = {
     "job": str,
@@ -33,6 +33,12 @@ LINK_COLUMNS: Final[Mapping[str, type]] = {
     "bytes": float,
     "queued_bytes": float,
     "drops": int,
+}
+ALONE_COLUMNS: Final[Mapping[str, type]] = {
+    "job": str,
+    "iteration": int,
+    "idle_gpu_s": float,
+    "without_collisions_gpu_s": float,
 }
 
 _Row = TypeVar("_Row")
@@ -55,6 +61,16 @@ def iterations_to_csv(rows: Iterable[IterationRow]) -> str:
 def links_to_csv(rows: Iterable[LinkRow]) -> str:
     """The text of ``links.csv``."""
     return _to_csv(rows, LINK_COLUMNS)
+
+
+def alone_to_csv(rows: Iterable[AloneRow]) -> str:
+    """The text of ``alone.csv``."""
+    return _to_csv(rows, ALONE_COLUMNS)
+
+
+def alone_from_csv(text: str) -> tuple[AloneRow, ...]:
+    """The rows of ``alone.csv``; :class:`RowError` names the first line that is none."""
+    return _from_csv(text, ALONE_COLUMNS, lambda values: AloneRow(**values))
 
 
 def iterations_from_csv(text: str) -> tuple[IterationRow, ...]:

@@ -32,7 +32,23 @@ RUN_KEYS: Final[Mapping[tuple[str, ...], str]] = {("managed", "outcomes", ANY, "
 
 def summary_today(document: dict[str, Any]) -> dict[str, Any]:
     """``summary.json`` of any version in the keys of today; ``ValueError`` for a version from the future."""
-    return document if _is_of_today(document) else {**upgrade_summary(document), "schema_version": SCHEMA_VERSION}
+    if not _is_of_today(document):
+        document = {**upgrade_summary(document), "schema_version": SCHEMA_VERSION}
+    return _without_old_losses(document)
+
+
+def _without_old_losses(document: dict[str, Any]) -> dict[str, Any]:
+    """Without the losses of runs before version 0.3: what a job lost alone stood there as lost to other jobs."""
+    runs = document.get("runs", [])
+    entries = [*runs, *(job for run in runs if isinstance(run, dict) for job in run.get("jobs") or ())]
+    for entry in entries:
+        loss = entry.get("loss") if isinstance(entry, dict) else None
+        if isinstance(loss, dict) and "alone_points" not in loss:
+            entry["loss"] = None
+            for against in document.get("comparison", {}).values():
+                if isinstance(against, dict):
+                    against.pop("gain_split", None)
+    return document
 
 
 def experiment_today(document: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class _Idle(_Part):
 
 
 class _Loss(_Part):
+    alone_points: FiniteFloat
     own_points: FiniteFloat
     others_points: FiniteFloat
 

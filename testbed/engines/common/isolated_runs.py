@@ -42,6 +42,7 @@ def side_by_side(records: Sequence[RunRecord]) -> RunRecord:
         decisions=tuple(row for record in shifted for row in record.decisions),
         fidelity=_worst(record.fidelity for record in shifted),
         environment={f"run {index}": record.environment for index, record in enumerate(records)},
+        alone=tuple(row for record in records for row in record.alone),
     )
 
 

@@ -15,7 +15,7 @@ from math import inf
 from typing import Final
 
 from controller.decider import Decider, with_hashed_paths
-from controller.decision import Decision, LinkDown, LinkUp
+from controller.decision import Decision, LinkDown, LinkUp, Scheduler
 from controller.schedulers.registry import create
 from testbed.engines.common.live_jobs import LiveJob, LiveJobs
 from testbed.engines.common.managed_jobs import ManagedJobs
@@ -64,13 +64,17 @@ class FlowJob:
 class FlowCluster:
     """Runs jobs; what is public besides is what the run left behind."""
 
-    def __init__(self, experiment: Experiment) -> None:
-        """Jobs run unscaled; the scale of ``experiment`` is that of its packets, if they are simulated."""
+    def __init__(self, experiment: Experiment, scheduler: Scheduler | None = None) -> None:
+        """Jobs run unscaled; the scale of ``experiment`` is that of its packets, if they are simulated.
+
+        ``scheduler`` decides in place of the experiment's, if given.
+        """
         self._scaled = experiment
         experiment = self._experiment = replace(experiment, scale=UNSCALED)
         fabric = experiment.fabric
         self._network = _network_of(self._scaled)
-        scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
+        if scheduler is None:
+            scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
         self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed, with_hashed_paths)
         self._steps: StepCoordinator | None = None
         if StepCoordinator.wanted(scheduler):
@@ -198,7 +202,7 @@ class FlowCluster:
         running = self._carried[job.name] = FlowJob(self.jobs.begin(job.name, self.now))
         self._note(f"arrival of {job.name}", decision)
         self._open(running, decision)
-        self._carry_out(decision)
+        self.carry_out(decision)
         for program in running.programs.values():
             program.start(self.now)
 
@@ -217,7 +221,7 @@ class FlowCluster:
             self._down.remove(event.link)
         decision = self._decider.links_changed(self._experiment.fabric.without(self._down), event)
         self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
-        self._carry_out(decision)
+        self.carry_out(decision)
 
     def _open(self, running: FlowJob, decision: Decision) -> None:
         job, departure_s = running.job, self._network.departure_s(running.job)
@@ -246,7 +250,7 @@ class FlowCluster:
         self._close(running)
         decision = self._decider.depart(running.job.name)
         self._note(f"departure of {running.job.name}", decision)
-        self._carry_out(decision)
+        self.carry_out(decision)
 
     def _close(self, running: FlowJob) -> None:
         for program in running.programs.values():
@@ -259,14 +263,14 @@ class FlowCluster:
         measured = measure_profile(running.job, self.jobs.reports, 1.0, first)
         decision = self._decider.profiled(running.job.name, measured)
         self._note(f"profile of {running.job.name}", decision)
-        self._carry_out(decision)
+        self.carry_out(decision)
 
     def _measure_throughput(self, _late: float) -> None:
         """Time has passed: let the scheduler decide by how fast jobs were of late."""
         shares = self.jobs.recent_throughput(self.now)
         if shares:
             self._note("recent throughput", decision := self._decider.throughput_measured(shares))
-            self._carry_out(decision)
+            self.carry_out(decision)
         self.at(self.now + self._decider.period_s, self._measure_throughput)
 
     def _hear(self, host: str) -> Tell:
@@ -295,7 +299,8 @@ class FlowCluster:
         if self._steps is not None:
             self._steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
 
-    def _carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: Decision) -> None:
+        """Put ``decision`` in force for the jobs that run."""
         for running in self._present():
             for flow in running.job.flows:
                 self._apply(running, flow, decision)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from controller.decision import Decision
 from testbed.experiment.experiment import Experiment
+from testbed.report.headline import headline
 from testbed.report.page.encoding import loads_u8, u8
 from testbed.report.page.evidence_view import evidence_items, evidence_over_time
 from testbed.report.page.fabric_view import fabric_view, shown_links
-from testbed.report.page.headline import headline
 from testbed.report.page.job_loads import JobLoads, job_loads
 from testbed.report.page.tables_view import table_views
 from testbed.report.page.timeline import MAX_ROWS, gpu_rows, timeline_view

@@ -13,7 +13,7 @@ from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.formats import MISSING
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
-from testbed.report.tables import marked_run, verdict
+from testbed.report.tables import LOSS_COLUMNS, loss_cells, loss_points, losses_by_name, marked_run, verdict
 
 Summary = Mapping[str, Any]
 Cell = str | list[Any]
@@ -72,24 +72,25 @@ def _managers(summary: Summary) -> dict[str, Any] | None:
 
 
 def _losses(summary: Summary) -> dict[str, Any] | None:
-    runs = [run for run in summary["runs"] if run.get("loss")]
-    if not runs:
+    groups = losses_by_name(summary)
+    if not groups:
         return None
-    heads = [("job", ""), ("scheduler", "")]
-    heads += [("own flows, points", "lost where connections of the job itself meet on one link")]
-    heads += [("other jobs, points", "lost to other jobs; jitter, stragglers and measurement error included")]
-    rows: list[list[Cell]] = []
-    for run in runs:
-        entries = [("all", run["loss"]), *((job["name"], job["loss"]) for job in run["jobs"])]
-        rows += [[name, marked_run(run), *_points(loss)] for name, loss in entries]
-    note = "Points of GPU utilisation lost to contention, by analysis of the decided paths."
-    return table("losses", "Lost to contention", heads, 2, rows, note)
+    heads = [
+        ("job", ""),
+        ("scheduler", ""),
+        *((f"{title}, points", meaning) for title, meaning in LOSS_COLUMNS.items()),
+    ]
+    heads += [("idle, points", "what utilisation lacks to 100 %: the sum")]
+    rows = [[name, marked_run(run), *_loss_cells(loss)] for name, found in groups.items() for run, loss in found]
+    note = (
+        "The parts add up to the idle time. What a job loses alone is simulated: the same job with nothing beside it."
+    )
+    return table("losses", "Why GPUs are idle", heads, 2, rows, note)
 
 
-def _points(loss: Mapping[str, float] | None) -> list[Cell]:
-    if loss is None:
-        return [MISSING, MISSING]
-    return [[f"{loss[key]:.1f}", loss[key]] for key in ("own_points", "others_points")]
+def _loss_cells(loss: Entry | None) -> list[Cell]:
+    values = [0.0] * len(loss_cells(None)) if loss is None else loss_points(loss)
+    return [MISSING if loss is None else [text, value] for text, value in zip(loss_cells(loss), values, strict=True)]
 
 
 _WORK = "floating-point operations of the jobs in the measured window, by the GPU time that they were allocated"

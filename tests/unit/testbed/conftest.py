@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controller.decision import Decision
+from testbed.engines.flow.alone import with_alone
 from testbed.experiment.experiment import Experiment, Measure, Scale
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.summary import summary
@@ -137,8 +138,8 @@ def experiment() -> Experiment:
 def records(experiment: Experiment) -> tuple[RunRecord, RunRecord]:
     """ECMP with every flow on one path and one level; Crux with two paths and two levels."""
     return (
-        small_record(experiment, "ecmp", (0.3, 0.3), {}, same_path=True),
-        small_record(experiment, "crux", (0.1, 0.12), {"big": 0, "small": 1}),
+        with_alone(small_record(experiment, "ecmp", (0.3, 0.3), {}, same_path=True), experiment),
+        with_alone(small_record(experiment, "crux", (0.1, 0.12), {"big": 0, "small": 1}), experiment),
     )
 
 

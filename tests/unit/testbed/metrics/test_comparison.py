@@ -5,7 +5,7 @@ import json
 import pytest
 
 from testbed.metrics.catalogue import change
-from testbed.metrics.losses import Alone, alone_of, loss_of
+from testbed.metrics.measured import analytic_times
 from testbed.metrics.summary import summary
 
 
@@ -37,32 +37,21 @@ def test_a_change_needs_both_numbers():
     assert change(10.0, None) is None
 
 
-def test_own_collisions_are_the_flows_of_one_job_on_one_path(experiment, records):
+def test_the_formula_knows_the_flows_of_one_job_on_one_path(experiment, records):
     big = experiment.jobs[0]
-    together, apart = (alone_of(big, record, experiment) for record in records)
+    together, apart = (analytic_times(big, record, experiment) for record in records)
     assert (together.ideal_s, together.decided_s) == (pytest.approx(1.0), pytest.approx(1.1))
     assert apart.decided_s == pytest.approx(1.0)
 
 
-def test_a_loss_is_what_is_missing_to_the_ideal(document):
-    for run in document["runs"]:
-        for job in run["jobs"]:
-            lost = job["loss"]["own_s"] + job["loss"]["others_s"]
-            assert job["iteration_s"]["mean"] == pytest.approx(job["alone_s"]["ideal"] + lost)
-
-
-def test_what_was_lost_less_is_the_gain(document):
+def test_what_is_lost_less_is_the_gain(document):
     big = document["comparison"]["crux"]["gain_split"]["jobs"]["big"]
-    assert (big["own_s"], big["others_s"]) == (pytest.approx(0.1), pytest.approx(0.1))
     ecmp, crux = (run["jobs"][0]["gpu_utilization"] for run in document["runs"])
-    assert big["own_points"] + big["others_points"] == pytest.approx(100 * (crux - ecmp))
+    assert big["own_points"] > 0 and big["others_points"] > 0
+    assert sum(big.values()) == pytest.approx(100 * (crux - ecmp))
 
 
 def test_the_split_of_the_run_weighs_jobs_by_their_gpu_time(document):
     run = document["runs"][0]
     total = sum(job["loss"]["own_points"] * job["allocated_gpu_s"] for job in run["jobs"])
     assert run["loss"]["own_points"] == pytest.approx(total / run["allocated_gpu_s"])
-
-
-def test_a_loss_needs_a_measured_iteration():
-    assert loss_of(None, 0.0, Alone(1.0, 0.9, 1.1, 0.8)) is None

@@ -18,9 +18,9 @@ import pytest
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.summary import summary
 from testbed.report import html
+from testbed.report.headline import headline
 from testbed.report.page.assemble import LIBRARIES, bundle, json_for_script, modules_of, page
 from testbed.report.page.evidence_view import rate_errors
-from testbed.report.page.headline import headline
 from testbed.report.page.payload import payload
 from testbed.results.record import RunRecord
 
@@ -154,27 +154,40 @@ def entry(name: str, share: float, *, verdict: str = "ok", loss: dict[str, float
     return {"scheduler": name, "gpu_utilization": share, "fidelity": {"verdict": verdict}, "loss": loss}
 
 
-def found(*runs: dict[str, Any], gain: dict[str, float] | None = None) -> dict[str, Any]:
-    against = {run["scheduler"]: {"gain_split": {"run": gain}} for run in runs[1:]}
-    return {"runs": list(runs), "comparison": {"baseline": runs[0]["scheduler"], **against}}
+def lost(alone: float, own: float, others: float) -> dict[str, float]:
+    return {"alone_points": alone, "own_points": own, "others_points": others}
 
 
-def test_the_headline_says_who_keeps_gpus_busy_and_where_the_difference_was_lost() -> None:
-    split = {"own_points": 21.9, "others_points": 14.2}
-    said = headline(found(entry("ecmp", 0.514), entry("crux", 0.883), gain=split))
-    assert said == (
-        "crux keeps 88 % of the GPUs busy, ecmp 51 %: 22 points were lost to connections of one job on one link, "
-        "14 to other jobs."
+def found(*runs: dict[str, Any]) -> dict[str, Any]:
+    return {"runs": list(runs), "comparison": {"baseline": runs[0]["scheduler"]}}
+
+
+def test_the_headline_says_who_keeps_gpus_busy_and_why_the_others_are_idle() -> None:
+    ecmp, crux = entry("ecmp", 0.514, loss=lost(11.6, 21.9, 15.1)), entry("crux", 0.883, loss=lost(11.6, 0.0, 0.1))
+    assert headline(found(ecmp, crux)) == (
+        "crux keeps 88 % of the GPUs busy, ecmp 51 %. Of 48.6 idle points under ecmp 11.6 are lost alone, "
+        "21.9 to collisions of a job's own connections and 15.1 to other jobs; of 11.7 under crux 11.6, 0.0 and 0.1."
     )
 
 
-def test_the_headline_says_when_schedulers_do_the_same_and_what_cannot_be_believed() -> None:
+def test_the_headline_says_why_gpus_are_idle_where_schedulers_do_the_same() -> None:
+    same = [entry(name, 0.732, loss=lost(25.7, 0.0, 1.1)) for name in "ab"]
+    assert headline(found(*same)) == (
+        "a and b keep the GPUs equally busy: 73 %, within 1 point. "
+        "Of 26.8 idle points under a 25.7 are lost alone and 1.1 to other jobs."
+    )
+
+
+def test_the_headline_says_where_nothing_is_lost_to_contention() -> None:
+    said = headline(found(entry("a", 0.5, loss=lost(50.0, 0.0, 0.0))))
+    assert said == "a keeps 50 % of the GPUs busy. All 50.0 idle points are lost alone, none to contention."
+
+
+def test_the_headline_says_what_cannot_be_believed_and_nothing_of_what_is_unknown() -> None:
     assert headline(found(entry("a", 0.701), entry("b", 0.705), entry("c", 0.7))) == (
         "a, b and c keep the GPUs equally busy: 70 %, within 1 point."
     )
     assert headline(found(entry("a", 0.5), entry("b", 0.6, verdict="invalid"))).startswith("b (invalid) keeps 60 %")
-    lost = {"own_points": 20.0, "others_points": 3.0}
-    assert "20 points where connections of one job" in headline(found(entry("a", 0.5, loss=lost)))
 
 
 def test_the_rate_error_shown_is_the_one_that_is_judged() -> None:
