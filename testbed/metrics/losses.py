@@ -98,7 +98,8 @@ def total_loss(
     """Return the loss of a run; ``jobs``: GPU-seconds that each was allocated, and its loss; None if one is unknown.
 
     Points are weighted by GPU time. ``shared_s`` of it is that of GPUs which several jobs hold at once: there a GPU
-    that computes for one job is idle for another, which is no loss. ``held_s``: GPU time of jobs that waited for more.
+    that computes for one job is idle for another, and counts as such in GPU-seconds, but not in points: utilisation
+    has the GPU once. ``held_s``: GPU time of jobs that waited for more.
     """
     known = [(weight, loss) for weight, loss in jobs if loss is not None]
     if allocated_s <= 0 or len(known) < len(jobs):
@@ -115,7 +116,7 @@ def total_loss(
     return Loss(
         alone_gpu_s=sum(loss.alone_gpu_s for _, loss in known),
         own_gpu_s=sum(loss.own_gpu_s for _, loss in known),
-        others_gpu_s=sum(loss.others_gpu_s for _, loss in known) + held_s - shared_s,
+        others_gpu_s=sum(loss.others_gpu_s for _, loss in known) + held_s,
         alone_points=alone,
         own_points=own,
         others_points=_unless_rounding(idle - alone - own, 100.0),

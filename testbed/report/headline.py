@@ -46,8 +46,8 @@ def _why(runs: Sequence[Entry], *, under: bool = False) -> str:
     words = list(_PARTS.values())
     shown = [place for place in range(len(words)) if place == 0 or any(of_run[place] for of_run in parts)]
     if len(shown) == 1:
-        said = _list([f"{of_run[0]:.1f} idle points{name}" for of_run, name in zip(parts, where, strict=True)])
-        return f" All {said} are lost alone, none to contention."
+        rest = "".join(f" and {of_run[0]:.1f}{name}" for of_run, name in list(zip(parts, where, strict=True))[1:])
+        return f" All {parts[0][0]:.1f} idle points{where[0]}{rest} are lost alone, none to contention."
     first = _list([f"{parts[0][place]:.1f} {words[place]}" for place in shown])
     clauses = [f" Of {sum(parts[0]):.1f} idle points{where[0]} {first}"]
     for of_run, name in list(zip(parts, where, strict=True))[1:]:

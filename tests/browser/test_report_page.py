@@ -31,7 +31,7 @@ def test_it_loads_without_a_complaint_and_without_a_request(open_page: OpenPage,
     assert opened.complaints == []
     assert opened.requests == [report.as_uri()]
     heading = opened.page.locator(".headline").inner_text()
-    assert "crux keeps" in heading and "points were lost to other jobs" in heading
+    assert "crux keeps" in heading and "idle points under ecmp" in heading and "are lost alone" in heading
 
 
 def test_a_page_of_a_managed_run_shows_which_job_holds_which_gpu(open_page: OpenPage, managed_report: Path) -> None:

@@ -179,8 +179,13 @@ def test_the_headline_says_why_gpus_are_idle_where_schedulers_do_the_same() -> N
 
 
 def test_the_headline_says_where_nothing_is_lost_to_contention() -> None:
-    said = headline(found(entry("a", 0.5, loss=lost(50.0, 0.0, 0.0))))
+    one, other = entry("a", 0.5, loss=lost(50.0, 0.0, 0.0)), entry("b", 0.52, loss=lost(48.0, 0.0, 0.0))
+    said = headline(found(one))
     assert said == "a keeps 50 % of the GPUs busy. All 50.0 idle points are lost alone, none to contention."
+    assert headline(found(one, one)).endswith("All 50.0 idle points under a are lost alone, none to contention.")
+    assert headline(found(one, other)).endswith(
+        "All 50.0 idle points under a and 48.0 under b are lost alone, none to contention."
+    )
 
 
 def test_the_headline_says_what_cannot_be_believed_and_nothing_of_what_is_unknown() -> None:

@@ -52,7 +52,7 @@ def without_losses(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_an_old_summary_does_not_say_what_was_lost_to_other_jobs() -> None:
     assert as_written("placed")["runs"][0]["loss"] is not None
     found = RunDirectory.open(OLD / "placed").read_summary()
-    assert [entry["loss"] for run in found["runs"] for entry in (run, *run["jobs"])] == [None] * 4
+    assert all(entry["loss"] is None for run in found["runs"] for entry in (run, *run["jobs"]))
 
 
 def test_every_old_key_of_an_experiment_is_in_the_old_runs() -> None:
