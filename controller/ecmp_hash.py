@@ -17,12 +17,12 @@ from workloads.job import Flow
 _TCP = 6
 
 
-def hash_at(switch: str, five_tuple: str, seed: int, choices: int) -> int:
-    """Return which of ``choices`` equal-cost next hops ``switch`` takes for ``five_tuple``: 0 .. choices - 1.
+def hash_at(salt: int, five_tuple: str, seed: int, choices: int) -> int:
+    """Return which of ``choices`` equal-cost next hops a switch takes for ``five_tuple``: 0 .. choices - 1.
 
-    The name of the switch is its salt: without it all switches would hash alike, and traffic would polarise.
+    Its ``salt`` is its place in the fabric: with the same one all switches would hash alike and polarise traffic.
     """
-    digest = blake2b(f"{seed}|{switch}|{five_tuple}".encode(), digest_size=8).digest()
+    digest = blake2b(f"{seed}|{salt}|{five_tuple}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % choices
 
 
@@ -39,8 +39,8 @@ def ecmp_path(fabric: Fabric, flow: Flow, seed: int) -> Path:
     for hop in range(len(remaining[0])):
         next_links = tuple(dict.fromkeys(path[hop] for path in remaining))
         if len(next_links) > 1:
-            switch = fabric.links[next_links[0]].source
-            taken = next_links[hash_at(switch, five_tuple, seed, len(next_links))]
+            salt = fabric.switch_place[fabric.links[next_links[0]].source]
+            taken = next_links[hash_at(salt, five_tuple, seed, len(next_links))]
             remaining = tuple(path for path in remaining if path[hop] == taken)
     return remaining[0]
 

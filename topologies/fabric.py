@@ -219,6 +219,21 @@ class Fabric:
         return tuple(gpu for host in self.hosts.values() for gpu in host.gpus)
 
     @cached_property
+    def gpu_place(self) -> Mapping[str, int]:
+        """GPU name -> its place in ``gpus``, from 0."""
+        return {gpu: place for place, gpu in enumerate(self.gpus)}
+
+    @cached_property
+    def port_place(self) -> Mapping[str, int]:
+        """NIC port name -> its place in ``ports``, from 0."""
+        return {port: place for place, port in enumerate(self.ports)}
+
+    @cached_property
+    def switch_place(self) -> Mapping[str, int]:
+        """Switch name -> its place in ``switches``, from 0."""
+        return {switch: place for place, switch in enumerate(self.switches)}
+
+    @cached_property
     def host_of_gpu(self) -> Mapping[str, str]:
         """GPU name -> host name."""
         return {gpu: host.name for host in self.hosts.values() for gpu in host.gpus}

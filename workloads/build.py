@@ -81,7 +81,7 @@ def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-fr
             raise JobError(spec.name, "two jobs have this name")
         check_job(spec)
     gpus = place([_request(spec) for spec in specs if spec.share_gpus_with is None], fabric, policy)
-    ports = PortBook(seed)
+    ports = PortBook(seed, fabric)
     jobs: list[Job] = []
     left = MESSAGES
     for spec in specs:
@@ -105,7 +105,7 @@ def build_job_of(model: Model, spec: JobSpec, fabric: Fabric) -> Job:
     ``spec.model`` names the model that it is made of. Raises :class:`JobError` as :func:`build_jobs` does.
     """
     check_job(spec)
-    return _build(spec, spec.placement or (), fabric, PortBook(1), model=model)
+    return _build(spec, spec.placement or (), fabric, PortBook(1, fabric), model=model)
 
 
 def is_job_name(name: str) -> bool:
@@ -255,6 +255,7 @@ def _build(
         start_s=spec.start_s,
         jitter=spec.jitter,
         stragglers=_stragglers(spec, model, gpus, tokens),
+        draws=ports.draws(gpus),
         external=spec.external,
     )
 
@@ -308,6 +309,7 @@ def _build_imported(
         start_s=spec.start_s,
         jitter=spec.jitter,
         stragglers=spec.stragglers,
+        draws=ports.draws(gpus),
     )
 
 

@@ -131,6 +131,8 @@ class Job:
     """Standard deviation of a GPU's compute time, relative to its mean."""
     stragglers: tuple[Straggler, ...] = ()
     """GPUs that compute more slowly."""
+    draws: tuple[str, ...] = ()
+    """What fixes the random draws of each of ``gpus``: its place in the fabric, not its name. Empty: its place here."""
     external: ExternalCommand | None = None
     """The real program that is the job; None for a synthetic one. What it computes and sends is a declaration."""
     flow_by_id: Mapping[str, Flow] = field(init=False, repr=False, compare=False, hash=False)

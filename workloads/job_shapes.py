@@ -37,6 +37,7 @@ _Message = tuple[int, float, int, float]
 class JobShapes:
     """Builds jobs one by one, each alone on ``fabric``: the same as ``build_jobs`` of what is ``asked``.
 
+    But for its draws, which depend on the job's id in its trace: a part of a trace has the draws of the whole.
     Jobs that more than the number of GPUs at each NIC matters to are built anew each time.
     """
 
@@ -60,7 +61,7 @@ class JobShapes:
         shape, ports = self._shape(gpus, counts=not collectives <= _BY_NIC)
         known = self._known.get((model, shape))
         if known is not None:
-            return known.job(name, gpus, ports)
+            return known.job(name, gpus, ports, PortBook(_SEED, self._fabric))
         job = self._built(name, model, gpus)
         if not job.inside:
             if len(self._known) >= MOST_SHAPES:
@@ -69,7 +70,12 @@ class JobShapes:
         return job
 
     def _built(self, name: str, model: str, gpus: tuple[str, ...]) -> Job:
-        return build_jobs([self._asked(name, model, gpus)], self._fabric, seed=_SEED)[0]
+        job = build_jobs([self._asked(name, model, gpus)], self._fabric, seed=_SEED)[0]
+        book = PortBook(_SEED, self._fabric)
+        return replace(
+            job,
+            flows=tuple(replace(flow, source_port=book.source_port_by(flow.id, flow.source)) for flow in job.flows),
+        )
 
     def _shape(self, gpus: Sequence[str], counts: bool) -> tuple[_Shape, list[tuple[str, ...]]]:
         """The shape of ``gpus``, and the ports that may be used of each host."""
@@ -136,21 +142,20 @@ class _Built:
             ),
         )
 
-    def job(self, name: str, gpus: tuple[str, ...], ports: Sequence[Sequence[str]]) -> Job:
-        """The job ``name`` of this shape on ``gpus``, whose hosts have ``ports``."""
-        book = PortBook(_SEED)
+    def job(self, name: str, gpus: tuple[str, ...], ports: Sequence[Sequence[str]], book: PortBook) -> Job:
+        """The job ``name`` of this shape on ``gpus``, whose hosts have ``ports``; ``book`` is new."""
         flows: list[Flow] = []
         for role, source_host, source_port, target_host, target_port, size, listens in self.connections:
             source, target = ports[source_host][source_port], ports[target_host][target_port]
             identity = f"{name}:{role}:{source}>{target}"
-            own_port = book.source_port(identity, source)
+            own_port = book.source_port_by(identity, source)
             flows.append(Flow(identity, name, source, target, size, own_port, listens))
         ids = [flow.id for flow in flows]
         phases = tuple(
             replace(phase, transfers=_transfers(ids, sent)) if sent else phase
             for phase, sent in zip(self.first.phases, self.messages, strict=True)
         )
-        return replace(self.first, name=name, gpus=gpus, phases=phases, flows=tuple(flows))
+        return replace(self.first, name=name, gpus=gpus, draws=book.draws(gpus), phases=phases, flows=tuple(flows))
 
 
 def _transfers(ids: Sequence[str], sent: Sequence[_Message]) -> tuple[Transfer, ...]:

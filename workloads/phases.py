@@ -56,7 +56,7 @@ def flows_of(job: str, messages: Sequence[Message], ports: PortBook) -> tuple[Fl
 def _flow(job: str, channel: Channel, size: float, ports: PortBook) -> Flow:
     identity = channel.flow_id(job)
     try:
-        source_port, target_port = ports.source_port(identity, channel.source), ports.target_port(channel.target)
+        source_port, target_port = ports.source_port(channel.source, channel.target), ports.target_port(channel.target)
     except ValueError as error:
         raise JobError(job, str(error)) from None
     return Flow(identity, job, channel.source, channel.target, size, source_port, target_port)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.ecmp_hash import five_tuple_of, hash_at
 from topologies.fabric import Path
+
+_SALT: Final = -1
+"""Of the hash among the best spines: that of no switch."""
 
 
 def best_paths(candidates: Sequence[Path], flows: Counter[str], spines: int) -> tuple[Path, ...]:
@@ -52,7 +55,7 @@ class Sglb(Scheduler):
             flows.subtract(own)
             best = best_paths(candidates[flow.id], flows, self._spines)
             if own not in best:
-                own = best[hash_at("sglb", five_tuple_of(view.fabric, flow), view.seed, len(best))]
+                own = best[hash_at(_SALT, five_tuple_of(view.fabric, flow), view.seed, len(best))]
             flows.update(own)
             paths[flow.id] = own
         return Decision(paths=paths)

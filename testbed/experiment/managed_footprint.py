@@ -16,7 +16,7 @@ def stand_ins(managed: Managed, fabric: Fabric) -> tuple[Job, ...]:
 
     Elastic jobs have the most GPUs that they may get, which makes their messages smallest.
     """
-    found, ports, first = [], PortBook(0), 0
+    found, ports, first = [], PortBook(0, fabric), 0
     per_host = max(1, len(fabric.gpus) // len(fabric.hosts))
     for submission in managed.submissions:
         size = min(submission.max_gpus or submission.gpus, len(fabric.gpus))

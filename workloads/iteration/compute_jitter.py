@@ -18,13 +18,14 @@ def compute_time(job: Job, gpu: str, iteration: int, phase_index: int, seed: int
     """Return the seconds GPU ``gpu`` computes in a phase of an iteration.
 
     A normal variable around the phase's compute with ``job.jitter`` as relative deviation, cut off at
-    three deviations, times the GPU's straggler factors. Fixed by (seed, job, gpu, iteration, phase).
+    three deviations, times the GPU's straggler factors. Fixed by (seed, ``job.draws`` of the GPU, iteration, phase).
     Raises ``IndexError`` for a phase the job lacks.
     """
     mean = job.phases[phase_index].compute_s * straggler_factor(job, gpu)
     if job.jitter <= 0 or mean <= 0:
         return mean
-    draw = random.Random(f"{seed}|{job.name}|{gpu}|{iteration}|{phase_index}")
+    place = job.gpus.index(gpu)
+    draw = random.Random(f"{seed}|{job.draws[place] if job.draws else place}|{iteration}|{phase_index}")
     deviation = draw.gauss(0.0, 1.0)
     while abs(deviation) > CUT:
         deviation = draw.gauss(0.0, 1.0)

@@ -62,5 +62,6 @@ def _compute_times(plan: JobPlan) -> ComputeTimes:
         iterations=0,
         jitter=plan.jitter,
         stragglers=plan.stragglers,
+        draws=plan.draws,
     )
     return lambda iteration, phase: [compute_time(job, gpu, iteration, phase, seed) * time_scale for gpu in gpus]

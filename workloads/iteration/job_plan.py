@@ -69,7 +69,7 @@ class PlannedConnection:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """Job ``name`` on one host.
+    """Job ``name`` on one host. ``draws``: see :class:`~workloads.job.Job`.
 
     ``window`` bytes at most are in flight on a flow, or ``byte_windows`` where its share of links counts bytes; rings
     forward slices of ``slice_size``. ``departure`` is the time that a full packet takes to leave, ``link_rate`` the
@@ -84,6 +84,7 @@ class JobPlan:
     jitter: float
     stragglers: tuple[Straggler, ...]
     gpus: tuple[str, ...]
+    draws: tuple[str, ...]
     phases: tuple[PhasePlan, ...]
     outgoing: tuple[PlannedConnection, ...]
     incoming: tuple[PlannedConnection, ...]

@@ -34,11 +34,11 @@ class PcieSemaphore(Generic[SenderT]):
 
     def assign(self, places: Mapping[str, PciePlace]) -> None:
         """Let flows keep to ``places`` from now on; those that have none wait for no other flow."""
-        links = {link for link, _ in (*self._places.values(), *places.values())}
+        links = dict.fromkeys(link for link, _ in (*self._places.values(), *places.values()))
         self._places = dict(places)
         free = [stream for flow, stream in self._sending.items() if flow not in places]
         self._go_on(free)
-        for link in sorted(links):
+        for link in links:
             self._settle(link)
 
     def began(self, streams: Iterable[SenderT]) -> None:

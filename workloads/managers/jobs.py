@@ -85,6 +85,8 @@ class Waiting:
     """Seconds of earlier stretches since it was submitted or promoted."""
     waited_s: float = 0.0
     """Seconds of the waits between its stretches since it was submitted or promoted."""
+    draws_by: str = ""
+    """What fixes random draws for it beside the seed; empty: its name, which in a trace is its id."""
     number: int = 0
     """Order of submission, which breaks ties."""
     preemption: int = 0
@@ -93,6 +95,11 @@ class Waiting:
     """The GPUs that it had last, where no placer recorded anything for them; it may resume there."""
     last_speed: float | None = None
     """How fast it was there (``Running.speed``); None where that was not measured."""
+
+    @property
+    def draw_key(self) -> str:
+        """What fixes random draws for the job beside the seed."""
+        return self.draws_by or self.name
 
     @property
     def left_s(self) -> float | None:

@@ -43,9 +43,9 @@ class Fate:
         return sum(self.attempts)
 
 
-def fate_of(name: str, gpus: int, duration_s: float, seed: int, retries: int = RETRIES) -> Fate:
-    """Draw the fate of a job whose recorded duration is ``duration_s``; the same seed and name give the same."""
-    random = Random(f"{seed}|fate|{name}")
+def fate_of(key: str, gpus: int, duration_s: float, seed: int, retries: int = RETRIES) -> Fate:
+    """Draw the fate of a job whose recorded duration is ``duration_s``; the same seed and key give the same."""
+    random = Random(f"{seed}|fate|{key}")
     drawn = random.random()
     if drawn < SHARES["passed"]:
         return Fate("passed", "", _with_interruptions(random, duration_s, retries))

@@ -24,12 +24,12 @@ def without_loops(links: Iterable[SharedLink]) -> tuple[tuple[SharedLink, ...], 
 
     The paper discards placements whose graph has a loop; here the placement is given, so a link that
     closes a loop is dropped with all its edges: of the links of a loop the one that scores best
-    without shifts, for it needs them least (the later name on a tie).
+    without shifts, for it needs them least (the later of ``links`` on a tie).
     """
     group: dict[str, str] = {}
     kept: list[SharedLink] = []
     dropped: list[SharedLink] = []
-    for link in sorted(links, key=lambda link: (link.unshifted, link.name)):
+    for link in sorted(links, key=lambda link: link.unshifted):
         roots = [_root(group, job) for job in link.turns_s]
         if len(set(roots)) < len(roots):
             dropped.append(link)

@@ -66,7 +66,7 @@ def _merged(alone_s: Mapping[str, float], share: float) -> dict[str, float]:
     """Job -> the longest period of which its own is short by at most ``share``."""
     merged: dict[str, float] = {}
     leader = float("inf")
-    for job, period in sorted(alone_s.items(), key=lambda item: (-item[1], item[0])):
+    for job, period in sorted(alone_s.items(), key=lambda item: -item[1]):
         if leader > period * (1 + share) * (1 + _EXACT):
             leader = period
         merged[job] = leader

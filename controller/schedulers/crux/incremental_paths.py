@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.schedulers.common.arrivals import Arrivals
 from controller.schedulers.common.changes import Changes, in_order
 from controller.schedulers.common.meeting_places import MeetingPlaces
 from controller.schedulers.common.paths_by_job import PathsByJob, paths_of
@@ -27,8 +28,8 @@ from controller.schedulers.crux.path_loops import Flags, Floats, Numbers
 from controller.schedulers.crux.path_selection import PathAssignment, RoutableJob
 from topologies.fabric import Path
 
-Rank = tuple[float, str]
-"""Less intensity and name: the smallest chooses first."""
+Rank = tuple[float, int]
+"""Less intensity and number of arrival: the smallest chooses first."""
 MANY: Final = 8
 """If more than one in so many jobs came, went or changed, all are placed again."""
 _GONE, _COME, _MOVED, _AGAIN = range(4)
@@ -39,6 +40,7 @@ _NO_PATHS: Final[Mapping[str, Path]] = MappingProxyType({})
 class _Ranked:
     """A job, the profile that ranks it, and its rank."""
 
+    name: str
     job: RoutableJob
     profile: Profile
     rank: Rank
@@ -53,16 +55,19 @@ class IncrementalPaths:
         self._ranked: dict[str, _Ranked] = {}
         self._placements: dict[str, PathAssignment] = {}
         self._meeting = MeetingPlaces()
+        self._arrivals = Arrivals()
 
     def follow(
         self, jobs: Changes[RoutableJob], profiles: Changes[Profile], in_force: Mapping[str, Path] = _NO_PATHS
     ) -> Changes[PathAssignment]:
         """Place the jobs, the most intensive of ``profiles`` first; job -> its placement, in the order of ``jobs``."""
+        self._arrivals.follow(jobs)
         come = dict[str, _Ranked]()
-        for name in dict.fromkeys((*jobs.come, *profiles.come)):
+        for name in jobs.now if jobs.moved else dict.fromkeys((*jobs.come, *profiles.come)):
             job, profile, known = jobs.now[name], profiles.now[name], self._ranked.get(name)
-            if known is None or known.job is not job or known.profile != profile:
-                come[name] = _Ranked(job, profile, (-profile.intensity, name))
+            rank = -profile.intensity, self._arrivals.number[name]
+            if known is None or known.job is not job or known.profile != profile or known.rank != rank:
+                come[name] = _Ranked(name, job, profile, rank)
         gone = {name: self._ranked.pop(name) for name in {**jobs.left, **come} if name in self._ranked}
         self._ranked.update(come)
         for name in gone:
@@ -94,7 +99,7 @@ class IncrementalPaths:
         else:
             others = list(known)
         ranked = [self._ranked[name] for name in others if name in self._ranked]
-        return [each for each in ranked if not np.array_equal(_held(each, in_force), known[each.rank[1]].choice)]
+        return [each for each in ranked if not np.array_equal(_held(each, in_force), known[each.name].choice)]
 
     def _choose(self, ranked: _Ranked, load: Floats, in_force: Mapping[str, Path]) -> PathAssignment:
         held = _held(ranked, in_force) if self._share else None
@@ -103,7 +108,7 @@ class IncrementalPaths:
     def _all_placed(self, come: Mapping[str, _Ranked], in_force: Mapping[str, Path]) -> dict[str, PathAssignment]:
         load, placed = self._index.no_load(), dict[str, PathAssignment]()
         for ranked in sorted(self._ranked.values(), key=_rank_of):
-            placed[ranked.rank[1]] = self._choose(ranked, load, in_force)
+            placed[ranked.name] = self._choose(ranked, load, in_force)
         for name, ranked in come.items():
             self._meeting.put(name, ranked.job.index.meeting_places)
         return placed
@@ -122,13 +127,13 @@ class IncrementalPaths:
         for ranked in come.values():
             visits.add(ranked, _COME)
         for ranked in moved:
-            if ranked.rank[1] not in come:
+            if ranked.name not in come:
                 visits.add(ranked, _MOVED)
         for kind, ranked, found in visits:
             if kind != _GONE:
-                placed[ranked.rank[1]] = self._choose(ranked, found, in_force)
+                placed[ranked.name] = self._choose(ranked, found, in_force)
             if kind == _COME:
-                self._meeting.put(ranked.rank[1], ranked.job.index.meeting_places)
+                self._meeting.put(ranked.name, ranked.job.index.meeting_places)
         return placed
 
 
@@ -150,7 +155,7 @@ class _Visits:
     def add(self, ranked: _Ranked, kind: int) -> None:
         """Visit ``ranked`` in its turn; what it found and left last time is remembered."""
         if kind == _MOVED:
-            self._expected.add(ranked.rank[1])
+            self._expected.add(ranked.name)
         heappush(self._waiting, (ranked.rank, kind, ranked, ranked.job.found, ranked.job.left))
 
     def __iter__(self) -> Iterator[tuple[int, _Ranked, Floats]]:
@@ -193,7 +198,7 @@ class _Visits:
 
 
 def _held(ranked: _Ranked, in_force: Mapping[str, Path]) -> Numbers:
-    return ranked.job.index.choice_of(paths_of(in_force, ranked.rank[1]))
+    return ranked.job.index.choice_of(paths_of(in_force, ranked.name))
 
 
 def _rank_of(ranked: _Ranked) -> Rank:

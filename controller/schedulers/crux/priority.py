@@ -34,8 +34,8 @@ TIE = 1e-6
 
 
 def reference_of(profiles: Sequence[Profile]) -> Profile:
-    """Return the job with the most traffic in bytes per second, the first by name on a tie."""
-    return min(profiles, key=lambda profile: (-profile.traffic, profile.job))
+    """Return the job with the most traffic in bytes per second, the first of ``profiles`` on a tie."""
+    return min(profiles, key=lambda profile: -profile.traffic)
 
 
 def pattern_of(profile: Profile) -> PeriodicJob[str]:
@@ -169,20 +169,22 @@ def blended_with_loss(
 
 
 def priority_order(priorities: Mapping[str, float], profiles: Mapping[str, Profile] | None = None) -> tuple[str, ...]:
-    """Return the jobs, highest priority first; of equal ones the larger :func:`transient_gain` first, then by job id.
+    """Return the jobs, highest priority first; of equal ones the larger :func:`transient_gain` first.
 
-    ``profiles``: job -> its profile, for all jobs of ``priorities``; without them equal ones are ordered by job id.
+    Then in the order of ``priorities``, which is that of arrival. ``profiles``: job -> its profile, for all jobs of
+    ``priorities``, in the same order; without them equal ones are ordered by arrival alone.
     """
-    order = sorted(priorities, key=lambda job: (-priorities[job], job))
+    order = sorted(priorities, key=lambda job: -priorities[job])
     if not profiles:
         return tuple(order)
+    arrival = {job: number for number, job in enumerate(priorities)}
     reference: Profile | None = None
     for begin, end in ties([priorities[job] for job in order]):
         tied = order[begin:end]
         if len({times_of(profiles[job]) for job in tied}) > 1:
             reference = reference or reference_of(tuple(profiles.values()))
             gains = {job: transient_gain(profiles[job], reference) for job in tied}
-            order[begin:end] = sorted(tied, key=lambda job: (-gains[job], job))
+            order[begin:end] = sorted(tied, key=lambda job: (-gains[job], arrival[job]))
     return tuple(order)
 
 

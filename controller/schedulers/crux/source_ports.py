@@ -20,8 +20,8 @@ from workloads.job import Flow
 PORTS: Final = range(FIRST_SOURCE_PORT, FIRST_SOURCE_PORT + SOURCE_PORTS)
 """Source ports that are tried: those from which jobs draw theirs, upwards from the flow's own, then from the start."""
 
-HashTree = int | tuple[str, "tuple[HashTree, ...]"]
-"""The index of a path, or a switch and what follows on each of its equal-cost next links."""
+HashTree = int | tuple[int, "tuple[HashTree, ...]"]
+"""The index of a path, or the salt of a switch and what follows on each of its equal-cost next links."""
 
 
 def hash_tree(fabric: Fabric, paths: Sequence[Path]) -> HashTree:
@@ -37,15 +37,15 @@ def _tree(fabric: Fabric, paths: Sequence[tuple[int, Path]], hop: int) -> HashTr
         ways.setdefault(path[hop], []).append((number, path))
     if len(ways) == 1:
         return _tree(fabric, paths, hop + 1)
-    switch = fabric.links[next(iter(ways))].source
-    return switch, tuple(_tree(fabric, rest, hop + 1) for rest in ways.values())
+    salt = fabric.switch_place[fabric.links[next(iter(ways))].source]
+    return salt, tuple(_tree(fabric, rest, hop + 1) for rest in ways.values())
 
 
 def hashed_index(tree: HashTree, five_tuple: str, seed: int) -> int:
     """Return the index of the path that the switches choose: that of :func:`controller.schedulers.ecmp.ecmp_path`."""
     while not isinstance(tree, int):
-        switch, ways = tree
-        tree = ways[hash_at(switch, five_tuple, seed, len(ways))]
+        salt, ways = tree
+        tree = ways[hash_at(salt, five_tuple, seed, len(ways))]
     return tree
 
 

@@ -38,8 +38,9 @@ def iteration_rows(
     for report in reports:
         by_iteration[report.job, report.iteration].append(report)
     hosts = {job.name: len({experiment.fabric.host_of_gpu[gpu] for gpu in job.gpus}) for job in experiment.jobs}
+    place = {job.name: number for number, job in enumerate(experiment.jobs)}
     rows: list[IterationRow] = []
-    for (job, _), group in sorted(by_iteration.items()):
+    for (job, _), group in sorted(by_iteration.items(), key=lambda item: (place[item[0][0]], item[0][1])):
         if len(group) == hosts[job]:
             rows.extend(_rows_of_iteration(group, experiment.scale.time, origin, disturbed))
     return tuple(rows)

@@ -136,7 +136,8 @@ class ManagedJobs:
         self._fabric = fabric
         self._ledger = Ledger(manager_of(managed, seed), fabric)
         self._coming = sorted(managed.submissions, key=lambda each: each.spec.start_s)
-        self._ports = PortBook(seed)
+        self._ports = PortBook(seed, fabric)
+        self._place = {each.spec.name: place for place, each in enumerate(managed.submissions)}
         self._job_failures, self._seed = managed.job_failures, seed
         self._jobs: dict[str, _ManagedJob] = {}
         self._known = {each.spec.name: self._alone(each.spec, each.gpus) for each in managed.submissions}
@@ -233,7 +234,7 @@ class ManagedJobs:
         if failures is None:
             return (spec.iterations,), "passed"
         whole_s = spec.iterations * alone.iteration_s
-        fate = fate_of(spec.name, submission.gpus, whole_s, self._seed, failures.retries)
+        fate = fate_of(str(self._place[spec.name]), submission.gpus, whole_s, self._seed, failures.retries)
         fate = with_prerun(fate, alone.iteration_s) if failures.prerun else fate
         fate = without_repeats(fate) if failures.blacklist else fate
         fate = fate if failures.early_stop_at is None else ended_early(fate, failures.early_stop_at)
@@ -260,6 +261,7 @@ class ManagedJobs:
             opportunistic=submission.opportunistic,
             priority=submission.priority,
             gpu_type=submission.gpu_type,
+            draws_by=str(self._place[spec.name]),
         )
 
     def _ring_of_more(self, spec: JobSpec, gpus: int) -> tuple[int, float] | None:
@@ -268,7 +270,7 @@ class ManagedJobs:
 
     def _alone(self, spec: JobSpec, gpus: int) -> Isolated:
         """An iteration alone, on GPUs that lie together."""
-        job = build_job(spec, self._fabric.gpus[: max(1, gpus)], self._fabric, PortBook(0))
+        job = build_job(spec, self._fabric.gpus[: max(1, gpus)], self._fabric, PortBook(0, self._fabric))
         return isolated(job, self._fabric)
 
     def _do(self, step: JobStep, this: _Round) -> None:

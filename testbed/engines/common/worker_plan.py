@@ -135,6 +135,7 @@ def job_plans(job: Job, experiment: Experiment, decision: Decision, *, steps: bo
 
 def _plan(job: Job, host: str, experiment: Experiment) -> JobPlan:
     fabric = experiment.fabric
+    here = [place for place, gpu in enumerate(job.gpus) if fabric.host_of_gpu[gpu] == host]
     return JobPlan(
         name=job.name,
         seed=experiment.seed,
@@ -142,7 +143,8 @@ def _plan(job: Job, host: str, experiment: Experiment) -> JobPlan:
         time_scale=experiment.scale.time,
         jitter=job.jitter,
         stragglers=job.stragglers,
-        gpus=tuple(gpu for gpu in job.gpus if fabric.host_of_gpu[gpu] == host),
+        gpus=tuple(job.gpus[place] for place in here),
+        draws=tuple(job.draws[place] if job.draws else str(place) for place in here),
         phases=tuple(_phase(phase, job, host, experiment) for phase in job.phases),
         outgoing=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host),
         incoming=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host),

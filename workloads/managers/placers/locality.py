@@ -104,7 +104,7 @@ class Relaxed(Placer):
 
     def place(self, state: ClusterState, job: Waiting, gpus: int) -> Placement | None:
         """On the fewest hosts, or on the first free GPUs or NICs."""
-        relaxed = Random(f"{self._seed}|relaxed|{job.name}").random() < self._probability
+        relaxed = Random(f"{self._seed}|relaxed|{job.draw_key}").random() < self._probability
         return self._anywhere(state, gpus) if relaxed else self._together.place(state, job, gpus)
 
 

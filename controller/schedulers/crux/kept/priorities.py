@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.schedulers.common.arrivals import Arrivals
 from controller.schedulers.common.changes import Changes, changes
 from controller.schedulers.crux.intensity import Profile
 from controller.schedulers.crux.path_loops import Flags, Floats, Numbers
@@ -37,8 +38,9 @@ class KeptPriorities:
     def __init__(self, clamp: float = CLAMP) -> None:
         self._clamp = clamp
         self._profiles: Mapping[str, Profile] = {}
-        self._by_traffic = _Sorted()
-        self._by_priority = _Sorted()
+        self._arrivals = Arrivals()
+        self._by_traffic = _Sorted(self._arrivals)
+        self._by_priority = _Sorted(self._arrivals)
         self._patterns: dict[Times, int] = {}
         self._pattern: dict[str, int] = {}
         self._gains: dict[str, float] = {}
@@ -58,10 +60,7 @@ class KeptPriorities:
         if not changed:
             return
         profiles = self._profiles = changed.now
-        self._by_traffic.follow(
-            {name: -profile.traffic for name, profile in changed.left.items()},
-            {name: -profile.traffic for name, profile in changed.come.items()},
-        )
+        self._follow_traffic(changed)
         before = self.reference
         self.reference = profiles[self._by_traffic.names[0]] if profiles else None
         if self.reference is not before:
@@ -71,10 +70,21 @@ class KeptPriorities:
         changed.carry(self.intensities, lambda profile: profile.intensity)
         changed.carry(self.communication_s, lambda profile: profile.communication_s)
         self._follow_patterns(changed)
-        if self.reference and before and times_of(before) == times_of(self.reference):
+        if not changed.moved and self.reference and before and times_of(before) == times_of(self.reference):
             self._follow_priorities(changed, self.reference)
         else:
             self._work_out_all()
+
+    def _follow_traffic(self, changed: Changes[Profile]) -> None:
+        self._arrivals.follow(changed)
+        if changed.moved:
+            self._by_traffic = _Sorted(self._arrivals)
+            self._by_traffic.follow({}, {name: -profile.traffic for name, profile in changed.now.items()})
+        else:
+            self._by_traffic.follow(
+                {name: -profile.traffic for name, profile in changed.left.items()},
+                {name: -profile.traffic for name, profile in changed.come.items()},
+            )
 
     def _follow_patterns(self, changed: Changes[Profile]) -> None:
         if len(self._patterns) > MANY * (len(self._profiles) + MANY):  # most of which no job has any more
@@ -95,7 +105,7 @@ class KeptPriorities:
         profiles, clamp = self._profiles, self._clamp
         self.factors = {name: clamped_factor(times_of(each), times, clamp) for name, each in profiles.items()}
         self.priorities = {name: factor * profiles[name].intensity for name, factor in self.factors.items()}
-        self._by_priority = _Sorted()
+        self._by_priority = _Sorted(self._arrivals)
         self._by_priority.follow({}, {name: -priority for name, priority in self.priorities.items()})
 
     def order(self) -> list[str]:
@@ -119,31 +129,37 @@ class KeptPriorities:
         for job in tied:
             if job not in self._gains:
                 self._gains[job] = transient_gain(self._profiles[job], self.reference)
-        return sorted(tied, key=lambda job: (-self._gains[job], job))
+        return sorted(tied, key=lambda job: (-self._gains[job], self._arrivals.number[job]))
 
 
 class _Sorted:
-    """Names by a number of each, then by name."""
+    """Names by a number of each, then in the order of ``arrivals``."""
 
-    def __init__(self) -> None:
-        self._keys: list[tuple[float, str]] = []
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrival = arrivals.number
+        self._keys: list[tuple[float, int]] = []
         self.names: list[str] = []
 
     def follow(self, left: Mapping[str, float], come: Mapping[str, float]) -> None:
         """Remove ``left``, which are there with these numbers, then add ``come``."""
         many = MANY * (len(left) + len(come)) > len(self._keys)
         for name, number in left.items():
-            place = bisect_left(self._keys, (number, name))
+            place = bisect_left(self._keys, (number, self._arrival[name]))
             del self._keys[place], self.names[place]
         if many:
-            self._keys += [(number, name) for name, number in come.items()]
-            self._keys.sort()
-            self.names = [name for _, name in self._keys]
+            self._add_all(come)
             return
         for name, number in come.items():
-            place = bisect_left(self._keys, (number, name))
-            self._keys.insert(place, (number, name))
+            key = number, self._arrival[name]
+            place = bisect_left(self._keys, key)
+            self._keys.insert(place, key)
             self.names.insert(place, name)
+
+    def _add_all(self, come: Mapping[str, float]) -> None:
+        named = [*zip(self._keys, self.names, strict=True)]
+        named += [((number, self._arrival[name]), name) for name, number in come.items()]
+        named.sort()
+        self._keys, self.names = [key for key, _ in named], [name for _, name in named]
 
 
 def _column(names: list[str], values: Mapping[str, float]) -> Floats:

@@ -100,12 +100,13 @@ def plan(racks: Racks, gpus: int) -> Plan | None:
 
 
 def _by_cost(racks: Racks) -> Iterator[tuple[str, ...]]:
-    """One or two running jobs to move, those with fewer GPUs first."""
+    """One or two running jobs to move, those with fewer GPUs first; of equal ones those that started first."""
     sizes = {job: sum(where.values()) for job, where in racks.jobs.items()}
     movers: list[tuple[str, ...]] = [(job,) for job in sizes]
-    few = sorted(sizes, key=lambda job: (sizes[job], job))[:30]
+    few = sorted(sizes, key=lambda job: sizes[job])[:30]
     movers += [pair for one, other in combinations(few, 2) for pair in ((one, other), (other, one))]
-    return iter(sorted(movers, key=lambda those: (sum(sizes[job] for job in those), those)))
+    place = {job: number for number, job in enumerate(sizes)}
+    return iter(sorted(movers, key=lambda those: (sum(sizes[job] for job in those), [place[job] for job in those])))
 
 
 def _with_moves(racks: Racks, gpus: int, movers: Sequence[str]) -> Plan | None:

@@ -106,7 +106,7 @@ class Gandiva(Policy):
         suspended = [each for unit in ended for each in unit if each.name not in names]
         shrunk = list(self._shrunk(state, stay, suspended, begin))
         yield from shrunk
-        given = [gpu for action in shrunk for gpu in set(state.running[action.job].gpus) - set(action.gpus)]
+        given = [gpu for action in shrunk for gpu in state.running[action.job].gpus if gpu not in action.gpus]
         yield from change_jobs(state, suspended, begin, "its slice", self._costs, given)
         resized, begun = {action.job for action in shrunk}, {job.name for job in begin}
         single = (unit[0] for unit in stay if len(unit) == 1)

@@ -43,7 +43,7 @@ class Partners:
         found = self._by_size.get(job.gpus)
         if found is None or not any(_point(job)):
             return None
-        return found.take(job, Random(f"{self._seed}|{job.name}"))
+        return found.take(job, Random(f"{self._seed}|{job.draw_key}"))
 
 
 class _OfOneSize:

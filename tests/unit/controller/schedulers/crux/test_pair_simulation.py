@@ -142,10 +142,10 @@ def test_a_transient_decides_only_between_equal_priorities() -> None:
     assert priority_order({"one": 10.000000001, "two": 10.0}, profiles) == ("two", "one")
 
 
-def test_jobs_alike_are_ordered_by_job_id() -> None:
+def test_jobs_alike_are_ordered_by_arrival() -> None:
     one = profiles_of_example_2(("a", "x"))["a"]
     profiles = {job: replace(one, job=job) for job in "bca"}
-    assert priority_order(dict.fromkeys("bca", 10.0), profiles) == ("a", "b", "c")
+    assert priority_order(dict.fromkeys("bca", 10.0), profiles) == ("b", "c", "a")
 
 
 def test_a_state_in_mid_iteration_is_where_a_lone_run_would_be() -> None:
@@ -157,8 +157,8 @@ def test_the_reference_job_has_factor_one() -> None:
     assert correction_factor(on_one_link(1, 1, 1), on_one_link(1, 1, 1)) == 1.0
 
 
-def test_equal_priorities_are_ordered_by_job_id() -> None:
-    assert priority_order({"b": 2.0, "c": 3.0, "a": 2.0}) == ("c", "a", "b")
+def test_equal_priorities_are_ordered_by_arrival() -> None:
+    assert priority_order({"b": 2.0, "c": 3.0, "a": 2.0}) == ("c", "b", "a")
 
 
 def test_a_pattern_whose_lead_exceeds_its_compute_is_refused() -> None:
