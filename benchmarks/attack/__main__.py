@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks.attack import inputs, outputs
+from benchmarks.attack import inputs, odd_fabrics, outputs
 from benchmarks.attack.arena import ENDINGS, CaseResult, Ending, fight
 from benchmarks.common import Line, parser_of, report, say
 
@@ -40,6 +40,8 @@ KINDS: Final = {
     "scenario": Kind(inputs.scenario, 8000),
     "plan": Kind(inputs.plan, 1200),
     "flow": Kind(inputs.flow, 400),
+    "fabric-file": Kind(odd_fabrics.fabric_file, 2500),
+    "fabric-plugin": Kind(odd_fabrics.fabric_plugin, 2500),
     "sweep": Kind(inputs.sweep, 1200),
     "trace": Kind(inputs.trace, 3600),
     "check": Kind(inputs.check, 5000),

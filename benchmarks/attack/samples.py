@@ -65,6 +65,49 @@ measure: {iterations: 2, warmup: 0, time_limit: 2s}
 checks: [crux.gpu_utilization > 0]
 """
 SCENARIOS: Final = (FULL, MANAGED, THREE_LAYERS, DOUBLE_SIDED, SMALL)
+SIMAI_TOPOLOGY: Final = """\
+16 2 4 4 20 H100
+8 9 10 11 12 13 14 15
+0 8 2880Gbps 0.000025ms 0
+0 12 200Gbps 0.0005ms 0
+1 8 2880Gbps 0.000025ms 0
+1 12 200Gbps 0.0005ms 0
+2 9 2880Gbps 0.000025ms 0
+2 12 200Gbps 0.0005ms 0
+3 9 2880Gbps 0.000025ms 0
+3 12 200Gbps 0.0005ms 0
+4 10 2880Gbps 0.000025ms 0
+4 13 200Gbps 0.0005ms 0
+5 10 2880Gbps 0.000025ms 0
+5 13 200Gbps 0.0005ms 0
+6 11 2880Gbps 0.000025ms 0
+6 13 200Gbps 0.0005ms 0
+7 11 2880Gbps 0.000025ms 0
+7 13 200Gbps 0.0005ms 0
+12 14 400Gbps 0.0005ms 0
+12 15 400Gbps 0.0005ms 0
+13 14 400Gbps 0.0005ms 0
+13 15 400Gbps 0.0005ms 0
+"""
+NODE_LINK: Final = """\
+{"directed": false, "multigraph": true, "graph": {},
+ "nodes": [{"id": "n0", "kind": "host", "gpus": 2},
+           {"id": "n1", "kind": "host", "gpus": 2},
+           {"id": "n2", "kind": "host", "gpus": 2},
+           {"id": "n3", "kind": "host", "gpus": 2},
+           {"id": "leaf0", "kind": "switch"},
+           {"id": "leaf1", "kind": "switch"},
+           {"id": "spine0", "kind": "switch"},
+           {"id": "spine1", "kind": "switch"}],
+ "edges": [{"source": "n0", "target": "leaf0", "rate": "100Gbps"},
+           {"source": "n1", "target": "leaf0", "rate": "100Gbps"},
+           {"source": "n2", "target": "leaf1", "rate": "100Gbps"},
+           {"source": "n3", "target": "leaf1", "rate": "100Gbps"},
+           {"source": "leaf0", "target": "spine0", "rate": "100Gbps"},
+           {"source": "leaf0", "target": "spine1", "rate": "100Gbps"},
+           {"source": "leaf1", "target": "spine0", "rate": "100Gbps"},
+           {"source": "leaf1", "target": "spine1", "rate": "100Gbps"}]}
+"""
 SWEEP: Final = """\
 scenario: SCENARIO
 engine: flow

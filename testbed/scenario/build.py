@@ -14,6 +14,7 @@ from testbed.scenario.managers import managed
 from testbed.scenario.on_fabric import gpus_of
 from testbed.scenario.spec import JobEntry
 from topologies.fabric import Fabric
+from topologies.reachability import flow_apart
 from workloads import build as workloads_build
 from workloads.communication.gradients import Gradients
 from workloads.imported.errors import WorkloadFileError
@@ -38,6 +39,10 @@ def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> t
         )
     except workloads_build.JobError as error:
         raise BadInputError(scenario.line_of_job(error.job, str(error))) from None
+    for job in jobs:
+        if (apart := flow_apart(((flow.source, flow.target) for flow in job.flows), fabric)) is not None:
+            why = f"no path from port {apart[0]} to port {apart[1]}, expected GPUs whose NICs reach each other"
+            raise BadInputError(scenario.line_of_job(job.name, f"job '{job.name}': {why}"))
     return jobs
 
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from controller.service.consistency import check_fabric
+from controller.service.json_codec import decode, encode
 from testbed.scenario import quantities
 from topologies import parameters
 from topologies.fabric import Fabric
 from topologies.parameters import Marker, Parameter, parameters_of
+from topologies.reachability import EVERY_HOST, ports_apart
 from topologies.registry import BUILT_IN, Generator, explained, generators
 from workloads.imported.files import FORMS
 from workloads.plugin_errors import PluginCode, place_of
@@ -141,7 +143,15 @@ def _of_another_package(kind: str, given: Mapping[str, Any]) -> Fabric:
     if not isinstance(fabric, Fabric):
         raise code.returned(f"returned {fabric!r}, expected a Fabric", generator)
     try:
+        fabric = decode(Fabric, encode(fabric), "fabric")  # each part is of the type that it is said to be
         check_fabric(fabric)
-    except ValueError as error:
-        raise code.returned(f"returned a fabric that does not fit together: {error}", generator) from error
+    except Exception as error:  # what a foreign value does when it is looked at is its own business
+        raise code.returned(f"returned a fabric that does not fit together: {_words(error)}", generator) from error
+    if (apart := ports_apart(fabric)) is not None:
+        raise ValueError(f"{kind}: ports {apart[0]} and {apart[1]} cannot reach each other, expected {EVERY_HOST}")
     return fabric
+
+
+def _words(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    return said if isinstance(error, ValueError) else f"{type(error).__name__}: {said}"

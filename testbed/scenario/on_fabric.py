@@ -11,6 +11,7 @@ from typing import Final
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
 from topologies.fabric import Fabric, Host
+from topologies.reachability import ports_apart
 
 _INDEX: Final = r"\d{1,9}"
 _RANGE: Final = rf"{_INDEX}(?:-{_INDEX})?"
@@ -74,7 +75,7 @@ def failure_problems(failures: Mapping[int, LinkFailureSpec], fabric: Fabric) ->
             yield Problem(("link_failures", index, problem[0]), problem[1])
     for index, failure in sorted(right.items(), key=lambda item: item[1].at):
         down = [other.link for other in right.values() if other.at <= failure.at < _end(other)]
-        if not _connected(fabric.without(down)):
+        if ports_apart(fabric.without(down)) is not None:
             message = f"without {', '.join(sorted(down))} some ToRs cannot reach each other, expected a path to be left"
             yield Problem(("link_failures", index), message)
             return
@@ -163,15 +164,3 @@ def _wrong(failure: LinkFailureSpec, fabric: Fabric) -> tuple[str, str] | None:
 
 def _end(failure: LinkFailureSpec) -> float:
     return inf if failure.until is None else failure.until
-
-
-def _connected(fabric: Fabric) -> bool:
-    """Whether every ToR reaches every other."""
-    tors = {switch.name for switch in fabric.switches.values() if switch.tier == "tor"}
-    reached, waiting = set[str](), sorted(tors)[:1]
-    while waiting:
-        node = waiting.pop()
-        if node not in reached:
-            reached.add(node)
-            waiting += [link.target for link in fabric.links_from.get(node, ()) if link.target in fabric.switches]
-    return tors <= reached

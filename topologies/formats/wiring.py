@@ -14,6 +14,7 @@ from typing import Final
 
 from topologies.fabric import Fabric, IntraHost, LinkKind, PcieQueues, Tier
 from topologies.hosts import PCIE_RATE, FabricBuilder, HostShape
+from topologies.reachability import EVERY_HOST, ports_apart
 
 TIERS: Final[tuple[Tier, ...]] = ("tor", "agg", "core")
 KINDS: Final[Mapping[Tier, LinkKind]] = {"agg": "tor-agg", "core": "agg-core"}
@@ -92,7 +93,8 @@ def build(
 ) -> Fabric:
     """Return the fabric; parallel cables between two switches are numbered.
 
-    Raises :class:`WiringError` for a cable that joins no neighbouring tiers, ``ValueError`` for what is too large.
+    Raises :class:`WiringError` for a cable that joins no neighbouring tiers and for hosts that cannot reach each other,
+    ``ValueError`` for what is too large.
     """
     builder = FabricBuilder()
     names: dict[str, str] = {}
@@ -103,7 +105,12 @@ def build(
         of_nic = [[(names[cable.other], cable.rate) for cable in cables] for cables in host.cables]
         builder.add_wired_host(host.shape, index, of_nic)
     _lay(builder, names, tiers, cables)
-    return builder.build(name, description, hosts[0].shape)
+    fabric = builder.build(name, description, hosts[0].shape)
+    if (apart := ports_apart(fabric)) is not None:
+        in_file = {own: switch for switch, own in names.items()}
+        one, other = (in_file[fabric.ports[port].switch] for port in apart)
+        raise WiringError(None, f"hosts under switch {one} cannot reach those under switch {other}", EVERY_HOST)
+    return fabric
 
 
 def _lay(builder: FabricBuilder, names: Mapping[str, str], tiers: Mapping[str, Tier], cables: Sequence[Cable]) -> None:
