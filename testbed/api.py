@@ -37,6 +37,7 @@ from testbed.errors import (
 )
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import UNSCALED, Experiment
+from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
 from testbed.machine import manifest
@@ -264,6 +265,8 @@ def run_scenario(
         watcher.begin(prepared.experiments)
     with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent) as directory:
         progress.remark(nothing_to_schedule(prepared.experiments[0].jobs, prepared.fabric))
+        for line in left_out_of_files(prepared.experiments[0].jobs, prepared.experiments[0].managed):
+            progress.remark(line)
         for experiment in prepared.experiments:
             record = _run(chosen, experiment, directory.folder(experiment.scheduler.label), progress, watcher)
             record = _with_reason(record, prepared.datapaths)

@@ -19,6 +19,7 @@ from controller.schedulers.crux.intensity import profile
 from testbed.errors import RunFailedError
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import stand_ins
 from testbed.experiment.scale import grain, peak_load
 from testbed.machine.budget import DEFAULT, Budget
@@ -82,6 +83,7 @@ def plan(
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
         "scale": _scale(first, budget) if emulated or first.sharing == "packets" else None,
+        "left_out_of_files": left_out_of_files(first.jobs),
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers) if emulated else None,

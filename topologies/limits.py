@@ -129,6 +129,11 @@ def read_text(path: Path, most_bytes: int) -> str:
     return read_bytes(path, most_bytes).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def line_of_damage(error: UnicodeDecodeError) -> int:
+    """The line, from 1, of the first byte that is no UTF-8, where the whole file was decoded at once."""
+    return 1 + bytes(error.object).count(b"\n", 0, error.start)
+
+
 def _require(found: os.stat_result, most_bytes: float) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

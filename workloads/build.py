@@ -310,6 +310,7 @@ def _build_imported(
         jitter=spec.jitter,
         stragglers=spec.stragglers,
         draws=ports.draws(gpus),
+        left_out=workload.said_left_out,
     )
 
 

@@ -133,6 +133,8 @@ class Job:
     """GPUs that compute more slowly."""
     draws: tuple[str, ...] = ()
     """What fixes the random draws of each of ``gpus``: its place in the fabric, not its name. Empty: its place here."""
+    left_out: tuple[str, ...] = ()
+    """What the file that its iteration was read from says and the iteration does not have, a line each."""
     external: ExternalCommand | None = None
     """The real program that is the job; None for a synthetic one. What it computes and sends is a declaration."""
     flow_by_id: Mapping[str, Flow] = field(init=False, repr=False, compare=False, hash=False)

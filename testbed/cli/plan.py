@@ -150,6 +150,7 @@ def _closing_lines(document: Document) -> list[str]:
     lines = [f"{entry['scheduler']}: {_sharing(entry)}" for entry in decided]
     if document["nothing_to_schedule"]:
         lines.append(document["nothing_to_schedule"])
+    lines += document["left_out_of_files"]
     if document["engine"] == "flow":
         times = ", ".join(f"{entry['scheduler']} {entry['simulated_s']:.1f} s" for entry in document["schedulers"])
         return [*lines, f"the flow engine {_what_it_does(document['scale'])}; simulated time: {times}"]

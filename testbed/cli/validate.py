@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one line if the scenario is valid; raises :class:`testbed.errors.BadInputError` if not."""
+    from testbed.experiment.left_out import left_out_of_files
     from testbed.scenario import build_fabric, build_jobs, build_managed, load
 
     scenario = load(arguments.scenario, arguments.overrides)
@@ -30,4 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
     noun = "job" if count == 1 else "jobs"
     where = f"on {used} of" if managed is None else "placed by a manager on"
     print(f"{scenario.name}: valid ({count} {noun} {where} {len(fabric.gpus)} GPUs, schedulers {schedulers})")
+    for line in left_out_of_files(jobs, managed):
+        print(line)
     return EXIT_OK

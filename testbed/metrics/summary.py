@@ -8,6 +8,7 @@ from typing import Any
 
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.left_out import left_out_of_files
 from testbed.metrics.catalogue import RUN
 from testbed.metrics.comparison import comparison
 from testbed.metrics.job_metrics import MeaningfulLevels, decision_for, job_metrics, shared_gpu_s
@@ -35,6 +36,7 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
         "runs": runs,
         "comparison": comparison(runs),
         "nothing_to_schedule": nothing_to_schedule(experiment.jobs, experiment.fabric),
+        "left_out_of_files": left_out_of_files(experiment.jobs, experiment.managed),
     }
     return document
 

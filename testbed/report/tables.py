@@ -225,7 +225,8 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
     out = console or output()
     show(tables(summary), out)
     say(schedulers_behind(summary), out)
-    say([*doubts(summary), *left_out(summary), *refusals(summary)], out, style="yellow")
+    lines = [*doubts(summary), *left_out(summary), *refusals(summary), *summary.get("left_out_of_files", ())]
+    say(lines, out, style="yellow")
     say([headline(summary)], out)
 
 

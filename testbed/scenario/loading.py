@@ -22,7 +22,7 @@ from testbed.scenario.narrowing import leave_out_checks, own_entries, scheduler_
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
 from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScaleSpec, ScenarioSpec, SchedulerEntry
 from topologies.input.spelling import nearest
-from topologies.limits import SCENARIO_NAME, YAML_BYTES, LimitError, one_line, read_text
+from topologies.limits import SCENARIO_NAME, YAML_BYTES, LimitError, line_of_damage, one_line, read_text
 
 T = TypeVar("T")
 
@@ -101,8 +101,8 @@ def text_of(name: str) -> tuple[str, str]:
         shown = name if name.endswith(".yaml") else f"{name}.yaml"
         if shown in bundled():
             return bundled_scenarios.text(shown), shown
-    except UnicodeDecodeError:
-        raise BadInputError(one_line(f"{name}:1: not UTF-8 text, expected a YAML file")) from None
+    except UnicodeDecodeError as error:
+        raise BadInputError(one_line(f"{name}:{line_of_damage(error)}: not UTF-8 text, expected a YAML file")) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         expected = (

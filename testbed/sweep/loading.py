@@ -15,7 +15,7 @@ from testbed.scenario.document import Document, DocumentError, Location, Problem
 from testbed.scenario.old_keys import rename_dotted, rename_old_keys
 from testbed.sweep.values import Axis, Sweep
 from topologies.input.spelling import expectation
-from topologies.limits import YAML_BYTES, LimitError, one_line, read_text
+from topologies.limits import YAML_BYTES, LimitError, line_of_damage, one_line, read_text
 
 KEYS: Final = ("scenario", "engine", "schedulers", "seeds", "set")
 MOST_POINTS: Final = 100_000
@@ -67,8 +67,8 @@ def _text(path: str) -> str:
         return read_text(Path(path), YAML_BYTES)
     except FileNotFoundError:
         raise BadInputError(f"{path}: no such file, expected a sweep file") from None
-    except UnicodeDecodeError:
-        raise BadInputError(f"{path}:1: not UTF-8 text, expected a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{path}:{line_of_damage(error)}: not UTF-8 text, expected a YAML file") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         expected = f"a sweep file of at most {YAML_BYTES} bytes" if isinstance(error, LimitError) else "a sweep file"

@@ -26,7 +26,7 @@ from topologies.formats.errors import FabricFileError
 from topologies.formats.json_lines import Location, line_of
 from topologies.formats.wiring import AS_USUAL, Cable, Inside, WiredHost, WiringError, build, tiers_of
 from topologies.hosts import NVLINK_RATE, HostShape
-from topologies.limits import COUNT, FABRIC_FILE_BYTES, HOSTS, LINKS, LimitError, read_text
+from topologies.limits import COUNT, FABRIC_FILE_BYTES, HOSTS, LINKS, LimitError, line_of_damage, read_text
 from topologies.units import parse_rate
 
 EXPECTED: Final = "node-link JSON of networkx"
@@ -39,8 +39,8 @@ def read(path: Path, inside: Inside = AS_USUAL) -> Fabric:
     try:
         text = read_text(path, FABRIC_FILE_BYTES)
         data = json.loads(text, parse_int=_whole)
-    except UnicodeDecodeError:
-        raise FabricFileError(str(path), 1, "not UTF-8 text", EXPECTED) from None
+    except UnicodeDecodeError as error:
+        raise FabricFileError(str(path), line_of_damage(error), "not UTF-8 text", EXPECTED) from None
     except json.JSONDecodeError as error:
         raise FabricFileError(str(path), error.lineno, f"not JSON ({error.msg})", EXPECTED) from None
     except RecursionError:

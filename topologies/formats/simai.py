@@ -19,7 +19,7 @@ from topologies.fabric import Fabric
 from topologies.formats.errors import FabricFileError
 from topologies.formats.wiring import AS_USUAL, Cable, Inside, WiredHost, WiringError, build, tiers_of
 from topologies.hosts import NVLINK_RATE, HostShape
-from topologies.limits import FABRIC_FILE_BYTES, HOSTS, LINKS, LimitError, read_text
+from topologies.limits import FABRIC_FILE_BYTES, HOSTS, LINKS, LimitError, line_of_damage, read_text
 from topologies.units import parse_rate
 
 HEADER: Final = "nodes, GPUs per server, NVSwitches, switches, links and GPU type"
@@ -56,8 +56,8 @@ def read(path: Path, inside: Inside = AS_USUAL) -> Fabric:
     """Return the fabric of a SimAI topology file; raises :class:`FabricFileError` naming the line that is wrong."""
     try:
         text = read_text(path, FABRIC_FILE_BYTES)
-    except UnicodeDecodeError:
-        raise FabricFileError(str(path), 1, "not UTF-8 text", "a SimAI topology") from None
+    except UnicodeDecodeError as error:
+        raise FabricFileError(str(path), line_of_damage(error), "not UTF-8 text", "a SimAI topology") from None
     except LimitError as error:
         raise FabricFileError(str(path), None, str(error), f"a file of at most {FABRIC_FILE_BYTES} bytes") from None
     except OSError as error:

@@ -19,7 +19,15 @@ from workloads.imported.chakra_wire import ChakraNode, WireError
 from workloads.imported.errors import WorkloadFileError
 from workloads.imported.graph import Operator, length_s, ordered, stretches
 from workloads.imported.graph import Stretch as Part
-from workloads.imported.workload import Collective, CollectiveKind, GroupKind, ImportedWorkload, Parallelism, Stretch
+from workloads.imported.workload import (
+    Collective,
+    CollectiveKind,
+    Coverage,
+    GroupKind,
+    ImportedWorkload,
+    Parallelism,
+    Stretch,
+)
 
 FORM: Final = "chakra"
 EXPECTED: Final = "a Chakra execution trace"
@@ -114,14 +122,53 @@ def _imported(
     taken = {operator.id: operator.seconds for operator in operators}
     notes = [f"{len(nodes)} nodes, {_count(nodes, wire.COLLECTIVE)} of them collectives, {len(found)} with a size"]
     notes.append(_difference(length_s(in_order), sequence_s(parts, taken)))
-    left_out = [*_left_out(nodes), *_other_ranks(graphs)]
+    left_out = [*_left_out(nodes), *_missing(nodes), *_other_ranks(graphs)]
+    coverage = _coverage(nodes, found)
+    if coverage.left_out and not coverage.kept:
+        what = f"none of {coverage.left_out} nodes that communicate can be used ({'; '.join(left_out)[:160]})"
+        raise WorkloadFileError(str(file), None, what, "collectives with comm_type and comm_size")
     if dropped:
         left_out.append(
             f"{dropped} dependencies that close circles: the operator that comes first in the file goes first"
         )
     return ImportedWorkload(
-        FORM, source, parallelism, tuple(_stretch(part, found) for part in parts), tuple(left_out), tuple(notes)
+        FORM,
+        source,
+        parallelism,
+        tuple(_stretch(part, found) for part in parts),
+        tuple(left_out),
+        tuple(notes),
+        coverage,
     )
+
+
+def _coverage(nodes: Sequence[ChakraNode], found: Mapping[int, Collective]) -> Coverage:
+    """Collectives that only launch others count neither as kept nor as left out."""
+    kept = [node for node in nodes if node.id in found]
+    missed = [
+        node
+        for node in nodes
+        if node.id not in found
+        and (
+            node.kind in (wire.SEND, wire.RECEIVE)
+            or (node.kind == wire.COLLECTIVE and (_has_size(node) or not (_on_cpu(node) and found)))
+        )
+    ]
+    seconds = [sum(node.seconds for node in those) for those in (kept, missed)]
+    return Coverage(len(kept), len(missed), *seconds)
+
+
+def _has_size(node: ChakraNode) -> bool:
+    return bool(node.attributes.get("comm_size", 0))
+
+
+def _missing(nodes: Sequence[ChakraNode]) -> list[str]:
+    """A line if nodes depend on others that the file does not have."""
+    known = {node.id for node in nodes}
+    missing = [each for node in nodes for each in node.after if each not in known]
+    if not missing:
+        return []
+    return [f"{len(missing)} dependencies on {len(set(missing))} nodes that are not in the file: they do not count"]
 
 
 def _count(nodes: Iterable[ChakraNode], kind: int) -> int:

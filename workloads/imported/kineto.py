@@ -17,9 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, open_regular
+from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, line_of_damage, open_regular
 from workloads.imported.errors import WorkloadFileError
-from workloads.imported.workload import Collective, CollectiveKind, GroupKind, ImportedWorkload, Parallelism, Stretch
+from workloads.imported.workload import (
+    Collective,
+    CollectiveKind,
+    Coverage,
+    GroupKind,
+    ImportedWorkload,
+    Parallelism,
+    Stretch,
+)
 
 FORM: Final = "kineto"
 EXPECTED: Final = "a trace of the PyTorch profiler"
@@ -71,9 +79,14 @@ def read(path: Path, gpus: int | None = None, group: GroupKind | None = None) ->
         raise WorkloadFileError(file, None, "no kernel", "events of category kernel")
     begins, ends, steps = _step(events, kernels)
     mine = [kernel for kernel in kernels if begins <= kernel.start_s < ends]
-    stretches, odd = _stretches(file, mine, parallelism, group)
+    stretches, odd, coverage = _stretches(file, mine, parallelism, group)
+    if coverage.left_out and not coverage.kept:
+        what = f"none of {coverage.left_out} kernels that communicate has a size ({odd[0].partition(': ')[0]})"
+        raise WorkloadFileError(
+            file, None, what, "Collective name, dtype and In/Out msg nelems in the arguments of some"
+        )
     notes = [f"{len(kernels)} kernels, {sum(kernel.communicates for kernel in kernels)} of NCCL; {steps}"]
-    return ImportedWorkload(FORM, file, parallelism, tuple(stretches), tuple(odd), tuple(notes))
+    return ImportedWorkload(FORM, file, parallelism, tuple(stretches), tuple(odd), tuple(notes), coverage)
 
 
 def _document(path: Path) -> Mapping[str, Any]:
@@ -90,8 +103,10 @@ def _document(path: Path) -> Mapping[str, Any]:
         raise WorkloadFileError(file, None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
     except json.JSONDecodeError as error:
         raise WorkloadFileError(file, error.lineno, f"not JSON ({error.msg})", EXPECTED) from None
-    except (UnicodeDecodeError, RecursionError):
-        raise WorkloadFileError(file, 1, "not UTF-8 text, or nested too deeply", EXPECTED) from None
+    except UnicodeDecodeError as error:
+        raise WorkloadFileError(file, line_of_damage(error), "not UTF-8 text", EXPECTED) from None
+    except RecursionError:
+        raise WorkloadFileError(file, 1, "too deeply nested", EXPECTED) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise WorkloadFileError(file, None, f"damaged ({error})", EXPECTED) from None
     except OSError as error:
@@ -149,18 +164,22 @@ def _step(events: Sequence[Any], kernels: Sequence[_Kernel]) -> tuple[float, flo
 
 def _stretches(
     file: str, kernels: Sequence[_Kernel], parallelism: Parallelism, group: GroupKind | None
-) -> tuple[list[Stretch], list[str]]:
-    """Compute up to each NCCL kernel and beside it, and what is left out."""
+) -> tuple[list[Stretch], list[str], Coverage]:
+    """Compute up to each NCCL kernel and beside it, what is left out, and how much of the communication that is."""
     computes = _union([(kernel.start_s, kernel.end_s) for kernel in kernels if not kernel.communicates])
     found: list[Stretch] = []
     odd = Counter[str]()
+    kept_s = left_out_s = 0.0
     counted_to = -math.inf
     for kernel in kernels:
         if not kernel.communicates:
             continue
+        unknown = odd.total()
         collective = _collective(file, kernel, parallelism, group, odd)
+        left_out_s += (kernel.end_s - kernel.start_s) * (odd.total() > unknown)
         if collective is None:
             continue
+        kept_s += kernel.end_s - kernel.start_s
         before = _within(computes, counted_to, kernel.start_s)
         beside = _within(computes, max(counted_to, kernel.start_s), kernel.end_s)
         counted_to = max(counted_to, kernel.end_s)
@@ -168,7 +187,9 @@ def _stretches(
     rest = _within(computes, counted_to, math.inf)
     if rest > 0 or not found:
         found.append(Stretch(rest))
-    return found, [f"{count} kernels {name}: no collective of known size" for name, count in sorted(odd.items())]
+    kept = sum(stretch.collective is not None for stretch in found)
+    lines = [f"{count} kernels {name}: no collective of known size" for name, count in sorted(odd.items())]
+    return found, lines, Coverage(kept, odd.total(), kept_s, left_out_s)
 
 
 def _union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, read_text
+from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, line_of_damage, read_text
 from workloads.imported.errors import WorkloadFileError
 from workloads.imported.workload import Collective, CollectiveKind, GroupKind, ImportedWorkload, Parallelism, Stretch
 
@@ -59,8 +59,8 @@ def read(path: Path, gpus: int | None = None, group: GroupKind | None = None) ->
     """
     try:
         text = read_text(path, WORKLOAD_BYTES)
-    except UnicodeDecodeError:
-        raise WorkloadFileError(str(path), 1, "not UTF-8 text", EXPECTED) from None
+    except UnicodeDecodeError as error:
+        raise WorkloadFileError(str(path), line_of_damage(error), "not UTF-8 text", EXPECTED) from None
     except LimitError as error:
         raise WorkloadFileError(str(path), None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
     except OSError as error:
@@ -84,7 +84,9 @@ class _Reader:
             stretches += [self._stretch(row.operations[1]), self._background(row.operations[2])]
         stretches += self._pipeline(returning=True)
         update_s = sum(row.update_ns for row in rows) * 1e-9
-        left_out = [f"update times of {len(rows)} rows, {update_s:g} s together: part of no compute column"]
+        left_out = []
+        if update_s > 0:
+            left_out.append(f"update times of {len(rows)} rows, {update_s:g} s together: part of no compute column")
         if self._parallelism.pipeline > 1:
             left_out.append("the pipeline's bubble: every stage computes what the rows say, at the same time")
             left_out.append("overlap of what stages pass on with compute: they pass it on after the phases it follows")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
+from topologies.units import format_time
+
 CollectiveKind = Literal["allreduce", "reduce-scatter", "all-gather", "alltoall", "broadcast", "point-to-point"]
 GroupKind = Literal["tensor", "expert", "data", "data-expert", "pipeline", "all"]
 """Which ranks take part: ``data-expert`` are those of the data-parallel dimension that hold the same experts."""
@@ -99,6 +101,37 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the communication of a file an iteration here has: operators, and their seconds as recorded."""
+
+    kept: int
+    left_out: int
+    kept_s: float = 0.0
+    left_out_s: float = 0.0
+
+    @property
+    def share_left_out(self) -> float:
+        """0 to 1: of the recorded seconds; of the operators where no seconds are recorded."""
+        whole_s = self.kept_s + self.left_out_s
+        if whole_s > 0.0:
+            return self.left_out_s / whole_s
+        return self.left_out / (self.kept + self.left_out) if self.left_out else 0.0
+
+    @property
+    def said(self) -> str:
+        """What is left out, in words; empty for nothing."""
+        if not self.left_out:
+            return ""
+        whole, whole_s = self.kept + self.left_out, self.kept_s + self.left_out_s
+        of = (
+            f"{format_time(self.left_out_s)} of {format_time(whole_s)}"
+            if whole_s > 0
+            else f"{self.left_out} of {whole}"
+        )
+        return f"{100 * self.share_left_out:.3g} % of its communication ({of}, {self.left_out} operators)"
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedWorkload:
     """An iteration read from a file."""
 
@@ -113,6 +146,14 @@ class ImportedWorkload:
     """What the file says and an iteration here cannot, and why."""
     notes: tuple[str, ...] = ()
     """What is worth knowing of the import."""
+    coverage: Coverage = Coverage(0, 0)
+    """How much of the file's communication it has."""
+
+    @property
+    def said_left_out(self) -> tuple[str, ...]:
+        """What is left out, a line each, the share of the communication first; none if nothing is."""
+        share = f"{self.source} leaves out {self.coverage.said}" if self.coverage.said else ""
+        return (*([share] if share else []), *(f"{self.source} leaves out {line}" for line in self.left_out))
 
     @property
     def compute_s(self) -> float:

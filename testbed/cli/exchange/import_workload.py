@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_OK
     say([_headline(document)])
     show([_totals(document), _phases(document)])
-    say([f"left out: {line}" for line in document["left_out"]] + list(document["notes"]))
+    share = [workload.coverage.said] if workload.coverage.said else []
+    say([f"left out: {line}" for line in [*share, *document["left_out"]]] + list(document["notes"]))
     return EXIT_OK
 
 
@@ -81,6 +82,12 @@ def _document(workload: ImportedWorkload, most: int) -> dict[str, Any]:
         "phases_in_file": len(workload.stretches),
         "phases": [_phase(stretch) for stretch in phases],
         "left_out": list(workload.left_out),
+        "communication_left_out": {
+            "operators": workload.coverage.left_out,
+            "of": workload.coverage.kept + workload.coverage.left_out,
+            "seconds": workload.coverage.left_out_s,
+            "share": workload.coverage.share_left_out,
+        },
         "notes": list(workload.notes),
     }
 

@@ -49,7 +49,7 @@ def payload(
         "headline": headline(summary),
         "doubts": doubts(summary),
         "changed": list(changed),
-        "left_out": left_out(summary),
+        "left_out": [*summary.get("left_out_of_files", ()), *left_out(summary)],
         "schedulers_behind": schedulers_behind(summary),
         "refusals": refusals(summary),
         "jobs": jobs,
