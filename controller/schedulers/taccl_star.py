@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Literal
 from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.schedulers.common.least_congested import LeastCongestedJobs
 from controller.schedulers.common.paths_by_job import PathsByJob
+from controller.schedulers.common.stable_levels import kept_levels
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.varys import even_levels
 from topologies.fabric import Fabric, Path
@@ -116,4 +117,4 @@ class TacclStar(Scheduler):
         placed = self._kept.follow(view.jobs)
         far = {name: each.distance for name, each in placed.items()}
         paths = PathsByJob({name: each.paths for name, each in placed.items()})
-        return Decision(paths=paths, levels=self._compress(far, view.level_count))
+        return Decision(paths=paths, levels=kept_levels(self._compress(far, view.level_count), view.decision.levels))

@@ -7,6 +7,7 @@ behind at its old level, waiting for jobs that it now precedes; one that falls l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 
 def stable_levels(
@@ -27,3 +28,15 @@ def stable_levels(
         found[name] = min(last, max(free, in_force.get(name, free)))
         free = found[name] + 1
     return found
+
+
+def kept_levels(wanted: Mapping[str, int], in_force: Mapping[str, int]) -> dict[str, int]:
+    """Return the levels ``in_force`` of the names of ``wanted`` if they order them alike, else ``wanted``.
+
+    After a departure the levels of those that stay order them as before: nobody has to move.
+    """
+    if any(name not in in_force for name in wanted):
+        return dict(wanted)
+    pairs = sorted({(level, in_force[name]) for name, level in wanted.items()})
+    rising = all(one[0] < other[0] and one[1] < other[1] for one, other in pairwise(pairs))
+    return {name: in_force[name] for name in wanted} if rising else dict(wanted)

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from controller.decision import ClusterView, Decision, Event, JobProfiled, Scheduler, ThroughputMeasured
 from controller.schedulers.common.paths_by_job import PathsByJob
+from controller.schedulers.common.stable_levels import kept_levels
 from controller.schedulers.crux.compression import first_levels_own
 from controller.schedulers.crux.intensity import Profile, measured_profile, shared_nic_links
 from controller.schedulers.crux.kept.jobs import KeptJobs
@@ -160,7 +161,9 @@ class Crux(Scheduler):
             intensity = kept.priorities.intensities
             levels = parts.levels(order, intensity, view.level_count - first, view.seed, in_force, self._steady)
         else:
-            levels = first_levels_own(parts.contending(order), view.level_count - first)
+            levels = kept_levels(first_levels_own(parts.contending(order), view.level_count - first), in_force)
+        # A job that nobody contends with any more keeps its level: to take it away would only move its packets.
+        levels |= {name: level for name, level in in_force.items() if name in priorities and name not in levels}
         if not profiling:
             return levels
         return dict.fromkeys(profiling, HIGHEST) | {name: level + first for name, level in levels.items()}
