@@ -23,6 +23,10 @@ NO_CONTENTION: Final = (
 JITTERS: Final = 3.0
 """Standard deviations by which a compute time may be shorter than its mean."""
 
+MARGIN_S: Final = 1e-3
+"""Communication is hidden only with so much to spare: for the latency of links, step by step, and for packets that fill
+a path, which bytes over rates do not count."""
+
 Links = Mapping[str, frozenset[str]]
 """Flow id -> the links of all its candidate paths."""
 
@@ -80,7 +84,7 @@ def _is_hidden(group: Sequence[Job], links: Links, fabric: Fabric) -> bool:
     """Whether each phase of each job ends within its compute even if the jobs of ``group`` send one after the other."""
     bursts = {job.name: _worst_s(job.phases, links, fabric) for job in group}
     return all(
-        _time_with(others, _worst_s(sent, links, fabric)) <= window_s
+        _time_with(others, _worst_s(sent, links, fabric)) + MARGIN_S <= window_s
         for job in group
         for others in [[(bursts[other.name], _shortest_s(other)) for other in group if other is not job]]
         for sent, window_s in _windows(job)

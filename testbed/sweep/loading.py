@@ -38,11 +38,12 @@ def load(path: str) -> Sweep:
 
 
 def _rename_old_keys(document: Document) -> list[Problem]:
-    """Give keys of the scenario under ``set``, and those in their values, the names of today."""
+    """Give keys of the scenario under ``set``, and those in their values, the names of today; a scalar is a list."""
     settings = document.data.get("set") if isinstance(document.data, dict) else None
     if not isinstance(settings, dict):
         return []
     problems = [problem for key in list(settings) for problem in rename_dotted(document, ("set", key))]
+    settings.update({key: [value] for key, value in settings.items() if isinstance(value, str | int | float)})
     for key, values in settings.items():
         for index in range(len(values) if isinstance(values, list) else 0):
             problems += rename_old_keys(document, ("set", key, index), key.split("."))

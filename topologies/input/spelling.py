@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+NEAR: Final = 0.66
+"""The least ratio of equal letters (difflib) of two names that may be mistaken for each other."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the one of ``known`` that is spelled most like ``name`` or begins with it, in any case; "" if none is."""
+    """Return the one of ``known`` that is spelled nearly like ``name``, or the only one that begins with it.
+
+    In any case of letters; "" if there is none.
+    """
     from difflib import get_close_matches
 
     by_lower = {each.lower(): each for each in known}
     typed = name.lower()
     begun = [each for each in by_lower if len(typed) > 1 and each.startswith(typed)]
-    near = get_close_matches(typed, by_lower, 1) or begun
+    near = get_close_matches(typed, by_lower, 1, NEAR) or (begun if len(begun) == 1 else [])
     return by_lower[near[0]] if near else ""
 
 
