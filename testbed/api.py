@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from controller.schedulers import registry as schedulers_by_name
-from testbed import dry_run
+from testbed import dry_run, input_digests
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.registry import Engine, create_engine
 from testbed.errors import (
@@ -48,7 +48,8 @@ from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
 from testbed.progress import Progress
 from testbed.report import html, runs_index
-from testbed.results.finished_run import FinishedRun, read_run, summaries_of
+from testbed.report.comparison.compared_runs import collect
+from testbed.results.finished_run import FinishedRun, read_run
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
@@ -218,11 +219,13 @@ def load(directory: str | Path) -> FinishedRun:
 def compare(*directories: str | Path) -> dict[str, Any]:
     """Return finished runs side by side, JSON-ready: a row per scheduler of each, and means over runs of one scenario.
 
+    Only runs with the same inputs are averaged; ``remarks`` say what differs. A directory may be that of a sweep.
     Raises ``BadInputError`` with a line for each directory that cannot be read, or if there is none.
     """
     if not directories:
         raise BadInputError("nothing to compare, expected directories of finished runs")
-    return runs_side_by_side(summaries_of([Path(directory) for directory in directories]))
+    runs = collect([Path(directory) for directory in directories]).runs
+    return runs_side_by_side({run.label: run.summary for run in runs}, {run.label: run.inputs for run in runs})
 
 
 def run_scenario(
@@ -320,7 +323,11 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
             seed=scenario.seed,
             scenario_yaml=text,
             scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
-            extra={"datapaths": _documents(prepared.datapaths), "budget": prepared.budget.document()},
+            extra={
+                input_digests.KEY: input_digests.digests_of(scenario, prepared.experiments[0].managed),
+                "datapaths": _documents(prepared.datapaths),
+                "budget": prepared.budget.document(),
+            },
         )
     )
     directory.write_scenario(text)
