@@ -16,6 +16,7 @@ What is wrong raises an exception of ``testbed.errors``, with the lines that the
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ from testbed.machine import manifest
 from testbed.machine.budget import Budget, weakest
 from testbed.machine.budget_cache import current_budget
 from testbed.machine.capabilities import datapaths_here
+from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.datapaths import ALWAYS, DatapathChoice, choose
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
@@ -258,13 +260,13 @@ def run_scenario(
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine) if watcher is None else create_engine(engine, watched=True)
-    chosen.check()
-    require_datapaths(prepared)
+    _require(chosen, prepared, str(scenario))
     records = []
     parent = RUNS if out is None else Path(out)
     if watcher is not None:
         watcher.begin(prepared.experiments)
     with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent) as directory:
+        progress.remark(slow_flow_engine(prepared.scenario.sharing) if engine == "flow" else "")
         progress.remark(nothing_to_schedule(prepared.experiments[0].jobs, prepared.fabric))
         for experiment in prepared.experiments:
             record = _run(chosen, experiment, directory.folder(experiment.scheduler.label), progress, watcher)
@@ -283,6 +285,22 @@ def run_scenario(
     if index:
         runs_index.update_or_say(parent)
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _require(engine: Engine, prepared: Prepared, scenario: str) -> None:
+    """Raise ``CannotRunError`` where this machine lacks what ``engine`` needs; what works here at once comes first."""
+    try:
+        engine.check()
+    except CannotRunError as error:
+        raise CannotRunError(f"{without_packets(scenario, prepared.jobs)}{error}") from error
+    require_datapaths(prepared)
+
+
+def without_packets(scenario: str, jobs: Sequence[Job]) -> str:
+    """Return how ``scenario`` runs where no packets can be sent, to be followed by why; empty with real programs."""
+    if any(job.external is not None for job in jobs):
+        return ""
+    return f"'testbed run {shlex.quote(scenario)} --engine flow' works here (it sends no packets); with packets: "
 
 
 def _discarding(prepared: Prepared) -> Prepared:
