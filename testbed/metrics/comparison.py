@@ -149,7 +149,7 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     utilization = [row["gpu_utilization"] for row in rows]
     if len({row["baseline"] for row in rows}) > 1:
-        rows = [row | _NO_BASELINE for row in rows]
+        rows = [{**row, **_NO_BASELINE} for row in rows]
     return {
         "runs": len(rows),
         "gpu_utilization": statistics.fmean(utilization),

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _one(arguments: argparse.Namespace) -> int:
     experiment = find(arguments.name)
     settings = _settings(arguments, experiment)
-    _say_if_slow(experiment)
+    say_if_slow(experiment)
     rows = _rows(experiment, settings)
     if arguments.json:
         print(json.dumps(document(arguments.name, command(arguments), rows), indent=1))
@@ -68,14 +68,14 @@ def _all(arguments: argparse.Namespace) -> int:
         if value:
             raise BadInputError(f"{option} belongs to one experiment, not to all")
     documents: list[dict[str, Any]] = []
-    _say_if_slow(*map(find, names()))
+    say_if_slow(*map(find, names()))
     statuses = [_one_of_all(name, arguments, documents) for name in names()]
     if arguments.json:
         print(json.dumps({"experiments": documents}, indent=1))
     return _worst(statuses)
 
 
-def _say_if_slow(*experiments: PaperExperiment) -> None:
+def say_if_slow(*experiments: PaperExperiment) -> None:
     """Say how much longer computed experiments take without the compiler."""
     if (notice := slow_experiments()) and not all(each.emulates for each in experiments):
         print(notice, file=sys.stderr)

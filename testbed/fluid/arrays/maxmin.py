@@ -69,8 +69,8 @@ def _rise_until_all_stop(
         # In the order of the loops: flow by flow, hop by hop.
         users = np.bincount(links[there], np.repeat(own, there.sum(axis=1)), len(capacity))
         used = users > 0.0
-        rise = np.min((bounds[flows] - out[flows]) / own)
-        rise = max(min(rise, np.min(free[used] / users[used], initial=np.inf)), 0.0)
+        own_rise = float(np.min((bounds[flows] - out[flows]) / own))
+        rise = max(min(own_rise, float(np.min(free[used] / users[used], initial=np.inf))), 0.0)
         free -= rise * users
         out[flows] += rise * own
         full = free <= FULL * capacity

@@ -2,76 +2,71 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from testbed.cli.main import main
 from testbed.machine.compiler_notice import LONGER, slow_experiments, slow_flow_engine
+from testbed.reproduce.command import say_if_slow
+from testbed.reproduce.experiments import find
 
+ROOT = Path(__file__).parents[4]
 INSTALL = "pip install 'gpu-communication-testbed[fast]'"
 SWEEP = "scenario: hello\nengine: flow\nseeds: [1]\nset: {sharing: [proportional, max-min]}\n"
 
 
-@pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where numba is not installed, but for what is compiled already."""
-    monkeypatch.setitem(sys.modules, "numba", None)
+def without_compiler(*arguments: str, cwd: Path) -> list[str]:
+    """The lines that a command prints in a process without numba."""
+    start = "import sys; sys.modules['numba'] = None; from testbed.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, *arguments]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=cwd, env=path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return (done.stderr + done.stdout).splitlines()
 
 
-def notices(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    said = capsys.readouterr()
-    return [line for line in (said.out + said.err).splitlines() if "numba" in line]
+def notices(lines: list[str]) -> list[str]:
+    return [line for line in lines if "numba" in line]
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_a_run_says_it_once_before_anything_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "hello", "--engine", "flow", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().err.splitlines()
+def test_a_run_says_it_once_before_anything_else(tmp_path: Path) -> None:
+    said = without_compiler("run", "hello", "--engine", "flow", cwd=tmp_path)
     assert said[0] == (
         f"without numba the flow engine takes {LONGER['max-min']} as long (sharing: max-min); to install it: {INSTALL}"
     )
-    assert not any("numba" in line for line in said[1:])
+    assert len(notices(said)) == 1
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_a_plan_of_the_flow_engine_says_it_and_one_of_an_emulation_does_not(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "hello", "--engine", "flow", "--set", "sharing=packets"]) == 0
-    (line,) = notices(capsys)
+def test_a_plan_of_the_flow_engine_says_it_and_one_of_an_emulation_does_not(tmp_path: Path) -> None:
+    (line,) = notices(without_compiler("plan", "hello", "--engine", "flow", "--set", "sharing=packets", cwd=tmp_path))
     assert LONGER["packets"] in line and line.endswith(INSTALL)
-    assert main(["plan", "hello"]) == 0
-    assert notices(capsys) == []
+    assert notices(without_compiler("plan", "hello", cwd=tmp_path)) == []
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_a_sweep_says_it_once_for_all_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_says_it_once_for_all_points_and_not_where_all_are_kept(tmp_path: Path) -> None:
     (tmp_path / "sweep.yaml").write_text(SWEEP, "utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert main(["sweep", "sweep.yaml"]) == 0
-    (line,) = notices(capsys)
+    (line,) = notices(without_compiler("sweep", "sweep.yaml", cwd=tmp_path))
     assert LONGER["proportional"] in line
-    assert main(["sweep", "sweep.yaml"]) == 0
-    assert notices(capsys) == []  # all points are kept, nothing is computed
+    assert notices(without_compiler("sweep", "sweep.yaml", cwd=tmp_path)) == []
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_an_experiment_that_computes_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "philly-locality", "--out", str(tmp_path)]) == 0
-    assert notices(capsys) == [slow_experiments()]
+def test_experiments_that_compute_say_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    say_if_slow(find("crux-fig19"))
+    say_if_slow(find("crux-fig23"))
+    assert capsys.readouterr().err.splitlines() == [slow_experiments()] and INSTALL in slow_experiments()
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_of_several_kinds_of_sharing_the_slowest_counts() -> None:
+def test_of_several_kinds_of_sharing_the_slowest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
     assert "sharing: packets" in slow_flow_engine("max-min", "packets", "proportional")
     assert all(re.fullmatch(r"\d+ to \d+ times", times) for times in LONGER.values())
 
 
-def test_with_the_compiler_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_the_compiler_nothing_is_said() -> None:
     pytest.importorskip("numba")
     assert slow_flow_engine("packets") == slow_experiments() == ""
-    assert main(["plan", "hello", "--engine", "flow"]) == 0
-    assert notices(capsys) == []
