@@ -16,6 +16,7 @@ What is wrong raises an exception of ``testbed.errors``, with the lines that the
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from controller.schedulers import registry as schedulers_by_name
-from testbed import dry_run
+from testbed import dry_run, input_digests
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.flow.alone import with_alone
 from testbed.engines.registry import Engine, create_engine
@@ -44,13 +45,15 @@ from testbed.machine import manifest
 from testbed.machine.budget import Budget, weakest
 from testbed.machine.budget_cache import current_budget
 from testbed.machine.capabilities import datapaths_here
+from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.datapaths import ALWAYS, DatapathChoice, choose
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
 from testbed.progress import Progress
 from testbed.report import html, runs_index
-from testbed.results.finished_run import FinishedRun, read_run, summaries_of
+from testbed.report.comparison.compared_runs import collect
+from testbed.results.finished_run import FinishedRun, read_run
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
@@ -220,11 +223,13 @@ def load(directory: str | Path) -> FinishedRun:
 def compare(*directories: str | Path) -> dict[str, Any]:
     """Return finished runs side by side, JSON-ready: a row per scheduler of each, and means over runs of one scenario.
 
+    Only runs with the same inputs are averaged; ``remarks`` say what differs. A directory may be that of a sweep.
     Raises ``BadInputError`` with a line for each directory that cannot be read, or if there is none.
     """
     if not directories:
         raise BadInputError("nothing to compare, expected directories of finished runs")
-    return runs_side_by_side(summaries_of([Path(directory) for directory in directories]))
+    runs = collect([Path(directory) for directory in directories]).runs
+    return runs_side_by_side({run.label: run.summary for run in runs}, {run.label: run.inputs for run in runs})
 
 
 def run_scenario(
@@ -257,13 +262,13 @@ def run_scenario(
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine) if watcher is None else create_engine(engine, watched=True)
-    chosen.check()
-    require_datapaths(prepared)
+    _require(chosen, prepared, str(scenario))
     records = []
     parent = RUNS if out is None else Path(out)
     if watcher is not None:
         watcher.begin(prepared.experiments)
     with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent) as directory:
+        progress.remark(slow_flow_engine(prepared.scenario.sharing) if engine == "flow" else "")
         progress.remark(nothing_to_schedule(prepared.experiments[0].jobs, prepared.fabric))
         for line in left_out_of_files(prepared.experiments[0].jobs, prepared.experiments[0].managed):
             progress.remark(line)
@@ -284,6 +289,22 @@ def run_scenario(
     if index:
         runs_index.update_or_say(parent)
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _require(engine: Engine, prepared: Prepared, scenario: str) -> None:
+    """Raise ``CannotRunError`` where this machine lacks what ``engine`` needs; what works here at once comes first."""
+    try:
+        engine.check()
+    except CannotRunError as error:
+        raise CannotRunError(f"{without_packets(scenario, prepared.jobs)}{error}") from error
+    require_datapaths(prepared)
+
+
+def without_packets(scenario: str, jobs: Sequence[Job]) -> str:
+    """Return how ``scenario`` runs where no packets can be sent, to be followed by why; empty with real programs."""
+    if any(job.external is not None for job in jobs):
+        return ""
+    return f"'testbed run {shlex.quote(scenario)} --engine flow' works here (it sends no packets); with packets: "
 
 
 def _discarding(prepared: Prepared) -> Prepared:
@@ -326,7 +347,11 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
             seed=scenario.seed,
             scenario_yaml=text,
             scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
-            extra={"datapaths": _documents(prepared.datapaths), "budget": prepared.budget.document()},
+            extra={
+                input_digests.KEY: input_digests.digests_of(scenario, prepared.experiments[0].managed),
+                "datapaths": _documents(prepared.datapaths),
+                "budget": prepared.budget.document(),
+            },
         )
     )
     directory.write_scenario(text)

@@ -23,6 +23,7 @@ from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import stand_ins
 from testbed.experiment.scale import grain, peak_load
 from testbed.machine.budget import DEFAULT, Budget
+from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.datapaths import DatapathChoice
 from testbed.metrics.job_metrics import MeaningfulLevels
 from topologies.fabric import Fabric, Path
@@ -60,7 +61,7 @@ def plan(
 
     ``budget`` is the forwarding capacity of the machine; ``datapaths``: scheduler's label -> what would forward
     its packets. The plan of the flow engine has no estimate of the wall-clock time, and no scale unless it simulates
-    packets.
+    packets; ``slow_flow_engine`` is a line if the compiler is missing.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
@@ -85,6 +86,7 @@ def plan(
         "scale": _scale(first, budget) if emulated or first.sharing == "packets" else None,
         "left_out_of_files": left_out_of_files(first.jobs),
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
+        "slow_flow_engine": "" if emulated else slow_flow_engine(first.sharing),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers) if emulated else None,
         **parts,

@@ -127,6 +127,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RUNS] = {}
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Say before the first test if scenarios for the flow engine were collected and it will be slow."""
+    markers = [marker for item in session.items if (marker := item.get_closest_marker("scenario"))]
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and any(marker.kwargs.get("engine") == "flow" for marker in markers):
+        from testbed.machine.compiler_notice import slow_flow_engine
+
+        if notice := slow_flow_engine("max-min"):
+            reporter.write_line(notice)
+
+
 @pytest.fixture(scope="session")
 def scenario_runner() -> Runner:
     """What runs a scenario; override it to run scenarios in another way."""

@@ -22,6 +22,7 @@ from controller.schedulers.sglb import Sglb
 from controller.schedulers.sincronia import Sincronia
 from controller.schedulers.taccl_star import TacclStar
 from controller.schedulers.varys import Varys, VarysPriority
+from workloads.plugin_errors import PluginCode
 from workloads.plugins import Options, Plugins
 
 GROUP = "testbed.schedulers"
@@ -85,6 +86,11 @@ def create(name: str, options: Options | None = None, seed: int | None = None) -
     """
     made, code = _SCHEDULERS.create(name, options, seed), _SCHEDULERS.code_of(name)
     return as_scheduler(made) if code is None else GuardedScheduler(made, code)
+
+
+def code_of(name: str) -> PluginCode | None:
+    """Return where the code of the scheduler ``name`` is; None if it is built in or there is none."""
+    return _SCHEDULERS.code_of(name)
 
 
 def descriptions() -> tuple[Description, ...]:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         if doubt := each.directory.doubt():
             print(doubt, file=sys.stderr)
     summaries = {each.label: each.summary for each in compared.runs}
-    document = side_by_side(summaries)
+    document = side_by_side(summaries, {each.label: each.inputs for each in compared.runs})
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from testbed.report.terminal import say
 
     show(comparison_tables(document))
+    say(document["remarks"], style="yellow")
     say(unproven(document))
     first = arguments.directory[0].resolve()
     out = arguments.out or first.parent / f"compare-{time.strftime('%Y%m%d-%H%M%S')}"

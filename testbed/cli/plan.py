@@ -152,6 +152,7 @@ def _closing_lines(document: Document) -> list[str]:
         lines.append(document["nothing_to_schedule"])
     lines += document["left_out_of_files"]
     if document["engine"] == "flow":
+        lines += [document["slow_flow_engine"]] if document["slow_flow_engine"] else []
         times = ", ".join(f"{entry['scheduler']} {entry['simulated_s']:.1f} s" for entry in document["schedulers"])
         return [*lines, f"the flow engine {_what_it_does(document['scale'])}; simulated time: {times}"]
     return lines + _emulation_lines(document)

@@ -26,6 +26,21 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     return _compiled(function)
 
 
+def compiled_or(
+    plain: Callable[Parameters, Result],
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Compile a function like :func:`compiled`; without the compiler take ``plain``, which computes the same numbers.
+
+    For loops over thousands of flows, which operations on arrays do in a tenth of the time of plain Python.
+    """
+
+    def chosen(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        made = _compiled(function)
+        return plain if made is function else made
+
+    return chosen
+
+
 def compiled_in_place(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return ``function``, which creates no arrays, compiled like :func:`compiled`.
 

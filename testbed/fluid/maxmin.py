@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.fluid.compiled import compiled
+from testbed.fluid.arrays import maxmin as arrays
+from testbed.fluid.arrays.maxmin import FULL as FULL
+from testbed.fluid.compiled import compiled, compiled_or
 from testbed.fluid.proportional import share_in_proportion
 
 Floats = NDArray[np.float64]
@@ -19,8 +21,6 @@ Flags = NDArray[np.bool_]
 
 MAX_MIN: Floats = np.zeros((0, 0))
 """No guesses of waiting times: flows of a level share links max-min fair."""
-FULL = 1e-9
-"""Share of a link's capacity, or of a limit, that counts as rounding."""
 
 
 @compiled
@@ -89,7 +89,7 @@ def stop_followers(growing: Flags, after: Integers, out: Floats) -> int:
     return stopped
 
 
-@compiled
+@compiled_or(arrays.fill)
 def fill(
     sending: Flags,
     levels: Integers,
@@ -145,7 +145,7 @@ def fill(
             left -= stop_followers(growing, after, out)
 
 
-@compiled
+@compiled_or(arrays.follow)
 def follow(sending: Flags, after: Integers, limits: Floats, out: Floats) -> bool:
     """Lower flows to the rate of a leader (``after`` [flows], -1: none) at a lower level; return whether one was.
 

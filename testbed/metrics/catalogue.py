@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
 
 _FLOPS: Final = "FLOP/s"
 _SHARE: Final = "0 to 1"
+BASELINE: Final = "baseline_gpu_utilization"
+"""Utilisation under the first scheduler of the same run, beside what a comparison says about another."""
 IDLE_CAUSES: Final = {
     "exposed": "idle: communication not hidden by compute",
     "straggler": "idle: a peer is late",
@@ -38,6 +40,13 @@ def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
     if before is None or after is None:
         return None
     return {key: before[key] - after[key] for key in before if key.endswith("_points")}
+
+
+def _shown_points(entry: Entry) -> str:
+    """The points of a run beside its utilisation; the difference itself where the baseline's is not there."""
+    if BASELINE not in entry:
+        return formats.points(entry["gpu_utilization_points"])
+    return formats.points_between(entry[BASELINE], entry["gpu_utilization"])
 
 
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
@@ -312,7 +321,7 @@ COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (
         "points",
         "difference in GPU utilisation, in percentage points",
         lambda both: 100 * (both[1]["gpu_utilization"] - both[0]["gpu_utilization"]),
-        column=Column("points", formats.points, place=1),
+        column=Column("points", place=1, whole=_shown_points),
     ),
     Metric(
         "jct_change",

@@ -5,13 +5,18 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
-from testbed.metrics.catalogue import COMPARISON
+from testbed.metrics.catalogue import BASELINE, COMPARISON
 from testbed.metrics.confidence import is_proven, spread_over_seeds
 from testbed.metrics.metric import Entry, put
+from testbed.results.run_inputs import OF_SCHEDULER, RunInputs, remarks, splitting_keys
 
 Summary = Mapping[str, Any]
+NOTHING: Final[Mapping[str, RunInputs]] = MappingProxyType({})
+"""Nothing is known of what runs were given: those of one scenario count as alike."""
+_NO_BASELINE: Final[dict[str, Any]] = {BASELINE: None, "gpu_utilization_points": None, "jct_change": {}}
 
 
 def comparison(runs: Sequence[Entry]) -> dict[str, Any]:
@@ -22,8 +27,11 @@ def comparison(runs: Sequence[Entry]) -> dict[str, Any]:
     return {"baseline": baseline["scheduler"]} | {run["scheduler"]: _against(baseline, run) for run in runs[1:]}
 
 
-def side_by_side(summaries: Mapping[str, Summary]) -> dict[str, Any]:
-    """``{"runs": [...], "means": [...]}``, JSON-ready; ``summaries``: label of a run -> its summary."""
+def side_by_side(summaries: Mapping[str, Summary], inputs: Mapping[str, RunInputs] = NOTHING) -> dict[str, Any]:
+    """``{"runs": [...], "means": [...], "remarks": [...]}``, JSON-ready; ``summaries``: label of a run -> its summary.
+
+    ``inputs``: label -> what the run was given; ``remarks`` are lines about inputs that differ or are unknown.
+    """
     return {
         "runs": [
             {
@@ -36,27 +44,78 @@ def side_by_side(summaries: Mapping[str, Summary]) -> dict[str, Any]:
             for label, summary in summaries.items()
             for row in _rows(summary)
         ],
-        "means": means(list(summaries.values())),
+        "means": means(list(summaries.values()), [inputs.get(label, RunInputs()) for label in summaries]),
+        "remarks": _remarks(summaries, inputs),
     }
 
 
-def means(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
-    """A row per scenario, engine and scheduler with two runs or more: mean and spread over them.
+def means(summaries: Sequence[Summary], inputs: Sequence[RunInputs] = ()) -> list[dict[str, Any]]:
+    """A row per scenario, engine, scheduler and inputs with two runs or more: mean and spread over them.
 
-    ``gpu_utilization_points`` and ``jct_change`` are against the baseline of the same run;
+    ``inputs`` of the row are those in which other runs of the scenario differ. ``gpu_utilization_points`` and
+    ``jct_change`` are against the baseline of the same run, and None where the runs have different baselines;
     ``spread`` is the sample standard deviation of the utilisation. ``gpu_utilization_points_spread`` is the largest
     difference in points between two seeds, None of one seed; ``gpu_utilization_points_proven`` is whether the mean
     difference is larger: if it is not, it proves nothing.
     """
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for summary in summaries:
+    groups: dict[tuple[str, str, str], list[tuple[dict[str, str], dict[str, Any]]]] = defaultdict(list)
+    for summary, given in zip(summaries, inputs or [RunInputs()] * len(summaries), strict=True):
         for row in _rows(summary):
-            groups[summary["scenario"], summary["engine"], row["scheduler"]].append(row | {"seed": summary["seed"]})
+            name, baseline = row["scheduler"], summary["comparison"].get("baseline", "")
+            whole = row | {"seed": summary["seed"], "baseline": given.values.get(f"{OF_SCHEDULER}{baseline}", baseline)}
+            groups[summary["scenario"], summary["engine"], name].append((given.of(name), whole))
     return [
-        {"scenario": scenario, "engine": engine, "scheduler": scheduler, **_mean(rows)}
-        for (scenario, engine, scheduler), rows in groups.items()
+        {"scenario": scenario, "engine": engine, "scheduler": scheduler, "inputs": told, **_mean(rows)}
+        for (scenario, engine, scheduler), own in groups.items()
+        for told, rows in _alike(own)
         if len(rows) > 1
     ]
+
+
+def _alike(rows: Sequence[tuple[dict[str, str], dict[str, Any]]]) -> list[tuple[dict[str, str], list[dict[str, Any]]]]:
+    """The rows by what was given, told by as few keys as tell them apart."""
+    keys = splitting_keys([given for given, _ in rows])
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for given, row in rows:
+        found[tuple(given.get(key, "") for key in keys)].append(row)
+    return [(dict(zip(keys, values, strict=True)), own) for values, own in found.items()]
+
+
+def _remarks(summaries: Mapping[str, Summary], inputs: Mapping[str, RunInputs]) -> list[str]:
+    """What must be known of inputs and scales where runs of one scenario and engine stand beside each other."""
+    together: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for label, summary in summaries.items():
+        together[summary["scenario"], summary["engine"]].append(label)
+    lines = []
+    for (scenario, engine), labels in together.items():
+        ran = {label: [run["scheduler"] for run in summaries[label]["runs"]] for label in labels}
+        given = {label: inputs[label] for label in labels if label in inputs}
+        lines += [f"{scenario}, {engine}: {line}" for line in remarks(given, ran)]
+        baselines = {str(summaries[label]["comparison"].get("baseline", "")) for label in labels}
+        if len(baselines) > 1:
+            names = ", ".join(sorted(baselines))
+            lines.append(f"{scenario}, {engine}: no mean of points over runs with different baselines: {names}")
+        scales = dict.fromkeys(_scale(summaries[label]) for label in labels)
+        if len(scales) > 1 and all(given[label].values.get("scale", "auto") == "auto" for label in given):
+            lines.append(
+                f"{scenario}, {engine}: averaged although scale: auto was {' and '.join(scales)}: it follows the jobs' "
+                "places and the machine, and results are in the scenario's own units"
+            )
+    return lines
+
+
+def _scale(summary: Summary) -> str:
+    scale = summary["scale"]
+    return f"rates / {scale['bandwidth']:g}, times x {scale['time']:g}"
+
+
+def against(summary: Summary, run: Entry) -> Entry:
+    """What the comparison of ``summary`` says about ``run``, and the baseline's utilisation; nothing of the baseline.
+
+    The utilisation is there because points are shown as the difference of what is shown.
+    """
+    found = summary["comparison"].get(run["scheduler"])
+    return {**found, BASELINE: summary["runs"][0]["gpu_utilization"]} if isinstance(found, Mapping) else {}
 
 
 def _against(baseline: Entry, run: Entry) -> dict[str, Any]:
@@ -72,15 +131,15 @@ def _against(baseline: Entry, run: Entry) -> dict[str, Any]:
 def _rows(summary: Summary) -> list[dict[str, Any]]:
     rows = []
     for run in summary["runs"]:
-        against = summary["comparison"].get(run["scheduler"])
-        against = against if isinstance(against, Mapping) else {"gpu_utilization_points": None, "jct_change": {}}
+        compared = against(summary, run)
         rows.append(
             {
                 "scheduler": run["scheduler"],
                 "gpu_utilization": run["gpu_utilization"],
-                "gpu_utilization_points": against["gpu_utilization_points"],
+                "baseline_gpu_utilization": compared.get(BASELINE),
+                "gpu_utilization_points": compared.get("gpu_utilization_points"),
                 "jct_s": {job["name"]: job["jct_s"] for job in run["jobs"]},
-                "jct_change": dict(against["jct_change"]),
+                "jct_change": dict(compared.get("jct_change", {})),
                 "verdict": run["fidelity"]["verdict"],
             }
         )
@@ -89,10 +148,13 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     utilization = [row["gpu_utilization"] for row in rows]
+    if len({row["baseline"] for row in rows}) > 1:
+        rows = [{**row, **_NO_BASELINE} for row in rows]
     return {
         "runs": len(rows),
         "gpu_utilization": statistics.fmean(utilization),
         "spread": statistics.stdev(utilization),
+        BASELINE: _known_mean([row[BASELINE] for row in rows]),
         **_points(rows),
         "jct_s": _by_job([row["jct_s"] for row in rows]),
         "jct_change": _by_job([row["jct_change"] for row in rows]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Final
 
 from testbed.metrics.confidence import is_proven
@@ -16,9 +17,25 @@ def percent(value: float | None, digits: int = 1) -> str:
     return MISSING if value is None else f"{100 * value:.{digits}f}"
 
 
+def signed(value: float | Decimal) -> str:
+    """``13`` -> ``+13.0``; what rounds to nothing has no sign: ``-0.04`` -> ``0.0``."""
+    text = f"{value:+.1f}"
+    return text[1:] if _is_zero(text) else text
+
+
 def points(value: float | None) -> str:
-    """``13`` -> ``+13.0``."""
-    return MISSING if value is None else f"{value:+.1f}"
+    """``13`` -> ``+13.0``; beside the two utilisations show :func:`points_between`."""
+    return MISSING if value is None else signed(value)
+
+
+def points_between(before: float | None, after: float | None) -> str:
+    """Points from one utilisation to another: the difference of the two as :func:`percent` shows them.
+
+    ``0.7314, 0.7316`` -> ``+0.1``, for they are shown as 73.1 and 73.2: a difference of 0.0 would contradict that.
+    """
+    if before is None or after is None:
+        return MISSING
+    return signed(Decimal(percent(after)) - Decimal(percent(before)))
 
 
 def seconds(value: float | None, digits: int = 3) -> str:
@@ -28,7 +45,7 @@ def seconds(value: float | None, digits: int = 3) -> str:
 
 def change(value: float | None) -> str:
     """``-0.18`` -> ``-18.0``; the column's title says %."""
-    return MISSING if value is None else f"{100 * value:+.1f}"
+    return MISSING if value is None else signed(100 * value)
 
 
 def tenths(value: float) -> str:
@@ -43,13 +60,23 @@ def whole(value: float) -> str:
 
 def proven_as_shown(difference: float, spread: float | None, form: Callable[[float], str] = points) -> bool:
     """Whether ``difference`` is larger than its ``spread``, and other than 0 in the digits of ``form``."""
-    return is_proven(difference, spread) and any(digit in "123456789" for digit in form(difference))
+    return is_proven(difference, spread) and not _is_zero(form(difference))
 
 
-def with_spread(difference: float, spread: float | None, form: Callable[[float], str] = points) -> str:
-    """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run, ``(+0.0±0.0)``."""
-    text = form(difference) if spread is None else f"{form(difference)}\N{PLUS-MINUS SIGN}{form(spread).lstrip('+')}"
-    return text if proven_as_shown(difference, spread, form) else f"({text})"
+def with_spread(
+    difference: float, spread: float | None, form: Callable[[float], str] = points, shown: str | None = None
+) -> str:
+    """``+3.1±0.4``; in parentheses what proves nothing: ``(+0.3±0.4)``, ``(+0.3)`` of one run, ``(0.0±0.0)``.
+
+    ``shown``: the difference as it is to be shown, where ``form`` does not say.
+    """
+    said = form(difference) if shown is None else shown
+    text = said if spread is None else f"{said}\N{PLUS-MINUS SIGN}{form(spread).lstrip('+')}"
+    return text if is_proven(difference, spread) and not _is_zero(said) else f"({text})"
+
+
+def _is_zero(text: str) -> bool:
+    return not any(digit in "123456789" for digit in text)
 
 
 def adding_up(parts: Sequence[float], digits: int = 1) -> list[float]:

@@ -20,7 +20,8 @@ class Column:
 
     ``share_of``: key of the entry to divide the value by. ``mark``: what an entry appends to its cell. Columns with a
     smaller ``place`` are further left; those of the same place are in the order of the catalogue. ``optional``: 1 for
-    the column that a narrow terminal leaves out first, 2 for the next; 0 for one that is always shown.
+    the column that a narrow terminal leaves out first, 2 for the next; 0 for one that is always shown. ``whole``: shows
+    a value together with others of its entry, instead of ``show``.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Column:
     share_of: str = ""
     mark: Callable[[Entry], str] | None = None
     optional: int = 0
+    whole: Callable[[Entry], str] | None = None
 
     def cell(self, entry: Entry, key: str) -> str:
         """The cell for ``key`` of ``entry``; a dash where the entry has no value."""
@@ -36,8 +38,11 @@ class Column:
         if value is not None and self.share_of:
             whole = entry.get(self.share_of)
             value = value / whole if whole else 0.0
-        shown = MISSING if value is None else self.show(value)
+        shown = MISSING if value is None else self._shown(value, entry)
         return shown + (self.mark(entry) if self.mark else "")
+
+    def _shown(self, value: object, entry: Entry) -> str:
+        return self.show(value) if self.whole is None else self.whole(entry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.experiment.scheduler_choice import SchedulerChoice
-from testbed.metrics.catalogue import COMPARISON, JOB, RUN
+from testbed.metrics.catalogue import BASELINE, COMPARISON, JOB, RUN
+from testbed.metrics.comparison import against
 from testbed.metrics.formats import MISSING as MISSING
-from testbed.metrics.formats import adding_up, change, points, with_spread
+from testbed.metrics.formats import adding_up, change, points_between, with_spread
 from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
+from testbed.report.comparison.settings import short_names
 from testbed.report.fitting import new_table as new_table
 from testbed.report.headline import headline
 from testbed.report.terminal import output, say
@@ -44,7 +46,7 @@ def run_table(summary: Summary) -> Table:
     titles = _titles(shown)
     table = new_table(title, left=("scheduler",), right=titles, last="verdict", optional=least_important(shown))
     for run in summary["runs"]:
-        table.add_row(run["scheduler"], *_cells({**run, **_against(summary, run)}, shown), verdict(run))
+        table.add_row(run["scheduler"], *_cells({**run, **against(summary, run)}, shown), verdict(run))
     return table
 
 
@@ -112,7 +114,7 @@ def job_table(summary: Summary) -> Table:
             if job is not None:
                 entry = dict(job)
                 for metric in compared:
-                    by_job = value_at(_against(summary, run), metric.key) or {}
+                    by_job = value_at(against(summary, run), metric.key) or {}
                     put(entry, metric.key, by_job.get(name))
                 table.add_row(name if place == 0 else "", marked_run(run), *_cells(entry, shown))
         table.add_section()
@@ -214,7 +216,7 @@ def unproven(document: Mapping[str, Any]) -> list[str]:
             spread = row["gpu_utilization_points_spread"]
             why = "there is only one seed" if spread is None else f"its spread over the seeds is {spread:.1f}"
             name = f"{row['scenario']}, {row['engine']}, {row['scheduler']}"
-            lines.append(f"{name}: {points(row['gpu_utilization_points'])} points prove nothing: {why}")
+            lines.append(f"{name}: {points_between(row[BASELINE], row['gpu_utilization'])} points prove nothing: {why}")
     if not document["means"] and any(row["gpu_utilization_points"] is not None for row in document["runs"]):
         lines.append("the points of single runs have no spread, and prove nothing: run several seeds (run --repeat N)")
     return lines
@@ -232,12 +234,6 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
 
 def _job_names(summary: Summary) -> list[str]:
     return list(dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"]))
-
-
-def _against(summary: Summary, run: Entry) -> Entry:
-    """What the comparison says about ``run``; nothing about the baseline itself."""
-    against = summary["comparison"].get(run["scheduler"])
-    return against if isinstance(against, Mapping) else {}
 
 
 def least_important(shown: Shown) -> list[str]:
@@ -265,7 +261,7 @@ def _compared_runs(rows: Sequence[Mapping[str, Any]]) -> Table:
             row["scheduler"],
             str(row["seed"]),
             percent(row["gpu_utilization"]),
-            points(row["gpu_utilization_points"]),
+            points_between(row[BASELINE], row["gpu_utilization"]),
             row["verdict"],
         )
     return table
@@ -287,9 +283,9 @@ def _compared_jobs(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
     right = ("runs", "GPU util %", "spread", "points")
-    table = new_table(
-        "means", left=("scenario", "engine", "scheduler"), right=right, last="JCT +- %", optional=("engine",)
-    )
+    apart = any(row["inputs"] for row in rows)
+    left = ("scenario", "engine", "scheduler", *(("with",) if apart else ()))
+    table = new_table("means", left=left, right=right, last="JCT +- %", optional=("engine",))
     for row in rows:
         jobs = ", ".join(f"{name} {change(value)}" for name, value in row["jct_change"].items())
         believable = "" if row["believable"] == row["runs"] else f" ({row['believable']} ok)"
@@ -298,10 +294,21 @@ def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
             row["scenario"],
             row["engine"],
             row["scheduler"],
+            *([_with(row["inputs"])] if apart else []),
             f"{row['runs']}{believable}",
             percent(row["gpu_utilization"]),
             percent(row["spread"]),
-            MISSING if gain is None else with_spread(gain, row["gpu_utilization_points_spread"]),
+            MISSING if gain is None else _gain(row),
             jobs,
         )
     return table
+
+
+def _gain(row: Mapping[str, Any]) -> str:
+    shown = points_between(row[BASELINE], row["gpu_utilization"])
+    return with_spread(row["gpu_utilization_points"], row["gpu_utilization_points_spread"], shown=shown)
+
+
+def _with(inputs: Mapping[str, str]) -> str:
+    """The inputs in which other runs of the scenario differ, by the last words of their keys."""
+    return ", ".join(f"{key} {value}" for key, value in zip(short_names(list(inputs)), inputs.values(), strict=True))

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError, TestbedError
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
+from testbed.machine.compiler_notice import slow_experiments
 from testbed.metrics.confidence import chance_beyond_spread
 from testbed.metrics.formats import with_spread
 from testbed.progress import Progress
@@ -50,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _one(arguments: argparse.Namespace) -> int:
     experiment = find(arguments.name)
     settings = _settings(arguments, experiment)
+    say_if_slow(experiment)
     rows = _rows(experiment, settings)
     if arguments.json:
         print(json.dumps(document(arguments.name, command(arguments), rows), indent=1))
@@ -66,10 +68,17 @@ def _all(arguments: argparse.Namespace) -> int:
         if value:
             raise BadInputError(f"{option} belongs to one experiment, not to all")
     documents: list[dict[str, Any]] = []
+    say_if_slow(*map(find, names()))
     statuses = [_one_of_all(name, arguments, documents) for name in names()]
     if arguments.json:
         print(json.dumps({"experiments": documents}, indent=1))
     return _worst(statuses)
+
+
+def say_if_slow(*experiments: PaperExperiment) -> None:
+    """Say how much longer computed experiments take without the compiler."""
+    if (notice := slow_experiments()) and not all(each.emulates for each in experiments):
+        print(notice, file=sys.stderr)
 
 
 def _one_of_all(name: str, arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> int:

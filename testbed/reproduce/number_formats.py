@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from testbed.metrics.formats import signed
+
 
 def percent(value: float) -> str:
     """``0.655`` -> ``65.5``."""
@@ -15,17 +17,18 @@ def fine_percent(value: float) -> str:
 
 def change(value: float) -> str:
     """``-0.18`` -> ``-18.0``."""
-    return f"{100 * value:+.1f}"
+    return points(100 * value)
 
 
 def fine_change(value: float) -> str:
-    """``-0.0183`` -> ``-1.83``."""
-    return f"{100 * value:+.2f}"
+    """``-0.0183`` -> ``-1.83``; without a sign where it rounds to nothing."""
+    text = f"{100 * value:+.2f}"
+    return text if text[1:] != "0.00" else "0.00"
 
 
 def points(value: float) -> str:
-    """``13`` -> ``+13.0``."""
-    return f"{value:+.1f}"
+    """``13`` -> ``+13.0``; without a sign where it rounds to nothing."""
+    return signed(value)
 
 
 def times(value: float) -> str:

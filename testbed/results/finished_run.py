@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.experiment.experiment import Experiment
 from testbed.results import data_frames
 from testbed.results.record import RunRecord
-from testbed.results.run_directory import MANIFEST, RunDirectory, open_all
+from testbed.results.run_directory import MANIFEST, RunDirectory
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,15 +72,6 @@ def read_run(directory: Path) -> FinishedRun:
     opened = RunDirectory.open(directory)
     records = {record.scheduler: record for record in opened.read_records()}
     return FinishedRun(directory, opened.read_summary(), opened.read_json(MANIFEST), records, opened.changed())
-
-
-def summaries_of(directories: Sequence[Path]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the summaries of runs by the shortest names that tell them apart.
-
-    ``BadInputError`` has a line for each directory that cannot be read.
-    """
-    opened = open_all(directories)
-    return {name: each.read_summary() for name, each in zip(labels_of(directories), opened, strict=True)}
 
 
 def labels_of(directories: Sequence[Path]) -> list[str]:

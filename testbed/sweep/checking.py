@@ -11,6 +11,7 @@ from typing import Final
 
 from controller.service.json_codec import encode
 from testbed.errors import BadInputError, CannotRunError, TestbedError
+from testbed.input_digests import digests_of
 from testbed.scenario import build_fabric, build_jobs, build_managed, load
 from testbed.sweep.values import Settings, Sweep, SweepPoint
 from topologies.limits import LINE, one_line
@@ -36,7 +37,7 @@ Resolve = Callable[[str, Sequence[str], int | None], Resolved]
 
 
 def resolve(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolved:
-    """Load, build and place the scenario; the digest is of what it says, and of the jobs that come of it."""
+    """Load, build and place the scenario; the digest is of what it says and reads, and of its jobs."""
     changed = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     loaded = load(scenario, changed)
     fabric = build_fabric(loaded)
@@ -44,7 +45,9 @@ def resolve(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolv
     # What forwards changes no result: a point from before there was a choice still counts.
     unsaid = {"datapath"} if loaded.datapath is None else set[str]()
     says = loaded.model_dump(mode="json", exclude={"description", "seed", *unsaid})
-    text = json.dumps([says, encode(jobs if managed is None else managed)], sort_keys=True)
+    # The jobs show what their files say, but not what the file of a fabric or the source of a plug-in does.
+    read = digests_of(loaded, managed)
+    text = json.dumps([says, encode(jobs if managed is None else managed), *([read] if read else [])], sort_keys=True)
     return Resolved(loaded.seed, hashlib.sha256(text.encode()).hexdigest())
 
 

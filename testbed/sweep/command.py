@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from testbed.engines.registry import create_engine
 from testbed.errors import RunFailedError, TestbedError
+from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.distribution import package_version
 from testbed.progress import Progress
 from testbed.results.run_directory import RunDirectory
+from testbed.scenario import load as load_scenario
 from testbed.sweep import checking, running
 from testbed.sweep.defaults import LOCAL, OUT
 from testbed.sweep.loading import load
@@ -37,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if len(found) < len(points):
             executor = _executor(sweep, arguments, len(points) - len(found))
+            if notice := _slow(sweep, arguments):
+                print(notice, file=sys.stderr)
             with store.alone():
                 running.work_off(points, store, executor, Progress(quiet=False), found)
     except BusyError:
@@ -72,6 +76,14 @@ def _points(sweep: Sweep, arguments: argparse.Namespace) -> tuple[SweepPoint, ..
     with Progress(quiet=False) as progress:
         progress.phase(f"checking {count} {'combination' if count == 1 else 'combinations'}", count)
         return checking.points_of(sweep, version=package_version(), resolve=resolve, tick=progress.advance_to)
+
+
+def _slow(sweep: Sweep, arguments: argparse.Namespace) -> str:
+    """The line that says how much longer the points take without the compiler, for the slowest of them; or empty."""
+    if sweep.engine != "flow" or arguments.on != "here":
+        return ""
+    varied = next((axis.values for axis in sweep.axes if axis.key == "sharing"), ())
+    return slow_flow_engine(*(varied or [load_scenario(sweep.scenario).sharing]))
 
 
 def _executor(sweep: Sweep, arguments: argparse.Namespace, todo: int) -> running.Executor:

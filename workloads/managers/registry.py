@@ -42,6 +42,7 @@ from workloads.managers.queues.capacity_scheduler import CapacityScheduler
 from workloads.managers.queues.fair import Fair
 from workloads.managers.queues.fifo import Fifo, FifoBackfill
 from workloads.managers.queues.priority import Priority
+from workloads.plugin_errors import PluginCode
 from workloads.plugins import Factory, Options, PartDescription, Plugins
 
 Point = Literal["queue", "policy", "placer", "capacity"]
@@ -121,10 +122,15 @@ NO_PARTS: Final[Mapping[str, str]] = MappingProxyType(
 """Names that one may look for -> why there is nothing of that name, and what to use."""
 
 
+def is_built_in(point: Point, name: str) -> bool:
+    """Whether the part ``name`` does not come from another package."""
+    return name in _BUILT_IN[point]
+
+
 def all_built_in(queue: str, policy: str, placer: str, capacity: str) -> bool:
     """Whether no part of a manager comes from another package."""
     parts: Mapping[Point, str] = {"queue": queue, "policy": policy, "placer": placer, "capacity": capacity}
-    return all(name in _BUILT_IN[point] for point, name in parts.items())
+    return all(is_built_in(point, name) for point, name in parts.items())
 
 
 def names(point: Point) -> tuple[str, ...]:
@@ -135,6 +141,11 @@ def names(point: Point) -> tuple[str, ...]:
 def describe(point: Point, name: str) -> PartDescription:
     """Return the part ``name`` for a plug-in point in words."""
     return _PARTS[point].describe(name)
+
+
+def code_of(point: Point, name: str) -> PluginCode | None:
+    """Return where the code of the part ``name`` is; None if it is built in or there is none."""
+    return _PARTS[point].code_of(name)
 
 
 def create(point: Point, name: str, options: Options | None = None, seed: int | None = None) -> object:
@@ -171,7 +182,7 @@ def manager(
 
 def _guarded(point: Point, name: str, options: Options | None, seed: int | None) -> object:
     """A part that names its file and line where it fails, if it comes from another package."""
-    part, code = create(point, name, options, seed), _PARTS[point].code_of(name)
+    part, code = create(point, name, options, seed), code_of(point, name)
     return part if code is None else GuardedPart(part, code)
 
 

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.managed_jobs import record_of
-from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
+from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.flow.cluster import FlowCluster
+from testbed.engines.flow.progress import FlowProgress
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.results.record import RunRecord
 from workloads.plugin_errors import PluginError
 
-_TELL_EVERY: Final = 500
+_TELL_EVERY: Final = 50
 """Events between messages about progress."""
 
 
@@ -54,13 +55,15 @@ class FlowEngine:
         plain = replace(experiment, scale=UNSCALED)
         cluster = FlowCluster(experiment)
         goal = stop_condition_of(plain, cluster.jobs, cluster.managed, cluster.clock)
+        told = FlowProgress(plain, cluster.jobs, goal)
+        progress(told.message(0.0))
         while goal.left():
             if cluster.now > plain.measure.time_limit_s:
                 goal.refuse_if_short()
                 break
             cluster.step()
             if cluster.events % _TELL_EVERY == 0:
-                progress(_message(goal, cluster.now))
+                progress(told.message(cluster.now))
         cluster.flush_links()
         plain = goal.experiment()
         rows = iteration_rows(cluster.jobs.reports, plain, 0.0, [])
@@ -81,8 +84,3 @@ def _log(error: PluginError, log: Path) -> None:
     """Append what the plug-in raised to the run's log, if it can be written: the run has failed all the same."""
     with suppress(OSError), log.open("a", encoding="utf-8", errors="backslashreplace") as file:
         traceback.print_exception(error, file=file)
-
-
-def _message(goal: StopCondition, now_s: float) -> dict[str, Any]:
-    _, values = goal.progress()
-    return {"phase": "compute", **values, "note": f"{now_s:.1f} s"}

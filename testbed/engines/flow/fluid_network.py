@@ -13,24 +13,31 @@ from typing import Final
 
 import numpy as np
 
-from testbed.fluid.compiled import compiled
+from testbed.engines.flow import message_arrays
+from testbed.engines.flow.columns import (
+    BASE,
+    BOOKED,
+    COLUMNS,
+    HEAVIER,
+    LEAD,
+    LIMIT,
+    NOBODY,
+    RATE,
+    SENT,
+    SIZE,
+    SLICE,
+    TOTAL,
+    UNTIL,
+    WAITS,
+    WEIGHT,
+)
+from testbed.engines.flow.columns import ROUNDING as ROUNDING
+from testbed.fluid.compiled import compiled, compiled_or
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.job import Job
 
 _FIRST_ROOM: Final = 64
-ROUNDING: Final = 1e-7
-"""Share of a message below which a remainder is rounding."""
-SLICE: Final = 1 / 16
-"""Share of a message's lead that a flow which has caught up lets come in before it is its own master again.
-
-Without it a flow and the one it forwards, at a lower level on the same link, would take turns infinitely often.
-"""
-_NOBODY: Final = -1
-
-# Columns of numbers kept for each flow.
-_SIZE, _SENT, _LEAD, _TOTAL, _BASE, _LIMIT, _UNTIL, _RATE, _BOOKED, _WAITS, _WEIGHT, _HEAVIER = range(12)
-_COLUMNS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,10 @@ class FluidNetwork:
         self.number = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
         self._capacity: Floats = np.array(list(capacity.values())) / 8
-        self._values: Floats = np.zeros((_FIRST_ROOM, _COLUMNS))
+        self._values: Floats = np.zeros((_FIRST_ROOM, COLUMNS))
         self._levels: Integers = np.zeros(_FIRST_ROOM, np.int64)
-        self._ways: Integers = np.full((_FIRST_ROOM, 1), _NOBODY, np.int64)
-        self._after: Integers = np.full(_FIRST_ROOM, _NOBODY, np.int64)
+        self._ways: Integers = np.full((_FIRST_ROOM, 1), NOBODY, np.int64)
+        self._after: Integers = np.full(_FIRST_ROOM, NOBODY, np.int64)
         self._sending: Flags = np.zeros(_FIRST_ROOM, np.bool_)
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
         self._booked: dict[tuple[int, int], float] = {}
@@ -65,26 +72,26 @@ class FluidNetwork:
             self._grow()
         place = self._free.pop()
         self._values[place] = 0.0
-        self._values[place, [_LIMIT, _UNTIL, _HEAVIER]] = inf
-        self._values[place, _WEIGHT] = 1.0
-        self._after[place], self._sending[place], self._levels[place] = _NOBODY, False, level
+        self._values[place, [LIMIT, UNTIL, HEAVIER]] = inf
+        self._values[place, WEIGHT] = 1.0
+        self._after[place], self._sending[place], self._levels[place] = NOBODY, False, level
         self.lead_over(place, way)
         return place
 
     def remove(self, place: int) -> None:
         """Forget the flow at ``place``."""
         self._book(place)
-        self._sending[place], self._ways[place] = False, _NOBODY
+        self._sending[place], self._ways[place] = False, NOBODY
         self._weighing.pop(place, None)
         self._free.append(place)
         self._stale = True
 
     def _grow(self) -> None:
         room = len(self._levels)
-        self._values = np.concatenate((self._values, np.zeros((room, _COLUMNS))))
+        self._values = np.concatenate((self._values, np.zeros((room, COLUMNS))))
         self._levels = np.concatenate((self._levels, np.zeros(room, np.int64)))
-        self._ways = np.concatenate((self._ways, np.full((room, self._ways.shape[1]), _NOBODY, np.int64)))
-        self._after = np.concatenate((self._after, np.full(room, _NOBODY, np.int64)))
+        self._ways = np.concatenate((self._ways, np.full((room, self._ways.shape[1]), NOBODY, np.int64)))
+        self._after = np.concatenate((self._after, np.full(room, NOBODY, np.int64)))
         self._sending = np.concatenate((self._sending, np.zeros(room, np.bool_)))
         self._free = list(range(2 * room - 1, room - 1, -1))
 
@@ -94,9 +101,9 @@ class FluidNetwork:
         """Send the flow over the links ``way`` from now on."""
         self._book(place)
         if len(way) > self._ways.shape[1]:
-            more = np.full((len(self._levels), len(way) - self._ways.shape[1]), _NOBODY, np.int64)
+            more = np.full((len(self._levels), len(way) - self._ways.shape[1]), NOBODY, np.int64)
             self._ways = np.concatenate((self._ways, more), axis=1)
-        self._ways[place] = _NOBODY
+        self._ways[place] = NOBODY
         self._ways[place, : len(way)] = [self.number[link] for link in way]
         self._stale = True
 
@@ -106,12 +113,12 @@ class FluidNetwork:
             self._book(place)
             self._levels[place] = level
             self._stale = True
-        self._values[place, _UNTIL] = until
+        self._values[place, UNTIL] = until
 
     def set_limit(self, place: int, bytes_per_s: float) -> None:
         """Let the flow be no faster; infinite for no limit."""
-        if self._values[place, _LIMIT] != bytes_per_s:
-            self._values[place, _LIMIT] = bytes_per_s
+        if self._values[place, LIMIT] != bytes_per_s:
+            self._values[place, LIMIT] = bytes_per_s
             self._stale = True
 
     def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
@@ -121,7 +128,7 @@ class FluidNetwork:
         """
         if not weights:
             self._weighing.pop(place, None)
-            self._values[place, [_WEIGHT, _HEAVIER]] = 1.0, inf
+            self._values[place, [WEIGHT, HEAVIER]] = 1.0, inf
         else:
             self._weighing[place] = _Weighing(tuple(weights), period / len(weights))
             self._take_weight(place)
@@ -129,19 +136,19 @@ class FluidNetwork:
 
     def _take_weight(self, place: int) -> None:
         """Take the weight of the part of its period that the flow is in."""
-        weighing, total = self._weighing[place], self._values[place, _TOTAL]
+        weighing, total = self._weighing[place], self._values[place, TOTAL]
         part = int(total / weighing.part + ROUNDING)
-        self._values[place, _WEIGHT] = weighing.weights[part % len(weighing.weights)]
-        self._values[place, _HEAVIER] = (part + 1) * weighing.part
+        self._values[place, WEIGHT] = weighing.weights[part % len(weighing.weights)]
+        self._values[place, HEAVIER] = (part + 1) * weighing.part
 
     # Messages
 
     def begin(self, place: int, size: float, lead: float, after: int | None, consumed: float) -> None:
         """Start a message. Past ``lead`` it forwards what ``after`` brings beyond ``consumed`` bytes of its total."""
         values = self._values[place]
-        values[_SIZE], values[_SENT], values[_LEAD], values[_BASE] = size, 0.0, lead, consumed
-        values[_WAITS] = 0.0
-        self._after[place] = _NOBODY if after is None else after
+        values[SIZE], values[SENT], values[LEAD], values[BASE] = size, 0.0, lead, consumed
+        values[WAITS] = 0.0
+        self._after[place] = NOBODY if after is None else after
         self._stale = True
 
     def send(self, place: int, sending: bool) -> None:
@@ -152,15 +159,15 @@ class FluidNetwork:
 
     def sent(self, place: int) -> float:
         """Bytes of the current message that have been sent."""
-        return float(self._values[place, _SENT])
+        return float(self._values[place, SENT])
 
     def ended(self, place: int) -> bool:
         """Whether the current message has been sent whole."""
-        return bool(self._values[place, _SENT] >= self._values[place, _SIZE])
+        return bool(self._values[place, SENT] >= self._values[place, SIZE])
 
     def total(self, place: int) -> float:
         """Bytes of all messages that have been sent."""
-        return float(self._values[place, _TOTAL])
+        return float(self._values[place, TOTAL])
 
     def departure_s(self, job: Job) -> float:
         """A fluid has no packet that leaves before its time."""
@@ -195,7 +202,7 @@ class FluidNetwork:
         self._settle()
         reached = advance(self._sending, self._values, seconds)
         for place, weighing in self._weighing.items():
-            if self._values[place, _TOTAL] >= self._values[place, _HEAVIER] - ROUNDING * weighing.part:
+            if self._values[place, TOTAL] >= self._values[place, HEAVIER] - ROUNDING * weighing.part:
                 self._take_weight(place)
         self._stale = True
         return [int(place) for place in np.flatnonzero(reached)]
@@ -205,19 +212,19 @@ class FluidNetwork:
         if self._stale:
             out = np.zeros(len(self._levels))
             followed = caught_up(self._sending, self._after, self._values)
-            limits = np.ascontiguousarray(self._values[:, _LIMIT])
-            weights = np.ascontiguousarray(self._values[:, _WEIGHT])
+            limits = np.ascontiguousarray(self._values[:, LIMIT])
+            weights = np.ascontiguousarray(self._values[:, WEIGHT])
             capacity, waiting_s = self._capacity, self._waiting_s
             rates(self._sending, self._levels, self._ways, limits, weights, followed, capacity, out, waiting_s)
-            self._values[:, _RATE] = out
+            self._values[:, RATE] = out
             self._stale = False
 
     # Bytes on links
 
     def _book(self, place: int) -> None:
         """Book what the flow has sent since the last booking on its links, at its level."""
-        moved = self._values[place, _TOTAL] - self._values[place, _BOOKED]
-        self._values[place, _BOOKED] = self._values[place, _TOTAL]
+        moved = self._values[place, TOTAL] - self._values[place, BOOKED]
+        self._values[place, BOOKED] = self._values[place, TOTAL]
         if moved > 0.0:
             for link in self._ways[place][self._ways[place] >= 0].tolist():
                 key = (link, int(self._levels[place]))
@@ -225,7 +232,7 @@ class FluidNetwork:
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
-        for place in np.flatnonzero(self._values[:, _TOTAL] > self._values[:, _BOOKED]).tolist():
+        for place in np.flatnonzero(self._values[:, TOTAL] > self._values[:, BOOKED]).tolist():
             self._book(place)
         found = {(self._names[link], level): moved for (link, level), moved in sorted(self._booked.items())}
         self._booked.clear()
@@ -235,72 +242,72 @@ class FluidNetwork:
 @compiled
 def available(place: int, after: Integers, values: Floats) -> float:
     """Bytes that a message may send at once: all that is left, or what it may forward."""
-    left: float = values[place, _SIZE] - values[place, _SENT]
+    left: float = values[place, SIZE] - values[place, SENT]
     if after[place] < 0:
         return left
-    brought: float = values[after[place], _TOTAL] - values[place, _BASE]
-    forwardable: float = values[place, _LEAD] + brought - values[place, _SENT]
+    brought: float = values[after[place], TOTAL] - values[place, BASE]
+    forwardable: float = values[place, LEAD] + brought - values[place, SENT]
     return min(left, forwardable)
 
 
-@compiled
+@compiled_or(message_arrays.caught_up)
 def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
     """Return for each flow that has caught up the flow that it follows, until a slice has come in; -1 for the others.
 
     Which flows follow is kept in ``values``.
     """
-    found = np.full(len(after), _NOBODY)
+    found = np.full(len(after), NOBODY)
     for place in range(len(after)):
         if sending[place] and after[place] >= 0:
-            size = values[place, _SIZE]
+            size = values[place, SIZE]
             free = available(place, after, values)
-            if free >= size - values[place, _SENT] or free >= SLICE * values[place, _LEAD] - ROUNDING * size:
-                values[place, _WAITS] = 0.0
+            if free >= size - values[place, SENT] or free >= SLICE * values[place, LEAD] - ROUNDING * size:
+                values[place, WAITS] = 0.0
             elif free <= ROUNDING * size:
-                values[place, _WAITS] = 1.0
-            if values[place, _WAITS]:
+                values[place, WAITS] = 1.0
+            if values[place, WAITS]:
                 found[place] = after[place]
     return found
 
 
-@compiled
+@compiled_or(message_arrays.next_change)
 def next_change(sending: Flags, after: Integers, values: Floats) -> float:
     """Return the seconds until a message ends, a flow catches up, or a count of bytes is reached."""
     soonest = np.inf
     for place in range(len(after)):
-        rate = values[place, _RATE]
+        rate = values[place, RATE]
         if sending[place] and rate > 0.0:
-            sent = values[place, _SENT]
-            soonest = min(soonest, (values[place, _SIZE] - sent) / rate)
-            soonest = min(soonest, (values[place, _UNTIL] - sent) / rate)
-            soonest = min(soonest, (values[place, _HEAVIER] - values[place, _TOTAL]) / rate)
+            sent = values[place, SENT]
+            soonest = min(soonest, (values[place, SIZE] - sent) / rate)
+            soonest = min(soonest, (values[place, UNTIL] - sent) / rate)
+            soonest = min(soonest, (values[place, HEAVIER] - values[place, TOTAL]) / rate)
             if after[place] >= 0:
                 free = available(place, after, values)
-                closing = rate - values[after[place], _RATE]
-                left = values[place, _SIZE] - sent
-                if values[place, _WAITS] and closing < 0.0:
-                    soonest = min(soonest, max(0.0, SLICE * values[place, _LEAD] - free) / -closing)
-                elif free < left and free > ROUNDING * values[place, _SIZE] and closing > 0.0:
+                closing = rate - values[after[place], RATE]
+                left = values[place, SIZE] - sent
+                if values[place, WAITS] and closing < 0.0:
+                    soonest = min(soonest, max(0.0, SLICE * values[place, LEAD] - free) / -closing)
+                elif free < left and free > ROUNDING * values[place, SIZE] and closing > 0.0:
                     soonest = min(soonest, free / closing)
     return max(soonest, 0.0)
 
 
-@compiled
+@compiled_or(message_arrays.advance)
 def advance(sending: Flags, values: Floats, seconds: float) -> Flags:
     """Move bytes; return which messages have ended or reached their count. Those that ended send no more."""
     reached = np.zeros(len(sending), np.bool_)
     for place in range(len(sending)):
         if sending[place]:
-            moved = values[place, _RATE] * seconds
-            values[place, _SENT] += moved
-            values[place, _TOTAL] += moved
-            left = values[place, _SIZE] - values[place, _SENT]
-            if left <= ROUNDING * values[place, _SIZE]:
-                values[place, _TOTAL] += left
-                values[place, _SENT] = values[place, _SIZE]
+            moved = values[place, RATE] * seconds
+            values[place, SENT] += moved
+            values[place, TOTAL] += moved
+            left = values[place, SIZE] - values[place, SENT]
+            if left <= ROUNDING * values[place, SIZE]:
+                values[place, TOTAL] += left
+                values[place, SENT] = values[place, SIZE]
                 sending[place] = False
                 reached[place] = True
-            elif values[place, _SENT] >= values[place, _UNTIL] - ROUNDING * values[place, _SIZE]:
-                values[place, _UNTIL] = np.inf
+            elif values[place, SENT] >= values[place, UNTIL] - ROUNDING * values[place, SIZE]:
+                values[place, UNTIL] = np.inf
                 reached[place] = True
     return reached

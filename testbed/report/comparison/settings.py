@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from testbed.results.run_inputs import differing_keys as differing
+
+__all__ = ["differing", "flattened", "short_names"]
+
 _ASIDE: Final = ("name", "description", "seed", "schedulers", "checks")
 """Seeds and schedulers are compared in their own right, the others do not change what a run finds."""
 _NAMED: Final = "name"
@@ -26,17 +30,6 @@ def flattened(document: object, prefix: str = "") -> Iterator[tuple[str, object]
 
 def _is_named(entry: object) -> bool:
     return isinstance(entry, Mapping) and isinstance(entry.get(_NAMED), str)
-
-
-def differing(settings: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    """The keys whose values differ between the runs, one of each set that always differ together."""
-    kept: dict[tuple[int, ...], str] = {}
-    for key in dict.fromkeys(key for each in settings for key in each):
-        numbers: dict[str | None, int] = {}
-        pattern = tuple(numbers.setdefault(each.get(key), len(numbers)) for each in settings)
-        if len(numbers) > 1:
-            kept.setdefault(pattern, key)
-    return tuple(kept.values())
 
 
 def short_names(keys: Sequence[str]) -> list[str]:

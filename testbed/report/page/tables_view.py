@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
+from testbed.metrics.comparison import against
 from testbed.metrics.formats import MISSING
 from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
@@ -38,7 +39,7 @@ def _runs(summary: Summary) -> dict[str, Any]:
     shown = _without_work(columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)]))
     heads = [("scheduler", ""), *_heads(shown), (PER_GPU_SECOND, _WORK), ("verdict", "can the run be believed")]
     rows = [
-        [str(run["scheduler"]), *_cells({**run, **_against(summary, run)}, shown), _work(run), verdict(run)]
+        [str(run["scheduler"]), *_cells({**run, **against(summary, run)}, shown), _work(run), verdict(run)]
         for run in summary["runs"]
     ]
     note = "Shares are of the GPU time that jobs were allocated; points: difference to the first scheduler."
@@ -55,7 +56,7 @@ def _jobs(summary: Summary) -> dict[str, Any]:
             for job in (job for job in run["jobs"] if job["name"] == name):
                 entry = dict(job)
                 for metric in compared:
-                    put(entry, metric.key, (value_at(_against(summary, run), metric.key) or {}).get(name))
+                    put(entry, metric.key, (value_at(against(summary, run), metric.key) or {}).get(name))
                 rows.append([name, marked_run(run), *_cells(entry, shown), _work(job)])
     note = "JCT is projected from the mean iteration time; with * it was measured. +- %: change against the first."
     return table("jobs", "Jobs", heads, 2, rows, note)
@@ -125,8 +126,3 @@ def _cell(entry: Entry, metric: Metric[Any], column: Column) -> Cell:
         return text
     whole = entry.get(column.share_of) if column.share_of else None
     return [text, value / whole if whole else value]
-
-
-def _against(summary: Summary, run: Entry) -> Entry:
-    against = summary["comparison"].get(run["scheduler"])
-    return against if isinstance(against, Mapping) else {}

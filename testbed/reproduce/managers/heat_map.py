@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from testbed.metrics.formats import proven_as_shown
+from testbed.metrics.formats import proven_as_shown, signed
 from testbed.report.style import figure
 from testbed.reproduce.paper_experiment import PaperRow
 
@@ -63,6 +63,6 @@ def _difference_cell(axes: Axes, place: tuple[int, int], row: PaperRow, key: str
     face = colormaps[_COLOURS]((1 + value / largest) / 2) if proven else _GREY
     dark = proven and abs(value) > _DARK_SHARE * largest
     axes.add_patch(Rectangle((place[0] - 0.5, place[1] - 0.5), 1, 1, facecolor=face, edgecolor="white"))
-    text = f"{value:+.1f}" + ("" if spread is None else f"\n\N{PLUS-MINUS SIGN} {spread:.1f}")
+    text = signed(value) + ("" if spread is None else f"\n\N{PLUS-MINUS SIGN} {spread:.1f}")
     colour = "white" if dark else "black" if proven else _GREY_TEXT
     axes.text(*place, text, ha="center", va="center", fontsize=6.5, color=colour, weight="bold" if proven else "normal")

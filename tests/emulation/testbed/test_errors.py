@@ -18,6 +18,7 @@ pytestmark = pytest.mark.shares_machine
 
 ROOT = Path(__file__).parents[3]
 NOBODY = "65534"
+INSTEAD = "'testbed run hello.yaml --engine flow' works here (it sends no packets); with packets: "
 TIMEOUT_S = 180.0
 WAIT_S = 60.0
 BUSY = "another emulation is running on this machine: wait for it, or stop it\n"
@@ -140,7 +141,7 @@ def test_an_ordinary_user_is_told_to_use_sudo() -> None:
     ).returncode:
         drop = ["unshare", "--user"]  # a checkout that only root may read: nobody by name, root by file access
     done = call("run", "hello.yaml", prefix=drop)
-    assert_one_line(done, 3, "emulation needs root: run with sudo")
+    assert_one_line(done, 3, f"{INSTEAD}emulation needs root: run with sudo")
 
 
 @pytest.mark.parametrize("missing", ["setpriv", "ovs-vsctl", "ovs-vswitchd", "tc", "mnexec"])
@@ -150,7 +151,9 @@ def test_a_program_that_is_missing_is_named_with_the_way_to_get_it(missing: str,
         done = call("run", "hello.yaml", "--out", str(tmp_path / "runs"), prefix=prefix)
     (line,) = errors_of(done)
     assert done.returncode == 3
-    assert line.startswith(f"emulation needs {missing}, which is not here: run 'make setup', or: apt-get install ")
+    assert line.startswith(
+        f"{INSTEAD}emulation needs {missing}, which is not here: run 'make setup', or: apt-get install "
+    )
     assert not (tmp_path / "runs").exists()
 
 
@@ -177,7 +180,7 @@ def test_a_python_without_mininet_is_told_so(tmp_path: Path) -> None:
     done = call("run", "hello.yaml", "--out", str(tmp_path), python=("-c", start))
     (line,) = errors_of(done)
     assert (done.returncode, done.stdout) == (3, "")
-    assert line.startswith("emulation needs Mininet, which this Python cannot import: ")
+    assert line.startswith(f"{INSTEAD}emulation needs Mininet, which this Python cannot import: ")
 
 
 @pytest.mark.emulation

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.metadata import entry_points
 
 import pytest
@@ -154,3 +155,10 @@ def test_a_wrong_name_says_which_there_are(project, expression, complaint):
     result = project(f'@pytest.mark.scenario("small.yaml")\ndef test_it(run):\n    {expression}\n')
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"*{complaint.replace('[', '[[]')}*"])
+
+
+def test_without_the_compiler_scenarios_of_the_flow_engine_say_so_before_the_first_test(project, pytester, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    source = '@pytest.mark.scenario("small.yaml", engine="{engine}")\ndef test_it(run):\n    pass\n'
+    project(source.format(engine="flow")).stdout.fnmatch_lines(["without numba the flow engine takes * as long*"])
+    project(source.format(engine="emulation")).stdout.no_fnmatch_line("*numba*")

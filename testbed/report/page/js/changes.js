@@ -1,7 +1,7 @@
 // What another scheduler changes: levels of jobs, links that carry more or less.
 
 import { make } from "./dom.js";
-import { percentText, signedText } from "./format.js";
+import { percentText, pointsBetween } from "./format.js";
 import { sortableTable } from "./table.js";
 
 const SHOWN = 12;
@@ -21,7 +21,7 @@ export function changesBetween(element, page, allLoads, before, after) {
     page.fabric.links[link].name,
     [percentText(oldMean[link]), oldMean[link]],
     [percentText(newMean[link]), newMean[link]],
-    [signedText(100 * (newMean[link] - oldMean[link])), newMean[link] - oldMean[link]],
+    [pointsBetween(oldMean[link], newMean[link]), newMean[link] - oldMean[link]],
     names(allLoads[before], link),
     names(allLoads[after], link),
   ]);

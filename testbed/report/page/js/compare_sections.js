@@ -15,9 +15,7 @@ const colorOf = (page, scheduler) => runColor(schedulersOf(page).indexOf(schedul
 const withUnit = (metric) => `${metric.word}, ${metric.unit}`;
 const metricOptions = METRICS.map((metric, index) => [index, withUnit(metric)]);
 
-function numberCell(value, scale, digits) {
-  return value === null ? MISSING_CELL : [(value * scale).toFixed(digits), value];
-}
+const numberCell = (value, shown) => (value === null ? MISSING_CELL : [shown, value]);
 
 /** A row per run and scheduler, with a link to the run's report. */
 export function runsSection(main, page) {
@@ -39,7 +37,7 @@ export function runsSection(main, page) {
     run.engine,
     run.scheduler,
     [String(run.seed), run.seed],
-    ...METRICS.map((metric) => numberCell(run[metric.key], metric.scale, metric.digits)),
+    ...METRICS.map((metric) => numberCell(run[metric.key], run.shown[metric.key])),
     run.verdict,
   ]);
   sortableTable(part, columns, rows, { title: "runs", name: "runs", search: rows.length > 10 });
@@ -87,7 +85,7 @@ function groupTable(part, page) {
     ...METRICS.flatMap((metric) => {
       const numbers = groupNumbers(group, metric);
       if (!numbers) return [MISSING_CELL, MISSING_CELL];
-      return [[shownMean(numbers, metric), numbers.mean], numbers.half === null ? MISSING_CELL : [numbers.half.toFixed(metric.digits), numbers.half]];
+      return [[shownMean(numbers), numbers.mean], numbers.half === null ? MISSING_CELL : [numbers.half.toFixed(metric.digits), numbers.half]];
     }),
     [`${group.ok} of ${group.runs}`, group.ok / group.runs],
   ]);
@@ -133,7 +131,7 @@ function heatSpec(page, axes, chosen, others) {
     const group = kept.find((each) => x.of(each) === column && y.of(each) === row);
     const numbers = group ? groupNumbers(group, metric) : null;
     if (!numbers) return null;
-    return { value: numbers.mean, text: shownMean(numbers, metric), small: shownHalf(numbers, metric), hover: groupHover(groupLabel(page, group), numbers, metric), unproven: numbers.unproven };
+    return { value: numbers.mean, text: shownMean(numbers), small: shownHalf(numbers, metric), hover: groupHover(groupLabel(page, group), numbers, metric), unproven: numbers.unproven };
   }));
   const where = others.map(([axis, index]) => `${axis.label} ${axis.values[chosen.fixed[index]]}`).join(", ");
   return { title: withUnit(metric) + (where ? `; ${where}` : ""), name: `heat-map-${metric.key}`, x: { label: x.label, values: x.values }, y: { label: y.label, values: y.values }, cells };

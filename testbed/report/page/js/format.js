@@ -21,6 +21,19 @@ export function countText(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** A number with so many digits; what rounds to nothing has no sign. */
+export function fixedText(value, digits) {
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? (0).toFixed(digits) : text;
+}
+
 export function signedText(value, digits = 0) {
-  return `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(digits)}`;
+  const text = Math.abs(value).toFixed(digits);
+  if (Number(text) === 0) return text;
+  return `${value < 0 ? "\u2212" : "+"}${text}`;
+}
+
+/** Points from one share to another: the difference of the two as `percentText` shows them, so that the three agree. */
+export function pointsBetween(before, after, digits = 0) {
+  return signedText(Number((100 * after).toFixed(digits)) - Number((100 * before).toFixed(digits)), digits);
 }

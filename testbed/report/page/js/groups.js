@@ -1,5 +1,7 @@
 // Groups of runs: the same parameters, scenario, engine and scheduler, with different seeds.
 
+import { fixedText } from "./format.js";
+
 /** What can be compared: `scale` x the number is in `unit`. */
 export const METRICS = [
   { key: "gpu_utilization", word: "GPU utilisation", unit: "%", scale: 100, digits: 1 },
@@ -7,29 +9,26 @@ export const METRICS = [
   { key: "mean_jct_s", word: "mean JCT", unit: "s", scale: 1, digits: 1 },
 ];
 
-/** A metric of a group as {n, mean, half, values, unproven} in the metric's unit; null where it has none. */
+/** A metric of a group as {n, mean, half, values, shown, unproven} in the metric's unit; null where it has none. */
 export function groupNumbers(group, metric) {
   const found = group.metrics[metric.key];
   if (!found) return null;
   const half = found.half === null ? null : found.half * metric.scale;
-  const values = found.values.map(([seed, value]) => [seed, value * metric.scale]);
-  return { n: found.n, mean: found.mean * metric.scale, half, values, unproven: found.proven === false };
+  const values = found.values.map(([seed, value, shown]) => [seed, value * metric.scale, shown]);
+  return { n: found.n, mean: found.mean * metric.scale, half, values, shown: found.shown, unproven: found.proven === false };
 }
 
 /** The mean; in parentheses a difference that is not larger than its spread: it proves nothing. */
-export function shownMean(numbers, metric) {
-  const text = numbers.mean.toFixed(metric.digits);
-  return numbers.unproven ? `(${text})` : text;
-}
+export const shownMean = (numbers) => (numbers.unproven ? `(${numbers.shown})` : numbers.shown);
 export const shownHalf = (numbers, metric) => (numbers.half === null ? "" : `\u00b1 ${numbers.half.toFixed(metric.digits)}`);
 
 /** One sentence about a group, for who points at it. */
 export function groupHover(name, numbers, metric) {
-  const half = numbers.half === null ? "one seed, no interval" : `95 % confidence interval ${(numbers.mean - numbers.half).toFixed(metric.digits)} to ${(numbers.mean + numbers.half).toFixed(metric.digits)} ${metric.unit}`;
-  const values = numbers.values.map(([seed, value]) => `seed ${seed}: ${value.toFixed(metric.digits)}`).join(", ");
+  const half = numbers.half === null ? "one seed, no interval" : `95 % confidence interval ${fixedText(numbers.mean - numbers.half, metric.digits)} to ${fixedText(numbers.mean + numbers.half, metric.digits)} ${metric.unit}`;
+  const values = numbers.values.map(([seed, , shown]) => `seed ${seed}: ${shown}`).join(", ");
   const why = numbers.n > 1 ? "not larger than its spread over the seeds" : "of one seed, without a spread";
   const proof = numbers.unproven ? `; ${why}: it proves nothing` : "";
-  return `${name}: ${shownMean(numbers, metric)} ${metric.unit}, ${half} (${values})${proof}`;
+  return `${name}: ${shownMean(numbers)} ${metric.unit}, ${half} (${values})${proof}`;
 }
 
 /** The parameters by which groups can be told apart: [{label, values, of(group)}], only those with several values. */

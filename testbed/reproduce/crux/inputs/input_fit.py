@@ -28,6 +28,7 @@ from statistics import fmean
 from typing import Final
 
 from testbed.machine.distribution import sources_digest
+from testbed.metrics.formats import points_between
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import computed, mean_utilization, overrides
@@ -251,7 +252,7 @@ def _left_out(surface: Surface, figure: str, found: tuple[FigureInputs, float]) 
     surface.prepare(own, [point], SEEDS)
     for scenario in own:
         here = {"without": surface.bar(scenario, point, SEEDS)}
-        note = f"left out: {100 * (here['without'] - WITHOUT_CRUX[scenario]):+.1f} points"
+        note = f"left out: {points_between(WITHOUT_CRUX[scenario], here['without'])} points"
         paper = {"without": WITHOUT_CRUX[scenario]}
         rows.append(PaperRow(f"{scenario}, left out", paper, here, note, calibrated_on=OTHER_BARS))
     return rows

@@ -85,20 +85,23 @@ def test_runs_of_different_scenarios_are_not_averaged(document):
 
 
 def with_points(document, seed, points):
+    """The run with 60 % utilisation under ecmp, and so many points more under crux."""
     change = {**document["comparison"]["crux"], "gpu_utilization_points": points}
-    return {**document, "seed": seed, "comparison": {**document["comparison"], "crux": change}}
+    ecmp, crux = document["runs"]
+    runs = [{**ecmp, "gpu_utilization": 0.6}, {**crux, "gpu_utilization": 0.6 + points / 100}]
+    return {**document, "seed": seed, "runs": runs, "comparison": {**document["comparison"], "crux": change}}
 
 
 def test_a_difference_smaller_than_the_spread_is_not_called_a_gain(document):
-    runs = [with_points(document, seed, points) for seed, points in ((1, 0.5), (2, 1.6))]
+    runs = [with_points(document, seed, points) for seed, points in ((1, 0.5), (2, 1.7))]
     compared = side_by_side(dict(zip("ab", runs, strict=True)))
     baseline, crux = compared["means"]
-    assert crux["gpu_utilization_points_spread"] == pytest.approx(1.1)
+    assert crux["gpu_utilization_points_spread"] == pytest.approx(1.2)
     assert crux["gpu_utilization_points_proven"] is False
     assert baseline["gpu_utilization_points_spread"] is baseline["gpu_utilization_points_proven"] is None
     (line,) = unproven(compared)
-    assert line.endswith("crux: +1.1 points prove nothing: its spread over the seeds is 1.1")
-    assert "(+1.1\N{PLUS-MINUS SIGN}1.1)" in render(comparison_tables(compared))
+    assert line.endswith("crux: +1.1 points prove nothing: its spread over the seeds is 1.2")
+    assert "(+1.1\N{PLUS-MINUS SIGN}1.2)" in render(comparison_tables(compared))
 
 
 def test_a_difference_larger_than_the_spread_is_a_gain(document):

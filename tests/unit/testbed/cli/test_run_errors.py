@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testbed.api import prepare, without_packets
 from testbed.cli.main import main
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import RunRecord
 from topologies.datapath import Datapath
+from workloads.external import ExternalCommand
 
 
 class FailingEngine:
@@ -60,7 +63,15 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("step", "line"), [("check", "emulation needs root: run with sudo"), ("alone", "another emulation is running")]
+    ("step", "line"),
+    [
+        (
+            "check",
+            "'testbed run hello.yaml --engine flow' works here (it sends no packets); with packets: "
+            "emulation needs root: run with sudo",
+        ),
+        ("alone", "another emulation is running"),
+    ],
 )
 def test_a_machine_that_cannot_run_it_is_one_line_and_nothing_is_left(
     step: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -68,6 +79,13 @@ def test_a_machine_that_cannot_run_it_is_one_line_and_nothing_is_left(
     engine, status, said = run(step, tmp_path / "runs", monkeypatch, capsys)
     assert (status, said) == (3, [line])
     assert engine.ran == [] and not (tmp_path / "runs").exists()
+
+
+def test_what_works_at_once_comes_first_unless_there_are_real_programs(tmp_path: Path) -> None:
+    prepared = prepare("hello")
+    assert without_packets("my file.yaml", prepared.jobs).startswith("'testbed run 'my file.yaml' --engine flow' works")
+    program = ExternalCommand(("./train.sh",))
+    assert without_packets("hello", [replace(prepared.jobs[0], external=program)]) == ""
 
 
 def test_a_place_that_is_a_file_is_bad_input(

@@ -62,7 +62,7 @@ def test_a_table_puts_what_proves_nothing_in_parentheses() -> None:
     assert with_spread(5.23, 0.41) == "+5.2\N{PLUS-MINUS SIGN}0.4"
     assert with_spread(0.31, 0.41) == "(+0.3\N{PLUS-MINUS SIGN}0.4)"
     assert with_spread(-5.23, None) == "(-5.2)"
-    assert with_spread(-0.02, 0.01) == "(-0.0\N{PLUS-MINUS SIGN}0.0)"
+    assert with_spread(-0.02, 0.01) == "(0.0\N{PLUS-MINUS SIGN}0.0)"
 
 
 def test_a_difference_of_shares_is_in_points() -> None:

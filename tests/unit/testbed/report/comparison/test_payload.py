@@ -22,7 +22,9 @@ def three_seeds(tmp_path_factory) -> list[Path]:
 def row(scheduler: str, seed: int, utilization: float, **other) -> dict:
     settings = {"settings": [], "scenario": "x", "engine": "flow", "verdict": "ok", "idle": [0.1, 0.0, 0.0]}
     numbers = {"gpu_utilization": utilization, "gpu_utilization_points": None, "mean_jct_s": 10.0}
-    return {"scheduler": scheduler, "seed": seed, **settings, **numbers, **other}
+    found = {"scheduler": scheduler, "seed": seed, "baseline": "ecmp", **settings, **numbers, **other}
+    points = found["gpu_utilization_points"]
+    return {"baseline_gpu_utilization": None if points is None else found["gpu_utilization"] - points / 100, **found}
 
 
 def test_a_group_has_mean_and_interval_over_its_seeds() -> None:
@@ -30,7 +32,7 @@ def test_a_group_has_mean_and_interval_over_its_seeds() -> None:
     found = group["metrics"]["gpu_utilization"]
     assert (found["n"], found["mean"]) == (3, pytest.approx(0.6))
     assert found["half"] == pytest.approx(4.303 * 0.1 / 3**0.5)
-    assert found["values"] == [[1, 0.5], [2, 0.6], [3, 0.7]]
+    assert found["values"] == [[1, 0.5, "50.0"], [2, 0.6, "60.0"], [3, 0.7, "70.0"]]
 
 
 def test_runs_with_the_same_seed_are_one_sample() -> None:
@@ -91,10 +93,49 @@ def test_the_headline_ranks_schedulers_and_says_how_sure_it_is() -> None:
     assert "overlap: more seeds" in headline({"groups": groups(close), "run_count": 2, "row_count": 4, "missing": []})
 
 
-def test_the_headline_counts_combinations_and_what_is_doubtful_or_missing() -> None:
+def said_of(rows: list[dict], missing: list[str]) -> str:
+    return headline({"groups": groups(rows), "run_count": len(rows), "row_count": len(rows), "missing": missing})
+
+
+def rows_of(place: str, seeds: tuple[int, ...], **by_scheduler: tuple[float, ...]) -> list[dict]:
+    return [
+        row(name, seed, value, settings=[place])
+        for name, values in by_scheduler.items()
+        for seed, value in zip(seeds, values, strict=True)
+    ]
+
+
+def test_the_headline_counts_wins_that_are_larger_than_their_spread_over_the_seeds() -> None:
+    clear = rows_of("a", (1, 2), ecmp=(0.5, 0.6), crux=(0.7, 0.8))
+    chance = rows_of("b", (1, 2), ecmp=(0.5, 0.6), crux=(0.61, 0.55))
+    lost = rows_of("c", (1, 2), ecmp=(0.7, 0.8), crux=(0.5, 0.61))
+    said = said_of([*clear, *chance, *lost], [])
+    wins = "crux is ahead of all others in 1, ecmp is ahead of all others in 1 and none is in 1"
+    assert f"Of 3 combinations, by GPU utilisation {wins} (beyond the spread over the seeds)." in said
+
+
+def test_who_is_ahead_is_ahead_of_every_other_scheduler() -> None:
+    rows = rows_of("a", (1, 2), ecmp=(0.5, 0.6), hedera=(0.69, 0.81), crux=(0.7, 0.8))
+    assert "Of 2 combinations, by GPU utilisation none is in 2" in said_of(
+        [*rows, *rows_of("b", (1, 2), a=(0, 0), b=(0, 0))], []
+    )
+
+
+def test_one_seed_wins_nothing() -> None:
+    rows = rows_of("a", (1,), ecmp=(0.1,), crux=(0.9,)) + rows_of("b", (1,), ecmp=(0.1,), crux=(0.9,))
+    assert "none is in 2 (one seed each proves nothing: give the sweep several seeds)" in said_of(rows, [])
+
+
+def test_seeds_that_only_one_of_two_schedulers_has_prove_nothing() -> None:
+    rows = rows_of("a", (1, 2), ecmp=(0.1, 0.1)) + rows_of("a", (3, 4), crux=(0.9, 0.9))
+    rows += rows_of("b", (1, 2), ecmp=(0.1, 0.1)) + rows_of("b", (3, 4), crux=(0.9, 0.9))
+    assert "none is in 2" in said_of(rows, [])
+
+
+def test_the_headline_counts_what_is_doubtful_or_missing() -> None:
     rows = [row("crux", 1, 0.5, settings=["a"]), row("ecmp", 1, 0.7, settings=["b"], verdict="degraded")]
-    said = headline({"groups": groups(rows), "run_count": 2, "row_count": 2, "missing": ["p: not run"]})
-    assert "Of 2 combinations, the highest mean GPU utilisation has crux in 1 and ecmp in 1." in said
+    said = said_of(rows, ["p: not run"])
+    assert "2 combinations, each with one scheduler." in said
     assert "1 of 2 results have a verdict that is not ok." in said and "1 points of the sweep have no result." in said
 
 
@@ -128,6 +169,20 @@ def test_a_gain_smaller_than_its_spread_is_not_called_one() -> None:
     assert (gain["spread"], gain["proven"]) == (pytest.approx(1.6), False)
     said = headline({"groups": found, "run_count": 2, "row_count": 4, "missing": []})
     assert "The difference of crux to the baseline, +1.0 points, is not larger than its spread" in said
+
+
+def test_points_are_the_difference_of_the_utilisations_beside_them() -> None:
+    rows = [row("crux", seed, 0.73151, gpu_utilization_points=0.02) for seed in (1, 2)]
+    (group,) = groups(rows)
+    shown = {metric: numbers["shown"] for metric, numbers in group["metrics"].items()}
+    assert shown == {"gpu_utilization": "73.2", "gpu_utilization_points": "+0.1", "mean_jct_s": "10.0"}
+
+
+def test_gains_over_different_baselines_have_no_mean() -> None:
+    rows = [
+        row("crux", seed, 0.5, gpu_utilization_points=1.0, baseline=name) for seed, name in ((1, "ecmp"), (2, "sglb"))
+    ]
+    assert groups(rows)[0]["metrics"]["gpu_utilization_points"] is None
 
 
 def test_a_gain_larger_than_its_spread_is_one_and_of_one_seed_nothing_is_proven() -> None:
