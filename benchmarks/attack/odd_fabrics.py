@@ -19,6 +19,7 @@ from benchmarks.attack.mutation import odd_value, structural, textual
 from testbed.scenario import fabrics
 from topologies.clos import clos
 from topologies.fabric import Fabric, Link
+from topologies.registry import BUILT_IN
 
 SCENARIO: Final = """\
 fabric: {FABRIC}
@@ -98,7 +99,7 @@ def _generated(generator: Callable[[], object]) -> Iterator[None]:
         return generator()
 
     own = {**fabrics.GENERATORS, "clos": odd}
-    without = {kind: each for kind, each in fabrics.BUILT_IN.items() if kind != "clos"}
+    without = {kind: each for kind, each in BUILT_IN.items() if kind != "clos"}
     with (
         patch.object(fabrics, "GENERATORS", MappingProxyType(own)),
         patch.object(fabrics, "BUILT_IN", MappingProxyType(without)),
@@ -142,7 +143,7 @@ def _cut(fabric: Fabric, random: Random) -> Fabric:
 def _other_rates(fabric: Fabric, random: Random) -> Fabric:
     links: dict[str, Any] = dict(fabric.links)
     for name in random.sample(list(links), random.choice((1, 3, len(links)))):
-        links[name] = replace(links[name], capacity=random.choice(CAPACITIES))  # type: ignore[arg-type]
+        links[name] = replace(links[name], capacity=random.choice(CAPACITIES))
     return replace(fabric, links=links)
 
 
@@ -182,7 +183,8 @@ def _more_links(fabric: Fabric, random: Random) -> Fabric:
 
 
 def _empty(fabric: Fabric, random: Random) -> Fabric:
-    return replace(fabric, **{random.choice(("hosts", "nics", "ports", "switches", "links")): {}})  # type: ignore[arg-type]
+    nothing: dict[str, Any] = {random.choice(("hosts", "nics", "ports", "switches", "links")): {}}
+    return replace(fabric, **nothing)
 
 
 def _other_words(fabric: Fabric, random: Random) -> Fabric:

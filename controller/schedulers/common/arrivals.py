@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from controller.schedulers.common.changes import Changes
 
@@ -15,7 +16,7 @@ class Arrivals:
         self._next = 0
         self._gone: list[str] = []
 
-    def follow(self, changed: Changes[object]) -> None:
+    def follow(self, changed: Changes[Any]) -> None:
         """Number the jobs that have come; all of them again where ``changed`` has moved.
 
         Those that left keep their numbers until the next time: what is sorted by numbers still has to find them.
