@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from testbed.metrics import formats
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
-from topologies.units import format_work
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredJob, MeasuredRun
@@ -49,6 +48,16 @@ def _shown_points(entry: Entry) -> str:
     return formats.points_between(entry[BASELINE], entry["gpu_utilization"])
 
 
+WORK: Final = Column(
+    "TFLOP per GPU-second",
+    lambda flop_per_s: f"{flop_per_s / 1e12:.1f}",
+    place=3,
+    share_of="allocated_gpu_s",
+    optional=5,
+    note="work_flop / allocated_gpu_s",
+)
+"""Work by the GPU time that jobs were allocated: in tables, on the page and in files the same."""
+
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric("name", "", "the job", lambda job: job.name),
     Metric("model", "", "what it trains", lambda job: job.metrics.job.model),
@@ -61,7 +70,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "priority level, 0 is served first; the highest of its flows' where they differ; null if it needs none (below)",
         lambda job: job.level,
         check=True,
-        column=Column("level"),
+        column=Column("level", note="priority, 0 is served first; - where none is needed"),
     ),
     Metric(
         "intensity",
@@ -142,7 +151,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         lambda job: job.metrics.disturbed,
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda job: job.metrics.allocated_s),
-    Metric("work_flop", "FLOP", "FLOPs done in the window", lambda job: job.metrics.work_flop),
+    Metric("work_flop", "FLOP", "FLOPs done in the window", lambda job: job.metrics.work_flop, column=WORK),
     Metric(
         "profile", "", "`declared` or `measured`: the profile the scheduler used; else null", lambda job: job.profile
     ),
@@ -188,7 +197,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         "FLOPs done in the window",
         lambda run: run.work_flop,
         check=True,
-        column=Column("work", format_work, place=3, optional=1),
+        column=WORK,
     ),
     Metric("duration_s", "s", "length of the run", lambda run: run.record.duration_s, check=True),
     Metric("jobs", "", "an entry per job", lambda run: [entry_of(JOB, job, managed=run.managed) for job in run.jobs]),
@@ -273,7 +282,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         IDLE_CAUSES["exposed"],
         lambda run: run.idle_s["exposed"],
         check=True,
-        column=Column("exposed %", formats.percent, place=2, share_of="allocated_gpu_s"),
+        column=Column("exposed %", formats.percent, place=2, share_of="allocated_gpu_s", note=IDLE_CAUSES["exposed"]),
     ),
     Metric(
         "gpu_idle_s.straggler",
@@ -281,7 +290,14 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         IDLE_CAUSES["straggler"],
         lambda run: run.idle_s["straggler"],
         check=True,
-        column=Column("straggler %", formats.percent, place=2, share_of="allocated_gpu_s", optional=3),
+        column=Column(
+            "straggler %",
+            formats.percent,
+            place=2,
+            share_of="allocated_gpu_s",
+            optional=3,
+            note=IDLE_CAUSES["straggler"],
+        ),
     ),
     Metric(
         "gpu_idle_s.start",
@@ -289,7 +305,9 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         IDLE_CAUSES["start"],
         lambda run: run.idle_s["start"],
         check=True,
-        column=Column("start %", formats.percent, place=2, share_of="allocated_gpu_s", optional=2),
+        column=Column(
+            "start %", formats.percent, place=2, share_of="allocated_gpu_s", optional=2, note=IDLE_CAUSES["start"]
+        ),
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda run: run.allocated_s),
     Metric("loss", "s, points", "the same of all jobs, points weighted by GPU time", lambda run: run.loss),
@@ -321,14 +339,16 @@ COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (
         "points",
         "difference in GPU utilisation, in percentage points",
         lambda both: 100 * (both[1]["gpu_utilization"] - both[0]["gpu_utilization"]),
-        column=Column("points", place=1, whole=_shown_points),
+        column=Column(
+            "points", place=1, whole=_shown_points, note="difference to the first scheduler, in percentage points"
+        ),
     ),
     Metric(
         "jct_change",
         "",
         "relative change of JCT by job (`-0.18`: 18 % shorter)",
         lambda both: change(both[0]["jct_s"], both[1]["jct_s"]),
-        column=Column("+- %", formats.change),
+        column=Column("+- %", formats.change, note="change of the JCT against the first scheduler"),
         by_job=True,
     ),
     Metric("gain_split.run", "points", "loss under the baseline minus this loss", lambda both: _gain(both)),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from testbed.metrics.confidence import is_proven
+from topologies.units import format_time
 
 MISSING: Final = "-"
 
@@ -39,8 +40,11 @@ def points_between(before: float | None, after: float | None) -> str:
 
 
 def seconds(value: float | None, digits: int = 3) -> str:
-    """``1.7`` -> ``1.700``; the column's title says s."""
-    return MISSING if value is None else f"{value:.{digits}f}"
+    """``1.7`` -> ``1.700``; the column's title says s. What these digits do not show has its unit: ``28us``."""
+    if value is None:
+        return MISSING
+    shown = value == 0.0 or abs(value) >= min(1.0, 10.0 ** (1 - digits))
+    return f"{value:.{digits}f}" if shown else format_time(value)
 
 
 def change(value: float | None) -> str:

@@ -20,7 +20,8 @@ class Column:
 
     ``share_of``: key of the entry to divide the value by. ``mark``: what an entry appends to its cell. Columns with a
     smaller ``place`` are further left; those of the same place are in the order of the catalogue. ``optional``: 1 for
-    the column that a narrow terminal leaves out first, 2 for the next; 0 for one that is always shown. ``whole``: shows
+    the column that a narrow terminal leaves out first, 2 for the next; 0 for one that is always shown. ``note``: what
+    its title means, in a few words, where it needs some. ``whole``: shows
     a value together with others of its entry, instead of ``show``.
     """
 
@@ -30,6 +31,7 @@ class Column:
     share_of: str = ""
     mark: Callable[[Entry], str] | None = None
     optional: int = 0
+    note: str = ""
     whole: Callable[[Entry], str] | None = None
 
     def cell(self, entry: Entry, key: str) -> str:

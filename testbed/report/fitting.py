@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from textwrap import wrap
+from types import MappingProxyType
 from typing import Final
 
 from rich import box
@@ -27,11 +29,12 @@ def new_table(
     last: str = "",
     optional: Sequence[str] = (),
     splits: Sequence[int] = (),
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> PlainTable:
     """An empty table: columns of text, of numbers, and a last one of text that may wrap.
 
     ``optional``: titles of columns that :func:`fitted` may leave out, the least important first. ``splits``: places of
-    columns at which it may go on below; for tables without ``optional``.
+    columns at which it may go on below; for tables without ``optional``. ``notes``: title -> what the column means.
     """
     table = PlainTable(
         title=title,
@@ -41,7 +44,7 @@ def new_table(
         padding=(0, 1),
         collapse_padding=True,
     )
-    table.optional, table.splits = tuple(optional), tuple(splits)
+    table.optional, table.splits, table.notes = tuple(optional), tuple(splits), notes
     for name in left:
         table.add_column(name, no_wrap=True)
     for name in right:
@@ -71,8 +74,16 @@ def fitted(table: Table, width: int, console: Console) -> RenderableType:
     blocks = _blocks(kept, table.splits, lambda columns: _fits(table, columns, width, console))
     body = [_laid_out(table, columns, width, console) for columns in blocks]
     above = [Text(str(table.title), style="table.title")] if table.title else []
-    below = [Text(f"left out at {width} columns: {', '.join(gone)}\n", style="table.caption")] if gone else []
-    return Group(*above, *body, *below)
+    return Group(*above, *body, *_below(table, kept, gone, width))
+
+
+def _below(table: PlainTable, kept: Sequence[Column], gone: Sequence[str], width: int) -> list[Text]:
+    """What the columns that are shown mean, and which are not shown."""
+    shown = {str(column.header) for column in kept}
+    said = "; ".join(f"{title}: {note}" for title, note in table.notes.items() if title in shown)
+    lines = wrap(said, width) if said else []
+    lines += [f"left out at {width} columns: {', '.join(gone)}"] if gone else []
+    return [Text("\n".join(lines) + "\n", style="dim")] if lines else []
 
 
 def _fits(table: PlainTable, columns: Sequence[Column], width: int, console: Console) -> bool:

@@ -6,6 +6,8 @@ They come from scenarios, plug-ins and files of other people. rich would read ``
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -27,10 +29,12 @@ class PlainTable(Table):
 
     ``optional``: titles of columns that may be left out where there is no room, the least important first.
     ``splits``: places of columns at which a table that is still too wide may go on below, beside its first column.
+    ``notes``: title of a column -> what it means, said below the table where the column is shown.
     """
 
     optional: tuple[str, ...] = ()
     splits: tuple[int, ...] = ()
+    notes: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, *, title: str | None = None, **settings: Any) -> None:
         super().__init__(title=None if title is None else Text(printable(title), style="table.title"), **settings)

@@ -44,7 +44,8 @@ def run_table(summary: Summary) -> Table:
     shown = columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)])
     title = f"{summary['scenario']}, {summary['engine']}, seed {summary['seed']}"
     titles = _titles(shown)
-    table = new_table(title, left=("scheduler",), right=titles, last="verdict", optional=least_important(shown))
+    optional, notes = least_important(shown), notes_of(shown)
+    table = new_table(title, left=("scheduler",), right=titles, last="verdict", optional=optional, notes=notes)
     for run in summary["runs"]:
         table.add_row(run["scheduler"], *_cells({**run, **against(summary, run)}, shown), verdict(run))
     return table
@@ -107,6 +108,7 @@ def job_table(summary: Summary) -> Table:
         left=("job", "scheduler"),
         right=_titles(shown),
         optional=least_important(shown),
+        notes=notes_of(shown),
     )
     for name in _job_names(summary):
         for place, run in enumerate(summary["runs"]):
@@ -130,7 +132,7 @@ def split_table(summary: Summary) -> Table | None:
     if not groups:
         return None
     title = "points of GPU utilisation lost"
-    table = new_table(title, left=("job", "scheduler"), right=(*LOSS_COLUMNS, "idle"))
+    table = new_table(title, left=("job", "scheduler"), right=(*LOSS_COLUMNS, "idle"), notes=LOSS_COLUMNS)
     for name, rows in groups.items():
         for place, (run, loss) in enumerate(rows):
             table.add_row(name if place == 0 else "", marked_run(run), *loss_cells(loss))
@@ -139,9 +141,9 @@ def split_table(summary: Summary) -> Table | None:
 
 
 LOSS_COLUMNS: Final = {
-    "alone": "lost with nothing beside the job: communication that compute does not hide, jitter, stragglers",
-    "own connections": "what collisions of the job's own connections between switches add",
-    "other jobs": "the rest: lost to other jobs on the same links or GPUs",
+    "alone": "with nothing beside the job: communication that compute does not hide, jitter, stragglers",
+    "own connections": "collisions of the job's own connections between switches",
+    "other jobs": "the rest: other jobs on the same links or GPUs",
 }
 """Parts of the idle time -> their meaning."""
 
@@ -240,6 +242,11 @@ def least_important(shown: Shown) -> list[str]:
     """Titles of the columns that a narrow terminal may leave out, the least important first."""
     ranked = sorted((column.optional, column.title) for _, column in shown if column.optional)
     return [title for _, title in ranked]
+
+
+def notes_of(shown: Shown) -> dict[str, str]:
+    """Title of a column -> what it means, where that needs words."""
+    return {column.title: column.note for _, column in shown if column.note}
 
 
 def _titles(shown: Shown) -> list[str]:

@@ -18,7 +18,6 @@ from testbed.report.tables import LOSS_COLUMNS, loss_cells, loss_points, losses_
 
 Summary = Mapping[str, Any]
 Cell = str | list[Any]
-PER_GPU_SECOND = "TFLOP per GPU-second"
 
 
 def table_views(summary: Summary) -> list[dict[str, Any]]:
@@ -36,10 +35,10 @@ def table(
 
 
 def _runs(summary: Summary) -> dict[str, Any]:
-    shown = _without_work(columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)]))
-    heads = [("scheduler", ""), *_heads(shown), (PER_GPU_SECOND, _WORK), ("verdict", "can the run be believed")]
+    shown = columns([*RUN, *(metric for metric in COMPARISON if not metric.by_job)])
+    heads = [("scheduler", ""), *_heads(shown), ("verdict", "can the run be believed")]
     rows = [
-        [str(run["scheduler"]), *_cells({**run, **against(summary, run)}, shown), _work(run), verdict(run)]
+        [str(run["scheduler"]), *_cells({**run, **against(summary, run)}, shown), verdict(run)]
         for run in summary["runs"]
     ]
     note = "Shares are of the GPU time that jobs were allocated; points: difference to the first scheduler."
@@ -49,7 +48,7 @@ def _runs(summary: Summary) -> dict[str, Any]:
 def _jobs(summary: Summary) -> dict[str, Any]:
     compared = [metric for metric in COMPARISON if metric.by_job]
     shown = columns([*JOB, *compared])
-    heads = [("job", ""), ("scheduler", ""), *_heads(shown), (PER_GPU_SECOND, _WORK)]
+    heads = [("job", ""), ("scheduler", ""), *_heads(shown)]
     rows = []
     for name in dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"]):
         for run in summary["runs"]:
@@ -57,7 +56,7 @@ def _jobs(summary: Summary) -> dict[str, Any]:
                 entry = dict(job)
                 for metric in compared:
                     put(entry, metric.key, (value_at(against(summary, run), metric.key) or {}).get(name))
-                rows.append([name, marked_run(run), *_cells(entry, shown), _work(job)])
+                rows.append([name, marked_run(run), *_cells(entry, shown)])
     note = "JCT is projected from the mean iteration time; with * it was measured. +- %: change against the first."
     return table("jobs", "Jobs", heads, 2, rows, note)
 
@@ -94,22 +93,7 @@ def _loss_cells(loss: Entry | None) -> list[Cell]:
     return [MISSING if loss is None else [text, value] for text, value in zip(loss_cells(loss), values, strict=True)]
 
 
-_WORK = "floating-point operations of the jobs in the measured window, by the GPU time that they were allocated"
-
-
-def _work(entry: Entry) -> Cell:
-    allocated = entry.get("allocated_gpu_s")
-    if not allocated:
-        return MISSING
-    value = entry["work_flop"] / allocated / 1e12
-    return [f"{value:.1f}", value]
-
-
 _Shown = Sequence[tuple[Metric[Any], Column]]
-
-
-def _without_work(shown: _Shown) -> _Shown:
-    return [(metric, column) for metric, column in shown if metric.key != "work_flop"]
 
 
 def _heads(shown: _Shown) -> list[tuple[str, str]]:

@@ -4,7 +4,13 @@ export function percentText(share, digits = 0) {
   return `${(100 * share).toFixed(digits)} %`;
 }
 
+/** "1.5 s"; what these digits do not show has a smaller unit: "28 us". */
 export function secondsText(seconds, digits = 1) {
+  const size = Math.abs(seconds);
+  if (size > 0 && size < Math.min(1, 10 ** (1 - digits))) {
+    const [factor, unit] = size >= 1e-3 ? [1e-3, "ms"] : [1e-6, "us"];
+    return `${Number((seconds / factor).toPrecision(4))} ${unit}`;
+  }
   return `${seconds.toFixed(digits)} s`;
 }
 
