@@ -39,6 +39,9 @@ EMPTY_ROW: Final = "empty row"
 COMMENT: Final = "#"
 """Lines that begin with it, before the header, do not belong to the table."""
 
+SEPARATORS: Final[Mapping[str, str]] = {";": "';'", "\t": "tabs", "|": "'|'"}
+"""Of cells, where they are not commas, and what to call them."""
+
 _TIME_FORMATS: Final = ("%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S")
 _TIMES: Final = "a time such as 2023-07-15 00:50:00"
 
@@ -198,12 +201,32 @@ def _rows(
         raise TraceError(name, comments + reader.line_num, f"damaged line ({error})", "whole CSV lines") from None
 
 
+def written_otherwise(names: Sequence[str], required: Sequence[str]) -> str:
+    """Why ``required`` columns are not among ``names`` although they are there; empty if they are not."""
+    split, separator = list(names), ","
+    if not names or not required:
+        return ""
+    if len(names) == 1 or all(not each for each in names[1:]):
+        separator = next((each for each in SEPARATORS if each in names[0]), ",")
+        split = [each.strip() for each in names[0].split(separator)]
+    present = {each.lower() for each in split}
+    if not {each.lower() for each in required} <= present:
+        return ""
+    reasons = [f"cells are separated by {SEPARATORS[separator]}"] if separator != "," else []
+    capitals = [each for each in required if each not in split]
+    if capitals:
+        reasons.append(f"{', '.join(capitals)} written with other capitals")
+    return " and ".join(reasons)
+
+
 def _columns(name: str, line: int, names: Sequence[str], required: Sequence[str]) -> Mapping[str, int]:
     present = frozenset(names)
     missing = [column for column in required if column not in present]
     if missing:
         plural = "s" if len(missing) > 1 else ""
-        raise TraceError(name, line, f"no column{plural} {', '.join(missing)}", f"the columns {', '.join(required)}")
+        why = written_otherwise(names, required)
+        what = f"no column{plural} {', '.join(missing)}{f': {why}' if why else ''}"
+        raise TraceError(name, line, what, f"the columns {', '.join(required)}")
     count = Counter(names)
     doubled = next((column for column in names if column and count[column] > 1), None)
     if doubled is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from topologies.table import TraceError, first_line
+from topologies.table import TraceError, first_line, written_otherwise
 from workloads.traces import acme, alibaba, helios, itp, lingjun, philly, testbed_csv
 from workloads.traces.simulators import gavel, muri, pollux, tiresias
 from workloads.traces.trace import Trace
@@ -71,8 +71,22 @@ def recognise(path: Path) -> str:
     for name, item in _FORMATS.items():
         if item.columns and set(item.columns) <= set(header):
             return name
+    for name, item in _FORMATS.items():
+        if item.columns and (why := written_otherwise(header, item.columns)):
+            what = f"the columns of the format {name}, but {why}"
+            raise TraceError(str(path), 1, what, f"{', '.join(item.columns)}, separated by commas")
     shown = ", ".join(header[:8]) + (", .." if len(header) > 8 else "")
-    raise TraceError(str(path), 1, f"the columns '{shown}' are of no known format", _expected())
+    raise TraceError(str(path), 1, f"the columns '{shown}' are of no known format{_nearest(header)}", _expected())
+
+
+def _nearest(header: Sequence[str]) -> str:
+    """The format that has most of its columns in ``header``, and those that it lacks; empty if none has half of them."""
+    known = {name: item.columns for name, item in _FORMATS.items() if item.columns}
+    shares = {name: len(set(columns) & set(header)) / len(columns) for name, columns in known.items()}
+    name = max(shares, key=lambda each: shares[each])
+    if shares[name] < 0.5:
+        return ""
+    return f" (for {name} it lacks {', '.join(each for each in known[name] if each not in header)})"
 
 
 def _folder(path: Path) -> str:
