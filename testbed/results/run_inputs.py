@@ -20,12 +20,14 @@ class RunInputs:
 
     The seed is left out, and so are names, descriptions and checks: they change no result or are compared in their
     own right. ``files``: key -> name of the file behind it. ``unknown``: keys of which it is unknown what the file
-    held, or the plug-in did: the run was recorded by a version without digests, or the file was gone.
+    held, or the plug-in did: the run was recorded by a version without digests, or the file was gone. ``unsaid``: keys
+    that the version of the run did not have; they are compared as today's defaults.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
     def shared(self) -> dict[str, str]:
         """What concerns all schedulers."""
@@ -93,6 +95,12 @@ def _doubts(inputs: Mapping[str, RunInputs]) -> list[str]:
             found.append(f"unknown which scenario {_listed(labels)} had: no readable {SCENARIO}")
         elif len(labels) > 1:
             found.append(f"unknown whether {key} was the same in {_listed(labels)}: no digest was recorded")
+    older = {label: each.unsaid for label, each in inputs.items() if each.unsaid}
+    if older and len(inputs) > 1:
+        keys = list(dict.fromkeys(key for own in older.values() for key in own))
+        found.append(
+            f"unknown what {_listed(keys)} was in {_listed(list(older))}, of an older version: taken as today's default"
+        )
     return found
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr
+from io import StringIO
 from typing import Any, Final
 
 from controller.schedulers.registry import BUILT_IN as SCHEDULERS
@@ -17,8 +19,10 @@ from testbed.input_digests import KEY
 from testbed.report.comparison.settings import flattened
 from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.results.run_inputs import OF_SCHEDULER, SCENARIO, RunInputs
+from testbed.scenario import load
 from testbed.scenario.document import DocumentError, parse_yaml
 from testbed.scenario.fabrics import FILE_KEYS
+from testbed.scenario.old_keys import rename_old_keys
 from topologies.limits import YAML_BYTES, LimitError, read_text
 from topologies.registry import BUILT_IN as FABRICS
 from workloads.imported.files import FORMS
@@ -31,8 +35,14 @@ Digests = Mapping[str, Mapping[str, str]]
 
 def inputs_of(directory: RunDirectory, summary: Mapping[str, Any]) -> RunInputs:
     """Return what the run in ``directory`` was given; what its files do not say counts as unknown."""
-    settings = _settings(directory)
     digests = _digests(directory)
+    settings = _settings(directory)
+    unsaid: tuple[str, ...] = ()
+    if settings is not None and digests is None:  # an older version wrote it, with other keys and fewer
+        whole = _as_today(directory) or settings
+        unsaid = tuple(key for key in whole if key not in _renamed(directory, settings))
+        settings = whole
+    digests = digests or {}
     values = dict(settings or {}) | _schedulers(summary)
     files: dict[str, str] = {}
     unknown = [] if settings is not None else [SCENARIO]
@@ -45,7 +55,7 @@ def inputs_of(directory: RunDirectory, summary: Mapping[str, Any]) -> RunInputs:
         files[key] = next(iter(own)) if len(own) == 1 else f"{next(iter(own))} .. {list(own)[-1]}"
         said = values[key] + ", " if key.startswith(OF_SCHEDULER) and key in values else ""
         values[key] = f"{said}sha256 {_together(own)[:SHOWN]}"
-    return RunInputs(values, files, tuple(unknown))
+    return RunInputs(values, files, tuple(unknown), unsaid)
 
 
 def _together(files: Mapping[str, str]) -> str:
@@ -65,11 +75,32 @@ def _settings(directory: RunDirectory) -> dict[str, str] | None:
     return {key: as_text(value) for key, value in flattened(document.data)}
 
 
-def _digests(directory: RunDirectory) -> Digests:
+def _renamed(directory: RunDirectory, settings: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings that the file has, under today's keys."""
+    path = directory.path / SCENARIO
+    document = parse_yaml(read_text(path, YAML_BYTES), str(path))
+    with redirect_stderr(StringIO()):
+        rename_old_keys(document)
+    return {**settings, **{key: as_text(value) for key, value in flattened(document.data)}}
+
+
+def _as_today(directory: RunDirectory) -> dict[str, str] | None:
+    """All values of the scenario as today's version understands it; None if it cannot."""
     try:
-        return decode(dict[str, dict[str, str]], directory.read_json(MANIFEST).get(KEY, {}), KEY)
+        with redirect_stderr(StringIO()):
+            text = load(directory.path / SCENARIO).resolved_yaml()
+    except BadInputError:
+        return None
+    return {key: as_text(value) for key, value in flattened(parse_yaml(text, SCENARIO).data)}
+
+
+def _digests(directory: RunDirectory) -> Digests | None:
+    """The digests in the manifest; None if there are none, or it is missing or damaged."""
+    try:
+        recorded = directory.read_json(MANIFEST).get(KEY)
+        return None if recorded is None else decode(dict[str, dict[str, str]], recorded, KEY)
     except (BadInputError, ValueError, AttributeError):
-        return {}
+        return None
 
 
 def _schedulers(summary: Mapping[str, Any]) -> dict[str, str]:
