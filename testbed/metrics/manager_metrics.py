@@ -92,7 +92,7 @@ OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
     Metric(
         "unfairness",
         "",
-        "95th percentile of JCT / time that the job takes alone",
+        "95th percentile of JCT / time that the job takes alone on GPUs that lie together (below 1 with more NICs)",
         lambda jobs: jobs.slowdown.percentile(95),
     ),
 )

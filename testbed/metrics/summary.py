@@ -36,9 +36,21 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
         "runs": runs,
         "comparison": comparison(runs),
         "nothing_to_schedule": nothing_to_schedule(experiment.jobs, experiment.fabric),
+        "failures_not_reached": _failures_not_reached(experiment, records),
         "left_out_of_files": left_out_of_files(experiment.jobs, experiment.managed),
     }
     return document
+
+
+def _failures_not_reached(experiment: Experiment, records: Sequence[RunRecord]) -> list[str]:
+    """A line for each failure of a cable that was to come after the end of a run."""
+    return [
+        f"{record.scheduler}: {failure.link} was to fail at {failure.at_s:g} s, "
+        f"the run ended after {record.duration_s:.4g} s"
+        for record in records
+        for failure in experiment.link_failures
+        if failure.at_s >= record.duration_s
+    ]
 
 
 def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:

@@ -224,12 +224,17 @@ def unproven(document: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def beside_the_numbers(summary: Summary) -> list[str]:
+    """A line for everything that the scenario or a file of it says and the numbers do not have."""
+    return [*summary.get("failures_not_reached", ()), *summary.get("left_out_of_files", ())]
+
+
 def show_summary(summary: Summary, console: Console | None = None) -> None:
     """Print everything there is to say at the end of a run."""
     out = console or output()
     show(tables(summary), out)
     say(schedulers_behind(summary), out)
-    lines = [*doubts(summary), *left_out(summary), *refusals(summary), *summary.get("left_out_of_files", ())]
+    lines = [*doubts(summary), *left_out(summary), *refusals(summary), *beside_the_numbers(summary)]
     say(lines, out, style="yellow")
     say([headline(summary)], out)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -189,10 +189,21 @@ def _validate(document: Document, names: Names) -> Scenario:
     except ValidationError as error:
         problems = problems_of(error, data)
     problems += cross_problems(_parts(data, names))
+    if scenario is not None:
+        problems += _late_failures(scenario)
     if scenario is None or problems:
         raise BadInputError("\n".join(document.lines(problems)))
     scenario._document = document
     return scenario
+
+
+def _late_failures(scenario: Scenario) -> Iterable[Problem]:
+    """Failures of cables that come after the longest time that the run may take."""
+    limit_s = scenario.measure.time_limit
+    for index, failure in enumerate(scenario.link_failures):
+        if failure.at >= limit_s:
+            message = f"fails at {failure.at:g} s, expected a time before the run's time_limit of {limit_s:g} s"
+            yield Problem(("link_failures", index, "at"), message)
 
 
 def _parts(data: Mapping[str, object], names: Names) -> Parts:

@@ -30,6 +30,11 @@ from topologies.limits import COUNT, FABRIC_FILE_BYTES, HOSTS, LINKS, LimitError
 from topologies.units import parse_rate
 
 EXPECTED: Final = "node-link JSON of networkx"
+_CONVERTED: Final[Mapping[str, str]] = {
+    form: f"networkx converts it: json.dump(node_link_data({reader}(FILE), edges='edges'), file)"
+    for form, reader in (("GraphML", "read_graphml"), ("GML", "read_gml"))
+}
+"""Form of a graph that is not read -> how it becomes one that is."""
 MOST_PER_HOST: Final = 1024
 """GPUs or NICs of a host."""
 
@@ -42,6 +47,8 @@ def read(path: Path, inside: Inside = AS_USUAL) -> Fabric:
     except UnicodeDecodeError as error:
         raise FabricFileError(str(path), line_of_damage(error), "not UTF-8 text", EXPECTED) from None
     except json.JSONDecodeError as error:
+        if form := _other_form(text):
+            raise FabricFileError(str(path), 1, f"this is {form}", f"{EXPECTED}; {_CONVERTED[form]}") from None
         raise FabricFileError(str(path), error.lineno, f"not JSON ({error.msg})", EXPECTED) from None
     except RecursionError:
         raise FabricFileError(str(path), 1, "too deeply nested", EXPECTED) from None
@@ -50,6 +57,15 @@ def read(path: Path, inside: Inside = AS_USUAL) -> Fabric:
     except OSError as error:
         raise FabricFileError(str(path), None, f"cannot be read ({error.strerror})", EXPECTED) from None
     return _Reader(str(path), text, data, inside).fabric()
+
+
+def _other_form(text: str) -> str:
+    """GraphML or GML where the text begins like it; empty otherwise."""
+    begin = text.lstrip("\ufeff \t\n")[:2000]
+    if begin.startswith("<") and "<graphml" in begin:
+        return "GraphML"
+    words = " ".join(line for line in begin.split("\n") if not line.startswith(("#", "Creator", "Version"))).split()
+    return "GML" if words[:2] == ["graph", "["] or words[:1] == ["graph["] else ""
 
 
 def _whole(digits: str) -> float:

@@ -19,7 +19,15 @@ from typing import Final
 
 from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, line_of_damage, read_text
 from workloads.imported.errors import WorkloadFileError
-from workloads.imported.workload import Collective, CollectiveKind, GroupKind, ImportedWorkload, Parallelism, Stretch
+from workloads.imported.workload import (
+    Collective,
+    CollectiveKind,
+    Coverage,
+    GroupKind,
+    ImportedWorkload,
+    Parallelism,
+    Stretch,
+)
 
 FORM: Final = "simai"
 EXPECTED: Final = "a SimAI workload"
@@ -73,6 +81,7 @@ class _Reader:
         self._file = file
         self._lines = lines
         self._group = group
+        self._without_bytes = 0
         self._header = self._sizes()
         self._parallelism = self._checked(gpus)
 
@@ -85,6 +94,13 @@ class _Reader:
         stretches += self._pipeline(returning=True)
         update_s = sum(row.update_ns for row in rows) * 1e-9
         left_out = []
+        kept = sum(stretch.collective is not None for stretch in stretches)
+        if self._without_bytes and not kept:
+            raise self._error(
+                3, f"none of {self._without_bytes} collectives has bytes", "bytes for some, or NONE for all"
+            )
+        if self._without_bytes:
+            left_out.append(f"{self._without_bytes} collectives of 0 bytes")
         if update_s > 0:
             left_out.append(f"update times of {len(rows)} rows, {update_s:g} s together: part of no compute column")
         if self._parallelism.pipeline > 1:
@@ -92,7 +108,10 @@ class _Reader:
             left_out.append("overlap of what stages pass on with compute: they pass it on after the phases it follows")
         if self._header.get("checkpoints"):
             left_out.append(f"recomputation from {self._header['checkpoints']} checkpoints")
-        return ImportedWorkload(FORM, self._file, self._parallelism, tuple(stretches), tuple(left_out), self._notes())
+        coverage = Coverage(kept, self._without_bytes)
+        return ImportedWorkload(
+            FORM, self._file, self._parallelism, tuple(stretches), tuple(left_out), self._notes(), coverage
+        )
 
     def _notes(self) -> tuple[str, ...]:
         background = (
@@ -174,6 +193,7 @@ class _Reader:
             raise self._error(number, f"unknown collective {name!r}", f"NONE, or {', '.join(KINDS)} with _EP or _DP_EP")
         group: GroupKind = SUFFIXES[suffix] if suffix else "data" if column == COLUMNS[2] else "tensor"
         if size == 0:
+            self._without_bytes += 1
             return _Operation(compute_s, None)
         if self._parallelism.size(group) == 1:
             if self._group is None:

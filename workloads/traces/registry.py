@@ -80,7 +80,7 @@ def recognise(path: Path) -> str:
 
 
 def _nearest(header: Sequence[str]) -> str:
-    """The format that has most of its columns in ``header``, and those that it lacks; empty if none has half of them."""
+    """The format with most of its columns in ``header``, and those that it lacks; empty if none has half of them."""
     known = {name: item.columns for name, item in _FORMATS.items() if item.columns}
     shares = {name: len(set(columns) & set(header)) / len(columns) for name, columns in known.items()}
     name = max(shares, key=lambda each: shares[each])

@@ -108,7 +108,7 @@ def test_a_message_stays_one_line_whatever_is_quoted_in_it(tmp_path: Path) -> No
     ("old", "new", "message"),
     [
         ("aggregations: 2", "aggregations: 2, parallel_links: 1000000", "impossible fabric: links of the fabric must"),
-        ("hosts: 4", "hosts: 65536, ports_per_nic: 200", "impossible fabric: hosts must have at most 600000 links"),
+        ("hosts: 4", "hosts: 65536, ports_per_nic: 200", "impossible fabric: hosts must have at most 2000000 links"),
         ("gpus: 4", f"gpus: 1, count: {JOBS}", f"the jobs ask for {JOBS} GPUs on 8"),
         (
             "[{name: one,",

@@ -122,3 +122,19 @@ def test_what_is_no_graph_is_refused_in_one_line(tmp_path: Path, text: str) -> N
     with pytest.raises(FabricFileError) as refused:
         read(file)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph/></graphml>', "GraphML"),
+        ('Creator "yFiles"\ngraph [\n  node [ id 0 ]\n]\n', "GML"),
+        ("graph [ node [ id 0 ] ]", "GML"),
+    ],
+)
+def test_graphs_in_other_forms_are_named_as_what_they_are(text: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / "fabric"
+    path.write_text(text)
+    reader = f"read_{form.lower()}"
+    with pytest.raises(FabricFileError, match=rf"fabric:1: this is {form}, expected node-link JSON .*{reader}\(FILE\)"):
+        read(path)

@@ -132,3 +132,22 @@ def test_a_damaged_trace_is_read_or_refused_in_one_line(tmp_path: Path, seed: in
     except WorkloadFileError as error:
         assert str(error).startswith(str(file))
         assert "\n" not in str(error)
+
+
+def test_dependencies_on_nodes_that_are_not_in_the_file_are_counted(tmp_path: Path) -> None:
+    nodes = [kernel(1, 0.5, 77), collective(2, 0, 1000, 1, 78), kernel(3, 0.1, 2, 77)]
+    found = chakra.read(write(tmp_path / "t.0.et", nodes), gpus=4)
+    assert "3 dependencies on 2 nodes that are not in the file: they do not count" in found.left_out
+
+
+def test_a_trace_of_which_nothing_that_communicates_can_be_used_is_refused(tmp_path: Path) -> None:
+    nodes = [kernel(1, 0.5), ChakraNode(2, "send", wire.SEND, (1,), 0.1, {"comm_size": 100})]
+    with pytest.raises(WorkloadFileError, match="none of 1 nodes that communicate can be used"):
+        chakra.read(write(tmp_path / "t.0.et", nodes), gpus=4)
+
+
+def test_sends_and_gathers_count_as_left_out_by_their_seconds(tmp_path: Path) -> None:
+    nodes = [collective(1, 0, 1000), collective(2, 3, 50), ChakraNode(3, "s", wire.SEND, (), 0.002, {"comm_size": 9})]
+    coverage = chakra.read(write(tmp_path / "t.0.et", nodes), gpus=4).coverage
+    assert (coverage.kept, coverage.left_out) == (1, 2)
+    assert coverage.share_left_out == pytest.approx(0.75)

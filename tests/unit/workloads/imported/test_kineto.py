@@ -108,3 +108,26 @@ def test_a_damaged_trace_is_read_or_refused_in_one_line(tmp_path: Path, seed: in
     except WorkloadFileError as error:
         assert str(error).startswith(str(file))
         assert "\n" not in str(error)
+
+
+def test_a_trace_of_which_nothing_that_communicates_has_a_size_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", document(kernel(0, 100), kernel(100, 50, "ncclDevKernel_AllReduce")))
+    with pytest.raises(
+        WorkloadFileError, match="none of 1 kernels that communicate has a size .*expected Collective name"
+    ):
+        kineto.read(path)
+
+
+def test_what_is_kept_and_what_is_left_out_are_all_that_communicates(tmp_path: Path) -> None:
+    unknown = kernel(400, 30, "ncclDevKernel_Gather")
+    found = kineto.read(write(tmp_path / "t.json", document(nccl(0, 70, "allreduce", 10), kernel(100, 5), unknown)))
+    assert (found.coverage.kept, found.coverage.left_out) == (1, 1)
+    assert found.coverage.share_left_out == pytest.approx(0.3)
+    assert found.said_left_out[0].endswith("leaves out 30 % of its communication (30us of 100us, 1 operators)")
+
+
+def test_a_file_that_is_no_utf_8_has_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(b'{"traceEvents": [\n{"name": "\xff"}\n]}')
+    with pytest.raises(WorkloadFileError, match="t.json:2: not UTF-8 text"):
+        kineto.read(path)
