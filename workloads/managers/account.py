@@ -17,8 +17,8 @@ from workloads.managers.actions import Action, Migrate, Pack, Preempt, Requeue, 
 class JobOutcome:
     """A job under a manager: when it was submitted, started and ended (None: not within the run), what it used.
 
-    ``alone_s`` is how long it would have run without contention on its reference placement, GPUs that lie together. It is
-    no lower bound: spread over more hosts a job has more NICs and may be faster. ``busy_gpu_s`` the time its GPUs computed,
+    ``alone_s`` is how long it would have run without contention on its reference placement, GPUs that lie together. It
+    is no lower bound: over more hosts a job has more NICs and may be faster. ``busy_gpu_s``: time its GPUs computed,
     ``held_s`` for how long it had its GPUs. ``waits``: cause (:data:`workloads.managers.ledger.CAUSES`) -> seconds
     without them. ``status``: passed, killed or unsuccessful, after so many ``attempts``. ``holds``: how many GPUs it
     holds at the end while it waits for the rest.

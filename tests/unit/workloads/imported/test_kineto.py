@@ -113,7 +113,7 @@ def test_a_damaged_trace_is_read_or_refused_in_one_line(tmp_path: Path, seed: in
 def test_a_trace_of_which_nothing_that_communicates_has_a_size_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "t.json", document(kernel(0, 100), kernel(100, 50, "ncclDevKernel_AllReduce")))
     with pytest.raises(
-        WorkloadFileError, match="none of 1 kernels that communicate has a size .*expected Collective name"
+        WorkloadFileError, match=r"none of 1 kernels that communicate has a size .*expected Collective name"
     ):
         kineto.read(path)
 
@@ -129,5 +129,5 @@ def test_what_is_kept_and_what_is_left_out_are_all_that_communicates(tmp_path: P
 def test_a_file_that_is_no_utf_8_has_its_own_line(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_bytes(b'{"traceEvents": [\n{"name": "\xff"}\n]}')
-    with pytest.raises(WorkloadFileError, match="t.json:2: not UTF-8 text"):
+    with pytest.raises(WorkloadFileError, match=r"t\.json:2: not UTF-8 text"):
         kineto.read(path)
