@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
-from topologies.input_file_error import InputFileError
+from topologies.input.file_error import InputFileError
 from topologies.limits import (
     TRACE_BYTES,
     TRACE_COMMENTS,

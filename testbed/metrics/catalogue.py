@@ -9,6 +9,7 @@ cluster managers are in :mod:`testbed.metrics.manager_metrics`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from testbed.metrics import formats
@@ -151,7 +152,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         lambda job: job.metrics.disturbed,
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda job: job.metrics.allocated_s),
-    Metric("work_flop", "FLOP", "FLOPs done in the window", lambda job: job.metrics.work_flop, column=WORK),
+    Metric("work_flop", "FLOP", "FLOPs done in the window", lambda job: job.metrics.work_flop, column=replace(WORK, place=0)),
     Metric(
         "profile", "", "`declared` or `measured`: the profile the scheduler used; else null", lambda job: job.profile
     ),

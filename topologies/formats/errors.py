@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies.input_file_error import InputFileError
+from topologies.input.file_error import InputFileError
 
 
 class FabricFileError(InputFileError):

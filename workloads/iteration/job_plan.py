@@ -84,7 +84,6 @@ class JobPlan:
     jitter: float
     stragglers: tuple[Straggler, ...]
     gpus: tuple[str, ...]
-    draws: tuple[str, ...]
     phases: tuple[PhasePlan, ...]
     outgoing: tuple[PlannedConnection, ...]
     incoming: tuple[PlannedConnection, ...]
@@ -96,6 +95,7 @@ class JobPlan:
     byte_marks: Mapping[str, ByteMarks] = field(default_factory=dict)
     byte_windows: Mapping[str, ByteWindows] = field(default_factory=dict)
     steps: bool = False
+    draws: tuple[str, ...] = ()
 
     def largest_window(self, flow: str) -> int:
         """Bytes that ``flow`` has in flight at most."""

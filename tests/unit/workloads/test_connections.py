@@ -8,7 +8,7 @@ from topologies.clos import clos
 from workloads import connections
 from workloads.connections import PortBook
 
-FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2)
+FABRIC = clos(hosts=4, gpus_per_host=4, nics_per_host=2, tors=2, aggregations=2, port_rate=1e11, fabric_rate=1e11)
 
 
 def test_thousands_of_connections_of_one_port_have_different_source_ports() -> None:

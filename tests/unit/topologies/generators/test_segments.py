@@ -157,7 +157,7 @@ def test_a_pod_of_hpn_has_the_sizes_of_its_paper() -> None:
         (rail_optimized, {"parallel_links": 0}, "parallel_links must be at least 1, not 0"),
         (rail_optimized, {"fabric_rate": 0.0}, "fabric_rate must be above 0 bit/s, not 0"),
         (rail_optimized, {"nics_per_host": 3}, "gpus_per_host must divide evenly over the 3 NICs of a host, 8 does"),
-        (rail_optimized, {"hosts": 60000}, "hosts must have at most 600000 links"),
+        (rail_optimized, {"hosts": 60000}, "hosts must have at most 2000000 links"),
         (hpn, {"planes": 3}, "planes must be 1 or 2, not 3"),
         (hpn, {"aggregations": 3}, "aggregations must divide evenly over the 2 planes, 3 does not"),
         (dcn_plus, {"tors_per_segment": 3}, "tors_per_segment must be 1 or 2, not 3"),

@@ -142,6 +142,7 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         tos={"f": 32},
         byte_marks={"f": ByteMarks(True, (10,), (0, 32))},
         byte_windows={"f": ByteWindows(20, (8, 16))},
+        draws=("4",),
     )
     assert encode_command("h0", SetUpJob(plan)).decode() == (
         '{"host":"h0","op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
@@ -151,7 +152,7 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         '"outgoing":[{"flow":"f","source":"10.0.0.1","source_port":4000,"target":"10.0.0.2","target_port":5000,'
         '"peer":"h0"}],"incoming":[],"window":8,"slice_size":2,"departure":0.01,"link_rate":1000000.0,'
         '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},'
-        '"byte_windows":{"f":{"period":20,"windows":[8,16]}},"steps":false}}\n'
+        '"byte_windows":{"f":{"period":20,"windows":[8,16]}},"steps":false,"draws":["4"]}}\n'
     )
 
 
