@@ -8,7 +8,7 @@ from testbed.reproduce.flow_entries import AS_PACKETS
 
 
 def test_a_row_has_the_papers_bars_beside_the_seeds() -> None:
-    bar = FIGURES["crux-fig21"][2]
+    bar = FIGURES["crux-fig19"][0]
     cells = line(bar, *(pairs(bar.scenario, (1, 2), sharing) for sharing in (AS_PACKETS, MAX_MIN))).columns
     assert cells["without: paper"] == f"{100 * bar.without:.1f}"
     least, most = (float(each) for each in str(cells["least, most"]).split(", "))
