@@ -152,7 +152,13 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         lambda job: job.metrics.disturbed,
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda job: job.metrics.allocated_s),
-    Metric("work_flop", "FLOP", "FLOPs done in the window", lambda job: job.metrics.work_flop, column=replace(WORK, place=0)),
+    Metric(
+        "work_flop",
+        "FLOP",
+        "FLOPs done in the window",
+        lambda job: job.metrics.work_flop,
+        column=replace(WORK, place=0),
+    ),
     Metric(
         "profile", "", "`declared` or `measured`: the profile the scheduler used; else null", lambda job: job.profile
     ),

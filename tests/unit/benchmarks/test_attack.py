@@ -110,7 +110,7 @@ def test_a_single_case_that_is_not_clean_misses_the_target(ending: Ending) -> No
 
 
 FIRST = {"command-line": 0}
-FEW = {"command-line": 2, "flow": 6, "run-directory": 6, "fabric-file": 100, "fabric-plugin": 100}
+FEW = {"command-line": 2, "flow": 6, "run-directory": 6, "fabric-file": 40, "fabric-plugin": 100}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS])

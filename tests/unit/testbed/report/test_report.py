@@ -53,7 +53,9 @@ def test_numbers_that_are_missing_are_a_dash(experiment, records):
     document = summary(experiment, (nothing, records[1]))
     text = render(tables(document))
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert any(line.split()[:2] == ["big", "ecmp"] and line.split()[-3:] == ["-", "0.0", "-"] for line in text.splitlines())
+    assert any(
+        line.split()[:2] == ["big", "ecmp"] and line.split()[-3:] == ["-", "0.0", "-"] for line in text.splitlines()
+    )
 
 
 def test_doubts_are_told_with_their_reason(document, degraded):
