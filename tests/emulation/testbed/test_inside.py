@@ -71,4 +71,5 @@ def test_queues_of_pcie_are_measured_like_others_and_reach_their_rate(finished: 
 def test_a_semaphore_lets_a_lower_job_wait_but_not_for_ever(finished: Finished) -> None:
     last = finished.decisions("crux")[-1]
     assert last["exclusive"] == ["h0s0->h0n0", "h1s0->h1n0"]
+    finished.skip_if_disturbed()
     assert finished.job("crux", "two")["iterations"] >= 3
