@@ -50,6 +50,21 @@ class TraceError(InputFileError):
     """A file of a trace cannot be used: ``file:line: what is wrong, expected what``."""
 
 
+class Header(dict[str, int]):
+    """Name of a column -> its place; ``line`` of the file has the names."""
+
+    def __init__(self, columns: Mapping[str, int], line: int) -> None:
+        super().__init__(columns)
+        self._line = line
+        self._by_lower = {name.lower(): name for name in columns}
+
+    def refuse_other_capitals(self, file: str, name: str) -> None:
+        """Raise :class:`TraceError` if there is no column ``name`` but one that differs in capitals only."""
+        other = self._by_lower.get(name.lower(), name)
+        if other != name:
+            raise TraceError(file, self._line, f"a column is called '{other}'", f"'{name}', in these capitals")
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A line of a table: ``values`` by the places that ``columns`` gives their names."""
@@ -60,8 +75,13 @@ class Row:
     values: Sequence[str]
 
     def text(self, name: str) -> str:
-        """The cell's text, without blanks around it; empty if the table has no such column."""
+        """The cell's text, without blanks around it; empty if the table has no such column.
+
+        A column that differs in capitals only is refused: what it says would be left out without a word.
+        """
         place = self.columns.get(name)
+        if place is None and isinstance(self.columns, Header):
+            self.columns.refuse_other_capitals(self.file, name)
         return "" if place is None else self.values[place].strip()
 
     def number(self, name: str) -> float | None:
@@ -203,20 +223,28 @@ def _rows(
 
 def written_otherwise(names: Sequence[str], required: Sequence[str]) -> str:
     """Why ``required`` columns are not among ``names`` although they are there; empty if they are not."""
-    split, separator = list(names), ","
-    if not names or not required:
-        return ""
-    if len(names) == 1 or all(not each for each in names[1:]):
-        separator = next((each for each in SEPARATORS if each in names[0]), ",")
-        split = [each.strip() for each in names[0].split(separator)]
+    why, missing = partly_otherwise(names, required)
+    return "" if missing else why
+
+
+def partly_otherwise(names: Sequence[str], required: Sequence[str]) -> tuple[str, list[str]]:
+    """What is other about those ``required`` columns that are there, and which are not there in any case."""
+    split, separator = cells_of(names)
     present = {each.lower() for each in split}
-    if not {each.lower() for each in required} <= present:
-        return ""
-    reasons = [f"cells are separated by {SEPARATORS[separator]}"] if separator != "," else []
-    capitals = [each for each in required if each not in split]
+    found = [each for each in required if each.lower() in present]
+    reasons = [f"cells are separated by {SEPARATORS[separator]}"] if separator else []
+    capitals = [each for each in found if each not in split]
     if capitals:
         reasons.append(f"{', '.join(capitals)} written with other capitals")
-    return " and ".join(reasons)
+    return " and ".join(reasons), [each for each in required if each not in found]
+
+
+def cells_of(names: Sequence[str]) -> tuple[list[str], str]:
+    """The names of a header that may be separated otherwise, and what separates them; empty if it is commas."""
+    if not names or any(names[1:]):
+        return list(names), ""
+    separator = next((each for each in SEPARATORS if each in names[0]), "")
+    return [each.strip() for each in names[0].split(separator)] if separator else list(names), separator
 
 
 def _columns(name: str, line: int, names: Sequence[str], required: Sequence[str]) -> Mapping[str, int]:
@@ -224,14 +252,17 @@ def _columns(name: str, line: int, names: Sequence[str], required: Sequence[str]
     missing = [column for column in required if column not in present]
     if missing:
         plural = "s" if len(missing) > 1 else ""
-        why = written_otherwise(names, required)
-        what = f"no column{plural} {', '.join(missing)}{f': {why}' if why else ''}"
+        why, gone = partly_otherwise(names, required)
+        besides = (
+            f"; {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not there in any case" if why and gone else ""
+        )
+        what = f"no column{plural} {', '.join(missing)}{f': {why}' if why else ''}{besides}"
         raise TraceError(name, line, what, f"the columns {', '.join(required)}")
     count = Counter(names)
     doubled = next((column for column in names if column and count[column] > 1), None)
     if doubled is not None:
         raise TraceError(name, line, f"two columns are called {doubled}", "each column once")
-    return {column: place for place, column in enumerate(names) if column}
+    return Header({column: place for place, column in enumerate(names) if column}, line)
 
 
 def _fitted(name: str, line: int, values: Sequence[str], names: Sequence[str]) -> Sequence[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from topologies.table import TraceError, first_line, written_otherwise
+from topologies.table import SEPARATORS, TraceError, cells_of, first_line, partly_otherwise, written_otherwise
 from workloads.traces import acme, alibaba, helios, itp, lingjun, philly, testbed_csv
 from workloads.traces.simulators import gavel, muri, pollux, tiresias
 from workloads.traces.trace import Trace
@@ -80,13 +80,19 @@ def recognise(path: Path) -> str:
 
 
 def _nearest(header: Sequence[str]) -> str:
-    """The format with most of its columns in ``header``, and those that it lacks; empty if none has half of them."""
+    """What is other about ``header``: its separator, and what the format nearest to it lacks; empty if none is near.
+
+    Near is a format with at least half of its columns there, in any capitals.
+    """
+    cells, separator = cells_of(header)
+    present = {each.lower() for each in cells}
     known = {name: item.columns for name, item in _FORMATS.items() if item.columns}
-    shares = {name: len(set(columns) & set(header)) / len(columns) for name, columns in known.items()}
+    shares = {name: sum(each.lower() in present for each in own) / len(own) for name, own in known.items()}
     name = max(shares, key=lambda each: shares[each])
     if shares[name] < 0.5:
-        return ""
-    return f" (for {name} it lacks {', '.join(each for each in known[name] if each not in header)})"
+        return f" (cells are separated by {SEPARATORS[separator]}, expected commas)" if separator else ""
+    why, missing = partly_otherwise(header, known[name])
+    return f" (for {name} it lacks {', '.join(missing)}{f'; {why}' if why else ''})"
 
 
 def _folder(path: Path) -> str:
@@ -98,9 +104,13 @@ def _folder(path: Path) -> str:
         if item.files and set(item.files) <= present:
             return name
     tables = sorted(path.glob("*.csv"))
-    if tables and all(set(itp.REQUIRED) <= set(first_line(file)) for file in tables):
-        return "itp"
+    if any(_is_of_itp(first_line(file)) for file in tables):
+        return "itp"  # its reader says what is wrong with another file, or with the header
     raise TraceError(str(path), None, "this folder is of no known format", _expected())
+
+
+def _is_of_itp(header: Sequence[str]) -> bool:
+    return set(itp.REQUIRED) <= set(header) or written_otherwise(header, itp.REQUIRED) != ""
 
 
 def _expected() -> str:
