@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_scenario
 from testbed.errors import EXIT_OK
 from testbed.machine.budget import BUILT_IN
-from testbed.metrics.formats import percent, seconds
+from testbed.metrics.catalogue import LEVEL_NOTE
+from testbed.metrics.formats import percent, seconds, time_text
 from topologies.units import format_rate, format_work
 
 if TYPE_CHECKING:
@@ -110,12 +111,21 @@ def _headline(document: Document) -> str:
     )
 
 
+_JOB_NOTES: Final = {
+    "t_j s": "time to send what an iteration sends, over the job's busiest link",
+    "intensity": "FLOPs of an iteration / t_j",
+}
+"""Columns of the table of jobs -> their meaning."""
+
+
 def _job_table(document: Document) -> Table:
     from testbed.report.fitting import new_table
 
     right = ("GPUs", "hosts", "flows", "start s", "iteration s", "GPU util %", "t_j s", "intensity")
     optional = ("start s", "t_j s", "hosts", "flows")
-    table = new_table("jobs, each alone on the fabric", left=("job", "model"), right=right, optional=optional)
+    table = new_table(
+        "jobs, each alone on the fabric", left=("job", "model"), right=right, optional=optional, notes=_JOB_NOTES
+    )
     for job in document["jobs"]:
         table.add_row(
             job["name"],
@@ -135,7 +145,8 @@ def _decision_table(document: Document) -> Table:
     from testbed.report.fitting import new_table
 
     right = ("level", "iteration s", "GPU util %")
-    table = new_table("decisions (each job alone on its decided paths)", left=("scheduler", "job"), right=right)
+    title, notes = "decisions (each job alone on its decided paths)", {"level": LEVEL_NOTE}
+    table = new_table(title, left=("scheduler", "job"), right=right, notes=notes)
     for entry in document["schedulers"]:
         for place, job in enumerate(entry["jobs"]):
             level = "-" if job["level"] is None else str(job["level"])
@@ -153,7 +164,7 @@ def _closing_lines(document: Document) -> list[str]:
     lines += document["left_out_of_files"]
     if document["engine"] == "flow":
         lines += [document["slow_flow_engine"]] if document["slow_flow_engine"] else []
-        times = ", ".join(f"{entry['scheduler']} {entry['simulated_s']:.1f} s" for entry in document["schedulers"])
+        times = ", ".join(f"{entry['scheduler']} {time_text(entry['simulated_s'])}" for entry in document["schedulers"])
         return [*lines, f"the flow engine {_what_it_does(document['scale'])}; simulated time: {times}"]
     return lines + _emulation_lines(document)
 

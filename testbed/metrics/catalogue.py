@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
 
 _FLOPS: Final = "FLOP/s"
 _SHARE: Final = "0 to 1"
+POINTS_NOTE: Final = "difference to the first scheduler, in percentage points"
+JCT_CHANGE_NOTE: Final = "change of the JCT against the first scheduler"
+LEVEL_NOTE: Final = "priority, 0 is served first; - where none is needed"
 BASELINE: Final = "baseline_gpu_utilization"
 """Utilisation under the first scheduler of the same run, beside what a comparison says about another."""
 IDLE_CAUSES: Final = {
@@ -71,7 +74,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "priority level, 0 is served first; the highest of its flows' where they differ; null if it needs none (below)",
         lambda job: job.level,
         check=True,
-        column=Column("level", note="priority, 0 is served first; - where none is needed"),
+        column=Column("level", note=LEVEL_NOTE),
     ),
     Metric(
         "intensity",
@@ -346,16 +349,14 @@ COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (
         "points",
         "difference in GPU utilisation, in percentage points",
         lambda both: 100 * (both[1]["gpu_utilization"] - both[0]["gpu_utilization"]),
-        column=Column(
-            "points", place=1, whole=_shown_points, note="difference to the first scheduler, in percentage points"
-        ),
+        column=Column("points", place=1, whole=_shown_points, note=POINTS_NOTE),
     ),
     Metric(
         "jct_change",
         "",
         "relative change of JCT by job (`-0.18`: 18 % shorter)",
         lambda both: change(both[0]["jct_s"], both[1]["jct_s"]),
-        column=Column("+- %", formats.change, note="change of the JCT against the first scheduler"),
+        column=Column("+- %", formats.change, note=JCT_CHANGE_NOTE),
         by_job=True,
     ),
     Metric("gain_split.run", "points", "loss under the baseline minus this loss", lambda both: _gain(both)),

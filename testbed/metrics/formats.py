@@ -43,8 +43,22 @@ def seconds(value: float | None, digits: int = 3) -> str:
     """``1.7`` -> ``1.700``; the column's title says s. What these digits do not show has its unit: ``28us``."""
     if value is None:
         return MISSING
-    shown = value == 0.0 or abs(value) >= min(1.0, 10.0 ** (1 - digits))
-    return f"{value:.{digits}f}" if shown else format_time(value)
+    return f"{value:.{digits}f}" if _shows(value, digits) else format_time(value)
+
+
+def tenths_of_seconds(value: float | None) -> str:
+    """As :func:`seconds` with one digit: ``1.7``, ``28us``."""
+    return seconds(value, 1)
+
+
+def time_text(value: float, digits: int = 1) -> str:
+    """A time in a sentence, with its unit: ``1.7 s``, and ``28us`` where these digits would not show it."""
+    return f"{value:.{digits}f} s" if _shows(value, digits) else format_time(value)
+
+
+def _shows(value: float, digits: int) -> bool:
+    """Whether ``digits`` after the point show a time in seconds, with two of its own digits below a second."""
+    return value == 0.0 or abs(value) >= min(1.0, 10.0 ** (1 - digits))
 
 
 def change(value: float | None) -> str:

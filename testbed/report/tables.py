@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.experiment.scheduler_choice import SchedulerChoice
-from testbed.metrics.catalogue import BASELINE, COMPARISON, JOB, RUN
+from testbed.metrics.catalogue import BASELINE, COMPARISON, JCT_CHANGE_NOTE, JOB, POINTS_NOTE, RUN
 from testbed.metrics.comparison import against
 from testbed.metrics.formats import MISSING as MISSING
 from testbed.metrics.formats import adding_up, change, points_between, with_spread
@@ -176,8 +176,9 @@ def manager_table(summary: Summary) -> Table | None:
     if not runs:
         return None
     shown = columns([*OUTCOMES, *MANAGER])
-    title = "JCT, time waited (queue), makespan (all), GPUs held, preemptions (stops), migrations, hosts per job"
-    table = new_table(title, left=("scheduler",), right=_titles(shown), optional=least_important(shown))
+    title = "cluster manager: times of jobs that ended"
+    optional, notes = least_important(shown), notes_of(shown)
+    table = new_table(title, left=("scheduler",), right=_titles(shown), optional=optional, notes=notes)
     for run in runs:
         table.add_row(marked_run(run), *_cells(run["manager"], shown))
     return table
@@ -265,7 +266,8 @@ def _cells(entry: Entry, shown: Shown) -> list[str]:
 def _compared_runs(rows: Sequence[Mapping[str, Any]]) -> Table:
     right = ("seed", "GPU util %", "points")
     left = ("run", "engine", "scheduler")
-    table = new_table("runs", left=left, right=right, last="verdict", optional=("engine", "seed"))
+    notes = {"points": POINTS_NOTE}
+    table = new_table("runs", left=left, right=right, last="verdict", optional=("engine", "seed"), notes=notes)
     for row in rows:
         table.add_row(
             row["label"],
@@ -280,7 +282,8 @@ def _compared_runs(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _compared_jobs(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = new_table("JCT", left=("job", "run", "scheduler"), right=("JCT s", "+- %"))
+    notes = {"+- %": JCT_CHANGE_NOTE}
+    table = new_table("JCT", left=("job", "run", "scheduler"), right=("JCT s", "+- %"), notes=notes)
     for name in dict.fromkeys(name for row in rows for name in row["jct_s"]):
         head = name
         for row in rows:
@@ -293,11 +296,19 @@ def _compared_jobs(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+_MEANS_NOTES: Final = {
+    "spread": "standard deviation of GPU util % over the runs",
+    "points": f"{POINTS_NOTE}, \N{PLUS-MINUS SIGN} the largest between two seeds; in parentheses what proves nothing",
+    "JCT +- %": JCT_CHANGE_NOTE,
+}
+"""Columns of the table of means -> their meaning."""
+
+
 def _compared_means(rows: Sequence[Mapping[str, Any]]) -> Table:
     right = ("runs", "GPU util %", "spread", "points")
     apart = any(row["inputs"] for row in rows)
     left = ("scenario", "engine", "scheduler", *(("with",) if apart else ()))
-    table = new_table("means", left=left, right=right, last="JCT +- %", optional=("engine",))
+    table = new_table("means", left=left, right=right, last="JCT +- %", optional=("engine",), notes=_MEANS_NOTES)
     for row in rows:
         jobs = ", ".join(f"{name} {change(value)}" for name, value in row["jct_change"].items())
         believable = "" if row["believable"] == row["runs"] else f" ({row['believable']} ok)"

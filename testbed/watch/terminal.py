@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from testbed.metrics.formats import time_text
 from testbed.watch.messages import JobState, LiveSample
 
 MOST_JOBS: Final = 12
@@ -50,7 +51,12 @@ def busiest(sample: LiveSample, links: Sequence[str], routes: Mapping[str, Seque
 def screen(sample: LiveSample, links: Sequence[BusyLink]) -> RenderableType:
     """Two small tables."""
     jobs = _table(
-        f"{sample.time_s:.0f} s: GPUs {percent(sample.utilization)} busy", "job", "GPUs", "level", "iterations", "busy"
+        f"{time_text(sample.time_s, 0)}: GPUs {percent(sample.utilization)} busy",
+        "job",
+        "GPUs",
+        "level",
+        "iterations",
+        "busy",
     )
     shown = sorted(sample.jobs, key=lambda job: job.state == "ended")[:MOST_JOBS]
     for job in shown:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from testbed.engines.common.live_jobs import LiveJob
 from testbed.engines.common.stop_condition import StopCondition
 from testbed.experiment.experiment import Experiment
+from testbed.metrics.formats import time_text
 from workloads.analysis import isolated
 
 NEARLY: Final = 0.99
@@ -32,7 +33,7 @@ class FlowProgress:
         _, values = self._goal.progress()
         if not self._goal.managed:
             values = {"value": min(now_s / self._end_s(now_s), NEARLY) if now_s else 0.0, "total": 1.0}
-        return {"phase": "compute", **values, "note": f"{now_s:.1f} s simulated"}
+        return {"phase": "compute", **values, "note": f"{time_text(now_s)} simulated"}
 
     def _end_s(self, now_s: float) -> float:
         """When all jobs will have made their iterations, at least ``now_s``; the time limit if that comes first."""

@@ -99,7 +99,7 @@ def loads_view(loads: JobLoads) -> dict[str, Any]:
     """JSON-ready: ``edges_s``, ``series`` [[link, job, level]] and their ``values``, one after the other."""
     series = [[int(a), int(b), int(c)] for a, b, c in zip(loads.link, loads.job, loads.level, strict=True)]
     return {
-        "edges_s": [round(float(edge), 4) for edge in loads.edges_s],
+        "edges_s": [round(float(edge), 9) for edge in loads.edges_s],
         "series": series,
         "values": u8(loads_u8(loads.loads)),
     }
@@ -162,7 +162,7 @@ def _decisions(rows: Sequence[DecisionRow], links: Sequence[Link]) -> dict[str, 
 
 def _decision(row: DecisionRow) -> list[Any]:
     decision = row.decision
-    return [round(row.time_s, 3), row.cause, round(1e3 * row.confirmed_s, 1), len(decision.paths), _levels(decision)]
+    return [round(row.time_s, 9), row.cause, round(1e3 * row.confirmed_s, 6), len(decision.paths), _levels(decision)]
 
 
 def _levels(decision: Decision) -> str:

@@ -30,7 +30,7 @@ export function changesBetween(element, page, allLoads, before, after) {
   element.append(make("p", { class: "facts" }, levels.length ? `Levels: ${levels.join(", ")}.` : "No job's level changes."));
   sortableTable(element, [
     { title: "link", text: true },
-    { title: `mean load, ${old.title}` }, { title: `mean load, ${now.title}` }, { title: "points" },
+    { title: `mean load, ${old.title}` }, { title: `mean load, ${now.title}` }, { title: "points", meaning: "difference of the two loads, in percentage points" },
     { title: `jobs, ${old.title}`, text: true }, { title: `jobs, ${now.title}`, text: true },
   ], rows, { title: `Links that change most from ${old.title} to ${now.title}`, name: "changed-links" });
 }

@@ -27,7 +27,7 @@ export function runsSection(main, page) {
     { title: "engine", text: true },
     { title: "scheduler", text: true },
     { title: "seed" },
-    ...METRICS.map((metric) => ({ title: withUnit(metric) })),
+    ...METRICS.map((metric) => ({ title: withUnit(metric), meaning: metric.meaning })),
     { title: "verdict", meaning: "can the run be believed", text: true },
   ];
   const rows = page.runs.map((run) => [
@@ -75,9 +75,9 @@ function groupTable(part, page) {
   const axes = groupAxes(page);
   const columns = [
     ...(axes.length ? axes : [{ label: "scheduler", of: (group) => group.scheduler }]).map((axis) => ({ title: axis.label, text: true, of: axis.of })),
-    { title: "seeds" },
-    ...METRICS.flatMap((metric) => [{ title: withUnit(metric) }, { title: "\u00b1", meaning: "half the width of the 95 % confidence interval" }]),
-    { title: "verdicts ok" },
+    { title: "seeds", meaning: "seeds that the mean is over" },
+    ...METRICS.flatMap((metric) => [{ title: withUnit(metric), meaning: metric.meaning }, { title: "\u00b1", meaning: "half the width of the 95 % confidence interval" }]),
+    { title: "verdicts ok", meaning: "runs that can be believed, of all" },
   ];
   const rows = page.groups.map((group) => [
     ...columns.filter((column) => column.of).map((column) => column.of(group)),

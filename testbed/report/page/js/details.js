@@ -48,7 +48,7 @@ export function linkPanel(element, page, place, loads, link, window, showJob) {
   sortableTable(box, [
     { title: "job", text: true }, { title: "level", meaning: "0 is served first; - where no levels are needed" },
     { title: "of the time", meaning: "share of the samples in which it sent at more than 1 % of the link's rate" },
-    { title: "mean load" }, { title: "peak", meaning: "highest load in a sample" },
+    { title: "mean load", meaning: "share of the link's rate, over the whole run" }, { title: "peak", meaning: "highest load in a sample" },
   ], rows, { title: "Jobs on this link", name: `${about.name}-jobs`, onRow: (row) => entries[row].job >= 0 && showJob(entries[row].job) });
   linkLoadPlot(plot, page, loads, link, { title: "load by job:", name: `${about.name}-load`, window, sync: "time" });
 }
@@ -68,7 +68,7 @@ export function jobPanel(element, page, timelines, allLoads, place, job) {
     const level = numbers?.level ?? null;
     return [run.title, level === null ? "-" : [String(level), level], numbers ? [percentText(numbers.util, 1), numbers.util] : "-"];
   });
-  sortableTable(box, [{ title: "scheduler", text: true }, { title: "level" }, { title: "util", meaning: "share of its GPU time that it computed" }],
+  sortableTable(box, [{ title: "scheduler", text: true }, { title: "level", meaning: "0 is served first; - where no levels are needed" }, { title: "util", meaning: "share of its GPU time that it computed" }],
     rows, { title: "This job under each scheduler", name: `${about.name}-schedulers` });
   iterationPlot(plot, page, timelines, job);
 }

@@ -1,6 +1,7 @@
 // Whether the runs can be believed: every piece of evidence with its threshold, and over time.
 
 import { make, section } from "./dom.js";
+import { secondsCell } from "./format.js";
 import { linePlot } from "./plot.js";
 import { sortableTable } from "./table.js";
 import { windowControls } from "./window_controls.js";
@@ -31,14 +32,14 @@ function evidenceTable(part, page) {
 
 function findingsTable(part, page) {
   const rows = page.runs.flatMap((run) => (run.fidelity.findings ?? []).map((finding) => [
-    run.title, finding.kind, [finding.from_s.toFixed(1), finding.from_s], [finding.to_s.toFixed(1), finding.to_s], finding.what,
+    run.title, finding.kind, [secondsCell(finding.from_s), finding.from_s], [secondsCell(finding.to_s), finding.to_s], finding.what,
     finding.discarded ? "no: iterations left out" : "yes",
   ]));
   if (!rows.length) return;
   const box = make("div", { class: "wrapping" });
   part.append(box);
-  sortableTable(box, [{ title: "scheduler", text: true }, { title: "kind", text: true }, { title: "from s" }, { title: "to s" },
-    { title: "what", text: true }, { title: "counts", text: true }], rows, { title: "Findings", name: "findings" });
+  sortableTable(box, [{ title: "scheduler", text: true }, { title: "kind", text: true }, { title: "from s", meaning: "second of the run" }, { title: "to s", meaning: "second of the run" },
+    { title: "what", text: true }, { title: "counts", text: true, meaning: "whether the verdict counts it" }], rows, { title: "Findings", name: "findings" });
 }
 
 function limitOf(page, key) {

@@ -14,6 +14,17 @@ export function secondsText(seconds, digits = 1) {
   return `${seconds.toFixed(digits)} s`;
 }
 
+/** A cell of a column whose title says s: "1.500", or "28 us" where these digits do not show it. */
+export const secondsCell = (seconds, digits = 1) => secondsText(seconds, digits).replace(/ s$/, "");
+
+/** A cell of a column whose title says ms: "12", or "0.03 ms" where whole ones do not show it. */
+export const millisecondsCell = (ms) => (ms > 0 && ms < 1 ? secondsText(ms / 1000, 0) : ms.toFixed(0));
+
+const TICKS = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
+
+/** The label of a tick: all its digits, also where it is far below one. */
+export const tickText = (value) => (value === null ? "" : TICKS.format(value));
+
 /** 200e9 -> "200 Gbit/s". */
 export function rateText(rate) {
   for (const [factor, unit] of [[1e12, "Tbit/s"], [1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]]) {

@@ -4,9 +4,9 @@ import { fixedText } from "./format.js";
 
 /** What can be compared: `scale` x the number is in `unit`. */
 export const METRICS = [
-  { key: "gpu_utilization", word: "GPU utilisation", unit: "%", scale: 100, digits: 1 },
-  { key: "gpu_utilization_points", word: "gain over the baseline", unit: "points", scale: 1, digits: 1 },
-  { key: "mean_jct_s", word: "mean JCT", unit: "s", scale: 1, digits: 1 },
+  { key: "gpu_utilization", word: "GPU utilisation", unit: "%", scale: 100, digits: 1, meaning: "busy / allocated GPU time of all jobs" },
+  { key: "gpu_utilization_points", word: "gain over the baseline", unit: "points", scale: 1, digits: 1, meaning: "difference to the first scheduler of the same run, in percentage points" },
+  { key: "mean_jct_s", word: "mean JCT", unit: "s", scale: 1, digits: 1, meaning: "from arrival to the end of the last declared iteration, mean over the jobs" },
 ];
 
 /** A metric of a group as {n, mean, half, values, shown, unproven} in the metric's unit; null where it has none. */

@@ -3,6 +3,7 @@
 import { inkColors, onTheme } from "./colors.js";
 import { fill, make } from "./dom.js";
 import { csvText, CSV, downloadButtons, SVG } from "./download.js";
+import { tickText } from "./format.js";
 import { plotSvg } from "./plot_svg.js";
 
 const shownNumber = (value, unit) => (value === null || value === undefined ? "-" : `${Number(value.toPrecision(4))}${unit ? ` ${unit}` : ""}`);
@@ -57,7 +58,7 @@ function decorations(spec) {
 /** Everything of uPlot that does not depend on what is drawn. */
 export function plotFrame(spec, width, height, series, hooks) {
   const ink = inkColors();
-  const axis = { stroke: ink.text, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 } };
+  const axis = { values: (plot, ticks) => ticks.map(tickText), stroke: ink.text, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 } };
   const small = width < 500;
   return {
     width,

@@ -48,7 +48,7 @@ function manifestSection(main, page) {
 
 /** Some iterations of the slowest job from the start of the measured window; the whole run under a manager. */
 function firstView(page, timelines) {
-  const end = Math.max(...page.runs.map((run) => run.duration_s), 1e-3);
+  const end = Math.max(...page.runs.map((run) => run.duration_s), 1e-6);
   if (page.managed) return new TimeWindow(0, end, end);
   const start = Math.min(...page.runs.map((run) => Math.max(0, ...run.windows.map((window) => window[1]))), end);
   let longest = 0;

@@ -3,6 +3,7 @@
 import { CAUSES, jobColor } from "./colors.js";
 import { fill, make, section, select } from "./dom.js";
 import { swatch } from "./fabric.js";
+import { secondsText } from "./format.js";
 import { busiestLinks } from "./loads.js";
 import { linkLoadPlot } from "./stacked.js";
 import { windowControls } from "./window_controls.js";
@@ -27,7 +28,7 @@ export function timeSection(main, page, allLoads, timelines, window) {
     part.append(box);
     const until = timelines[index].until;
     gpuTimeline(box, page, timelines[index], {
-      title: `${run.title}: ${page.gpu_rows.gpu.length} GPUs${until === null ? "" : `; iterations that begin after ${until.toFixed(0)} s are only in the files`}`,
+      title: `${run.title}: ${page.gpu_rows.gpu.length} GPUs${until === null ? "" : `; iterations that begin after ${secondsText(until, 0)} are only in the files`}`,
       name: `gpus-${run.scheduler}`, window, sync: "time",
     });
   });

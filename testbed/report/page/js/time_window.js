@@ -15,7 +15,7 @@ export class TimeWindow {
   }
 
   set(from, to) {
-    const length = Math.max(1e-3, Math.min(this.end, to - from));
+    const length = Math.max(Math.min(1e-3, this.end / 100), Math.min(this.end, to - from));
     const start = Math.max(0, Math.min(from, this.end - length));
     if (Math.abs(start - this.from) < 1e-9 && Math.abs(start + length - this.to) < 1e-9) return;
     [this.from, this.to] = [start, start + length];

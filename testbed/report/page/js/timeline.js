@@ -3,6 +3,7 @@
 import { CAUSES, inkColors, jobColor } from "./colors.js";
 import { fill, make } from "./dom.js";
 import { csvText, CSV, downloadButtons, SVG } from "./download.js";
+import { secondsText } from "./format.js";
 import { keepDrawn, plotFrame } from "./plot.js";
 import { svgAxes, svgFile, svgTag } from "./svg.js";
 
@@ -85,7 +86,7 @@ function rowCsv(page, timeline) {
 function described(page, found, timeline) {
   if (!found) return "";
   const { lane, index } = found;
-  const parts = CAUSES.filter((cause) => timeline[cause.key]).map((cause) => `${cause.word} ${timeline[cause.key][index].toFixed(3)} s`);
+  const parts = CAUSES.filter((cause) => timeline[cause.key]).map((cause) => `${cause.word} ${secondsText(timeline[cause.key][index], 3)}`);
   return `${page.gpu_rows.gpu[lane.row]}, ${page.jobs[lane.job].name}, iteration ${timeline.iteration[index]}: ${parts.join(", ")}`;
 }
 

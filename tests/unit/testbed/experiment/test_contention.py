@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+import yaml
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from testbed.api import prepare, run_scenario
 from testbed.experiment.contention import HIDDEN, NO_CONTENTION, nothing_to_schedule
+from testbed.metrics.formats import percent
 from topologies.clos import clos
 from topologies.fabric import Fabric
 from workloads.analysis import isolated
@@ -127,3 +130,35 @@ def test_schedulers_do_the_same_where_there_is_nothing_to_schedule(tmp_path: Pat
     assert done.summary["nothing_to_schedule"] == HIDDEN
     first, *others = [run["gpu_utilization"] for run in done.summary["runs"]]
     assert others == pytest.approx([first, first], abs=1e-4)
+
+
+@given(
+    compute_s=st.sampled_from([1e-9, 1e-6, 1e-4, 1e-3, 0.1]),
+    size=st.sampled_from([1.0, 1e3, 1e5, 1e7]),
+    overlap=st.sampled_from([0.0, 0.5, 1.0]),
+)
+@example(compute_s=1e-6, size=1.0, overlap=1.0)  # sending a byte takes the latency of links, longer than it computes
+@example(compute_s=0.1, size=1e5, overlap=1.0)
+@settings(max_examples=15, deadline=None)
+def test_hidden_is_never_said_beside_a_table_that_shows_exposed_communication(
+    compute_s: float, size: float, overlap: float
+) -> None:
+    shape = {"hosts": 4, "gpus_per_host": 2, "nics_per_host": 1, "tors": 2, "aggregations": 2}
+    times = {"compute": f"{compute_s * 1e9:.0f}ns", "communication": f"{size:.0f}B", "overlap": overlap}
+    document = {
+        "fabric": {"kind": "clos", **shape, "port_rate": "100Gbps", "fabric_rate": "100Gbps"},
+        "jobs": [
+            {"name": name, "model": "bert", "placement": list(hosts), **times}
+            for name, hosts in (("a", ACROSS), ("b", BESIDE))
+        ],
+        "schedulers": ["ecmp"],
+        "measure": {"iterations": 3, "warmup": 1},
+    }
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "small.yaml"
+        path.write_text(yaml.safe_dump(document), "utf-8")
+        summary = run_scenario(str(path), engine="flow", out=Path(folder)).summary
+    (run,) = summary["runs"]
+    assert compute_s < 0.1 or size > 1e5 or overlap < 1.0 or summary["nothing_to_schedule"] == HIDDEN
+    if summary["nothing_to_schedule"] == HIDDEN:
+        assert percent(run["gpu_idle_s"]["exposed"] / run["allocated_gpu_s"]) == "0.0"

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.metrics.comparison import side_by_side
-from testbed.metrics.formats import change, percent, points, points_between, signed, with_spread
+from testbed.metrics.formats import change, percent, points, points_between, seconds, signed, time_text, with_spread
 from testbed.report.page.tables_view import table_views
 from testbed.report.tables import comparison_tables, render, run_table
 from testbed.reproduce import number_formats
@@ -82,3 +82,17 @@ def test_utilisations_that_are_shown_apart_never_stand_beside_a_difference_of_no
 @pytest.mark.parametrize(("difference", "spread"), [(0.01, 0.0), (-0.01, None), (0.0, 0.0)])
 def test_a_difference_that_is_shown_as_nothing_proves_nothing(difference: float, spread: float | None) -> None:
     assert with_spread(difference, spread).startswith("(0.0")
+
+
+@given(st.floats(1e-12, 1e9), st.integers(0, 3))
+@example(28e-6, 3)
+@example(0.0004, 3)
+@example(0.04, 1)
+def test_a_time_that_is_not_nothing_is_never_shown_as_nothing(value: float, digits: int) -> None:
+    for text in (seconds(value, digits), seconds(-value, digits), time_text(value, digits)):
+        assert any(digit in "123456789" for digit in text.partition("e")[0]), text
+
+
+def test_times_are_in_seconds_where_the_digits_show_them_else_in_a_smaller_unit() -> None:
+    assert [seconds(value) for value in (0.0, 1.7, 0.0123, 28e-6)] == ["0.000", "1.700", "0.012", "28us"]
+    assert [time_text(value) for value in (0.0, 1.72, 0.4, 28e-6)] == ["0.0 s", "1.7 s", "400ms", "28us"]

@@ -31,9 +31,39 @@ for (let i = 0; i < 20000; i += 1) {
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run the page's JavaScript")
+TIMES = """
+import { millisecondsCell, secondsCell, secondsText, tickText } from "FORMATS";
+const wanted = [
+  [secondsText(1.5), "1.5 s"], [secondsText(0), "0.0 s"], [secondsText(28e-6, 3), "28 us"],
+  [secondsText(0.0004, 3), "400 us"], [secondsCell(1.5, 3), "1.500"], [secondsCell(28e-6, 3), "28 us"],
+  [millisecondsCell(12), "12"], [millisecondsCell(0), "0"],
+  [millisecondsCell(0.03), "30 us"], [tickText(0.00002), "0.00002"], [tickText(0.25), "0.25"], [tickText(null), ""],
+];
+for (const [text, expected] of wanted) if (text !== expected) throw new Error(`${text} instead of ${expected}`);
+for (let power = -9; power < 6; power += 0.01) {
+  for (const digits of [0, 1, 2, 3]) {
+    const text = secondsText(10 ** power, digits);
+    if (!/[1-9]/.test(text)) throw new Error(`${power} ${digits} ${text}`);
+  }
+}
+"""
+NEEDS_NODE = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run the page's JavaScript")
+
+
+def ran(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """``script`` with the page's own module of formats."""
+    module = shutil.copy(FORMATS, folder / "format.mjs")
+    (folder / "tries.mjs").write_text(script.replace("FORMATS", str(module)), "utf-8")
+    return subprocess.run(["node", folder / "tries.mjs"], capture_output=True, text=True, check=False)
+
+
+@NEEDS_NODE
 def test_a_difference_on_the_page_is_the_difference_of_what_is_shown(tmp_path: Path) -> None:
-    module = shutil.copy(FORMATS, tmp_path / "format.mjs")
-    (tmp_path / "tries.mjs").write_text(TRIES.replace("FORMATS", str(module)), "utf-8")
-    done = subprocess.run(["node", tmp_path / "tries.mjs"], capture_output=True, text=True, check=False)
+    done = ran(TRIES, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@NEEDS_NODE
+def test_a_time_on_the_page_has_a_unit_that_shows_it(tmp_path: Path) -> None:
+    done = ran(TIMES, tmp_path)
     assert done.returncode == 0, done.stderr

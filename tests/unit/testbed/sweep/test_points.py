@@ -130,3 +130,15 @@ def test_a_mean_jct_is_of_all_jobs_or_of_none() -> None:
 
 def test_a_failure_weighs_more_than_a_doubt() -> None:
     assert worst({"a": 0, "b": 4, "c": 5}) == 4 and worst({"a": 4, "b": 1}) == 1 and worst({"a": 0}) == 0
+
+
+@pytest.mark.parametrize("scalar", ["0.5", "20us", "true", "2"])
+def test_a_scalar_in_a_sweep_is_a_list_of_one(scalar: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(f"scenario: hello\nset:\n  jobs.0.overlap: {scalar}\n  seeded: [1, 2]\n")
+    alone = load(str(path))
+    path.write_text(f"scenario: hello\nset:\n  jobs.0.overlap: [{scalar}]\n  seeded: [1, 2]\n")
+    listed = load(str(path))
+    assert alone == listed
+    assert alone.axes[0] == Axis("jobs.0.overlap", (scalar,))
+    assert alone.lines[f"jobs.0.overlap={scalar}"] == 3
