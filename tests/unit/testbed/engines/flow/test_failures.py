@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from testbed.api import prepare, run_scenario
 from testbed.engines.flow.engine import FlowEngine
 from testbed.experiment.experiment import LinkFailure
+from testbed.report.tables import show_summary
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 
@@ -87,3 +90,14 @@ def test_a_run_with_failures_is_written_and_read_back(tmp_path: Path) -> None:
     assert experiment.link_failures == (LinkFailure("tor1->agg1", 5.0), LinkFailure("tor0->agg1", 7.0, 9.0))
     resolved = prepare(str(made.directory / "scenario.yaml"), engine="flow").experiments[0]
     assert resolved.link_failures == experiment.link_failures
+
+
+def test_a_failure_that_was_to_come_after_the_end_of_a_run_is_a_line(tmp_path: Path) -> None:
+    failures = [{"link": "tor1->agg1", "at": "5s"}, {"link": "tor0->agg1", "at": "150s"}]
+    made = run_scenario(str(scenario(tmp_path, failures)), engine="flow", out=tmp_path)
+    (line,) = made.summary["failures_not_reached"]
+    assert line.startswith("crux: tor0->agg1 was to fail at 150 s, the run ended after ")
+    console = Console(record=True, width=200, file=io.StringIO())
+    show_summary(made.summary, console)
+    assert line in console.export_text()
+    assert line in (made.directory / "report.html").read_text("utf-8").replace("-\\u003e", "->")
