@@ -106,7 +106,9 @@ def _folder(path: Path) -> str:
     tables = sorted(path.glob("*.csv"))
     if any(_is_of_itp(first_line(file)) for file in tables):
         return "itp"  # its reader says what is wrong with another file, or with the header
-    raise TraceError(str(path), None, "this folder is of no known format", _expected())
+    near = _nearest(first_line(tables[0])) if tables else ""
+    what = f"this folder is of no known format{f'; {tables[0].name}{near}' if near else ''}"
+    raise TraceError(str(path), None, what, _expected())
 
 
 def _is_of_itp(header: Sequence[str]) -> bool:

@@ -83,6 +83,13 @@ def test_a_folder_of_tables_written_otherwise_is_told_so_with_the_file(header: s
     assert str(error.value).startswith(f"{path}:1: no column")
 
 
+def test_a_folder_of_tables_that_lack_a_column_is_told_which(tmp_path: Path) -> None:
+    (tmp_path / "cluster01.csv").write_text("job_id;submission_time;num_gpu\n1;2;3\n")
+    with pytest.raises(TraceError) as error:
+        read_trace(tmp_path)
+    assert "cluster01.csv (for itp it lacks duration; cells are separated by ';')" in str(error.value)
+
+
 def test_a_column_that_may_be_left_out_is_not_lost_by_its_capitals(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("name,submit_s,duration_s,gpus,Model\na,0,60,2,bert\n")
