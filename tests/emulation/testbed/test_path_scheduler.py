@@ -12,6 +12,8 @@ from emulation_runs import ROOT, Finished, run_until_believable
 pytestmark = pytest.mark.emulation
 
 EXAMPLE = ROOT / "docs" / "examples" / "least_loaded"
+RATES_UNDER_ECMP = 0.769
+"""GPU utilisation of the example under ECMP by the flow engine, with the same hashes."""
 ENTRY_POINT = "[testbed.schedulers]\nleast-loaded = least_loaded:LeastLoaded\n"
 
 
@@ -44,4 +46,4 @@ def test_no_two_flows_share_a_link_and_every_packet_was_on_its_path(pairs: Finis
 def test_nobody_waits_for_a_shared_link(pairs: Finished) -> None:
     pairs.skip_if_disturbed()
     assert pairs.run("least-loaded")["gpu_utilization"] > 0.95
-    assert pairs.run("ecmp")["gpu_utilization"] < 0.75
+    assert pairs.run("ecmp")["gpu_utilization"] == pytest.approx(RATES_UNDER_ECMP, abs=0.03)
