@@ -100,6 +100,12 @@ def _check_references(fabric: Fabric) -> None:
     for nic in fabric.nics.values():
         _known(f"fabric.nics.{nic.name}", (("port", port, fabric.ports) for port in nic.ports))
         _known(f"fabric.nics.{nic.name}", (("gpu", gpu, fabric.host_of_gpu) for gpu in nic.gpus))
+        for gpu in nic.gpus:
+            _require(fabric.host_of_gpu[gpu] == nic.host, f"fabric.nics.{nic.name}: gpu '{gpu}' is of another host")
+        inside = (f"{nic.pcie_switch}->{nic.name}", f"{nic.name}->{nic.pcie_switch}")
+        _known(f"fabric.nics.{nic.name}", (("link", name, fabric.links) for name in inside))
+    for gpu, host_name in fabric.host_of_gpu.items():
+        _require(gpu in fabric.nic_of_gpu, f"fabric.hosts.{host_name}: gpu '{gpu}' has no NIC, expected one")
 
 
 def _check_numbers(fabric: Fabric) -> None:

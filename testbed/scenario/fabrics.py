@@ -120,17 +120,26 @@ def kinds_spelled() -> str:
 def build_fabric(spec: FabricSection | _HasFabric) -> Fabric:
     """Return the fabric of a scenario, or of its ``fabric`` section; ``ValueError`` names an impossible parameter.
 
-    A generator of another package that fails in another way, or returns no fabric, raises ``PluginError``.
+    A generator of another package that fails in another way, or returns no fabric, raises ``PluginError``; so does one
+    that refuses the parameters of a scenario, for which it returned a fabric when the scenario was checked.
     """
     # Not model_dump: that writes rates as text.
     given = dict(spec if isinstance(spec, FabricSection) else spec.fabric)
     kind = str(given.pop("kind"))
-    return GENERATORS[kind](**given) if kind in BUILT_IN else _of_another_package(kind, given)
+    if kind in BUILT_IN:
+        return GENERATORS[kind](**given)
+    try:
+        return _of_another_package(kind, given)
+    except ValueError as error:
+        if isinstance(spec, FabricSection):
+            raise
+        problem = f"returned another fabric than when the scenario was checked: {_words(error)}"
+        raise _code_of(kind).returned(problem, GENERATORS[kind]) from error
 
 
 def _of_another_package(kind: str, given: Mapping[str, Any]) -> Fabric:
     generator = GENERATORS[kind]
-    code = PluginCode("fabric", kind, generator.__module__.partition(".")[0])
+    code = _code_of(kind)
     impossible: ValueError | None = None
     fabric: object = None
     with code.guarded(generator):
@@ -150,6 +159,10 @@ def _of_another_package(kind: str, given: Mapping[str, Any]) -> Fabric:
     if (apart := ports_apart(fabric)) is not None:
         raise ValueError(f"{kind}: ports {apart[0]} and {apart[1]} cannot reach each other, expected {EVERY_HOST}")
     return fabric
+
+
+def _code_of(kind: str) -> PluginCode:
+    return PluginCode("fabric", kind, GENERATORS[kind].__module__.partition(".")[0])
 
 
 def _words(error: Exception) -> str:

@@ -111,6 +111,28 @@ def test_a_damaged_file_names_the_line_of_the_scenario_and_its_own(tmp_path: Pat
     assert str(refused.value) == f"{path}:3: impossible fabric: simai {file}:1: the header is '8 4', {header}"
 
 
+FICKLE = """
+
+calls = []
+
+
+def fickle(*, hosts: Annotated[int, Count("number of hosts")]) -> Fabric:
+    calls.append(hosts)
+    return star(hosts=hosts if len(calls) == 1 else 65537)
+"""
+
+
+def test_a_generator_that_refuses_at_its_second_call_what_it_took_before_is_one_line(installed: Path) -> None:
+    module = installed / EXAMPLE.name
+    module.write_text(module.read_text("utf-8") + FICKLE, "utf-8")
+    (installed / "star-1.0.dist-info" / "entry_points.txt").write_text(
+        "[testbed.fabrics]\nstar = star:fickle\n", "utf-8"
+    )
+    status, said = validated(installed, "{kind: star, hosts: 4}")
+    assert status != 0 and said.count("\n") == 1 and "please report" not in said
+    assert "fabric star returned another fabric than when the scenario was checked: hosts must be at most" in said
+
+
 @pytest.mark.parametrize("option", ["--dot", "--node-link", "--containerlab"])
 def test_a_plan_prints_the_fabric_for_other_tools(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "hello", option]) == 0
