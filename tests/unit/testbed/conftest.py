@@ -39,7 +39,7 @@ def two_rail_fabric() -> Fabric:
             port = f"h{h}n{n}p0"
             nics[f"h{h}n{n}"] = Nic(f"h{h}n{n}", f"h{h}", n, f"h{h}s{n}", (port,), gpus[2 * n : 2 * n + 2])
             ports[port] = Port(port, f"h{h}", f"h{h}n{n}", f"tor{h}")
-            links |= _cable(port, f"tor{h}", "host-tor")
+            links |= _cable(port, f"tor{h}", "host-tor") | _cable(f"h{h}s{n}", f"h{h}n{n}", "pcie")
         for a in range(2):
             links |= _cable(f"tor{h}", f"agg{a}", "tor-agg")
     switches = {f"tor{i}": Switch(f"tor{i}", "tor", i) for i in range(2)}
