@@ -26,6 +26,7 @@ from topologies.mininet_adapter.hosts import (
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
+from topologies.mininet_adapter.ovsdb import Bridge
 from topologies.mininet_adapter.steering import spread, steer
 from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
 from topologies.shaping import Discipline, Shaping, tc_commands
@@ -262,20 +263,12 @@ class EmulatedNetwork:
         return {port_number(self.fabric, link): interface_name(self.fabric, link) for link in links}
 
     def _make_bridges(self, controller: str | None) -> None:
-        """One transaction; the no-op QoS keeps Open vSwitch from wiping queues that it did not make."""
-        arguments = ["--", "--id=@noop", "create", "QoS", "type=linux-noop"]
-        kind = self.datapath.port_type
-        for switch in self.fabric.switches:
-            arguments += f"-- add-br {switch} -- set Bridge {switch} datapath_type={self.datapath.bridge_type}".split()
-            arguments += f"fail_mode=secure protocols=OpenFlow13 other_config:datapath-id={self._dpid(switch)}".split()
-            arguments += ["other_config:disable-in-band=true"]
-            for number, name in self._ports_of(switch).items():
-                arguments += f"-- add-port {switch} {name} -- set Port {name} qos=@noop".split()
-                arguments += f"-- set Interface {name} ofport_request={number}".split()
-                arguments += [f"type={kind}"] if kind else []
-            if controller is not None:
-                arguments += f"-- set-controller {switch} {controller}".split()
-        self.openvswitch.vsctl(arguments[1:])
+        with self.openvswitch.database() as opened:
+            opened.make_bridges(self._bridge(switch, controller) for switch in self.fabric.switches)
+
+    def _bridge(self, switch: str, controller: str | None) -> Bridge:
+        datapath, kind = self.datapath.bridge_type, self.datapath.port_type
+        return Bridge(switch, self._dpid(switch), datapath, self._ports_of(switch), kind or "", controller)
 
     def _dpid(self, switch: str) -> str:
         return f"{datapath_id(self.fabric, switch):016x}"

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from topologies.mininet_adapter.ovsdb import Database, set_up
 from topologies.mininet_adapter.system import CommandError, run_command
 from topologies.mininet_adapter.unixctl import call, listens
 
@@ -65,8 +66,9 @@ class OpenVSwitch:
         address = self.directory / "db.sock"
         self._spawn(["ovsdb-server", str(database), f"--remote=punix:{address}"])
         self._wait_for(address)
-        cache = [f"other_config:max-idle={MAX_IDLE_MS}", f"other_config:max-revalidator={MAX_REVALIDATOR_MS}"]
-        self.vsctl(["--no-wait", "init", "--", "set", "Open_vSwitch", ".", *cache])
+        cache = {"max-idle": str(MAX_IDLE_MS), "max-revalidator": str(MAX_REVALIDATOR_MS)}
+        with self.database() as opened:
+            opened.transact(set_up(cache))
         self._spawn(["ovs-vswitchd", f"unix:{address}", f"--pidfile={self.directory}/ovs-vswitchd.pid", *options])
 
     def _spawn(self, command: Sequence[str]) -> None:
@@ -91,9 +93,9 @@ class OpenVSwitch:
                 raise CommandError(f"{self._children[-1].args!r} did not come up")
             time.sleep(0.002)
 
-    def vsctl(self, arguments: Sequence[str]) -> str:
-        """Run one ``ovs-vsctl`` command and return its output; waits until the daemon has carried it out."""
-        return run_command(["ovs-vsctl", "--timeout=30", *arguments], environment=self.environment)
+    def database(self) -> Database:
+        """Return a connection to the database, for a ``with`` statement."""
+        return Database(self.directory / "db.sock")
 
     def call(self, method: str, *parameters: str) -> str:
         """Have the daemon carry out a command of its control socket, as ``ovs-appctl`` does; return its answer."""

@@ -10,11 +10,28 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
+LIMIT_S = 60
+"""A command that takes longer has failed."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+SHOWN = 500
+"""Characters of an error's line at most."""
+
+
 class CommandError(RuntimeError):
-    """A command failed; the text names it and has its output."""
+    """A command failed; the text names it and has its output, ``whole`` all that was asked and said."""
+
+    def __init__(self, text: str, whole: str = "") -> None:
+        super().__init__(shortened(text))
+        self.whole = whole or text
+
+
+def shortened(text: str, limit: int = SHOWN) -> str:
+    """Return ``text`` on one line; what is longer than ``limit`` characters loses its middle."""
+    line = " ".join(text.split())
+    half = (limit - 5) // 2
+    return line if len(line) <= limit else f"{line[:half]} ... {line[-half:]}"
 
 
 def run_command(
@@ -23,14 +40,24 @@ def run_command(
     """Run ``command`` and return its standard output; ``CommandError`` if it cannot be run or fails."""
     try:
         done = subprocess.run(
-            command, input=text_input, capture_output=True, text=True, env=environment, check=False, timeout=60
+            command, input=text_input, capture_output=True, text=True, env=environment, check=False, timeout=LIMIT_S
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CommandError(f"{command[0]}: {error}") from error
+    except subprocess.TimeoutExpired:
+        raise _failed(command, text_input, f"did not end within {LIMIT_S} s", "") from None  # its text has every word
+    except OSError as error:
+        raise _failed(command, text_input, f"cannot be run: {error.strerror or error}", "") from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise CommandError(f"{' '.join(command[:6])} ended with {done.returncode}: {said[0] if said else 'no message'}")
+        raise _failed(
+            command, text_input, f"ended with {done.returncode}", (done.stderr or done.stdout).strip() or "no message"
+        )
     return done.stdout
+
+
+def _failed(command: Sequence[str], text_input: str | None, how: str, said: str) -> CommandError:
+    shown = [shortened(word, 40) for word in (command if len(command) <= 6 else [*command[:4], "...", *command[-2:]])]
+    words = f": {shortened(said.splitlines()[0], 250)}" if said else ""
+    whole = "\n".join((" ".join(command), text_input or "", how, said))
+    return CommandError(f"{' '.join(shown)} {how}{words}", whole)
 
 
 def run_batch(tool: str, lines: Iterable[str]) -> None:
@@ -41,7 +68,7 @@ def run_batch(tool: str, lines: Iterable[str]) -> None:
     try:
         run_command([tool, "-batch", "-"], text_input=text + "\n")
     except CommandError as error:
-        raise CommandError(f"{error}{_named_line(str(error), text)}") from error
+        raise CommandError(f"{error}{_named_line(str(error), text)}", error.whole) from None
 
 
 def _named_line(message: str, text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.engines.emulation.external.output import OUTPUT
-from testbed.engines.emulation.handover import ANSWER, Request, read_answer, request_of
+from testbed.engines.emulation.handover import ANSWER, COMMAND, Request, read_answer, request_of
 from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.engines.emulation.watchdog import Watchdog
 from testbed.errors import RunFailedError
@@ -16,6 +16,8 @@ from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
 
+FAILED_COMMAND = "failed-command.txt"
+"""Beside the log: all of a command that failed, where the log and the error have its first and last words."""
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -57,7 +59,9 @@ class EmulationEngine:
                     if message["phase"] == ANSWER:
                         answer.append(message)
                     elif message["phase"] == OUTPUT:
-                        _keep_output(message, directory)
+                        _append(directory / f"{message['job']}.{message['host']}.log", f"{message['text']}\n")
+                    elif message["phase"] == COMMAND:
+                        _append(directory / FAILED_COMMAND, message["text"])
                     else:
                         progress(message)
                 watchdog.wait()
@@ -68,8 +72,7 @@ class EmulationEngine:
         return read_answer(answer, log)
 
 
-def _keep_output(message: dict[str, Any], directory: Path) -> None:
-    """Append a line that a command of an external job has said to the log of its host, if that can be written."""
-    log = directory / f"{message['job']}.{message['host']}.log"
-    with suppress(OSError), log.open("a", encoding="utf-8") as file:
-        file.write(f"{message['text']}\n")
+def _append(path: Path, text: str) -> None:
+    """Append what the inside has said, if that can be written."""
+    with suppress(OSError), path.open("a", encoding="utf-8") as file:
+        file.write(text)

@@ -20,9 +20,12 @@ from testbed.results import row_files
 from testbed.results.record import RunRecord
 from testbed.results.record_json import decision_row_from, decision_row_to, run_from, run_to
 from topologies.dataclass_json import decode, encode
+from topologies.mininet_adapter.system import CommandError
 
 ANSWER: Final = "answer"
 """The phase of messages that hold the answer."""
+COMMAND: Final = "failed command"
+"""The phase of messages that hold the whole of a command that failed."""
 _PIECE: Final = 1 << 15
 """Characters in a message: a line that is read bit by bit should not be long."""
 _Row = TypeVar("_Row")
@@ -80,11 +83,20 @@ class MessageWriter:
 
 
 def messages_of(answer: RunRecord | Exception) -> Iterator[dict[str, Any]]:
-    """The record, or the message of what went wrong, as the last messages of the inside: pieces of one JSON text."""
+    """The record, or the message of what went wrong, as the last messages of the inside: pieces of one JSON text.
+
+    The whole of a command that failed comes before them.
+    """
+    if isinstance(answer, CommandError):
+        yield from ({"phase": COMMAND, "text": piece} for piece in _pieces(answer.whole))
     text = json.dumps(_document_of(answer), allow_nan=False)
-    pieces = [text[begin : begin + _PIECE] for begin in range(0, len(text), _PIECE)]
+    pieces = _pieces(text)
     for number, piece in enumerate(pieces):
         yield {"phase": ANSWER, "piece": number, "pieces": len(pieces), "text": piece}
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[begin : begin + _PIECE] for begin in range(0, len(text), _PIECE)]
 
 
 def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
