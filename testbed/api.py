@@ -149,6 +149,7 @@ def prepare(
             link_failures=tuple(failure.value() for failure in loaded.link_failures),
             managed=managed,
             sharing=loaded.sharing,
+            build=loaded.build,
             datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
         for choice in loaded.choices

@@ -17,6 +17,7 @@ from controller.decision import Decision
 from controller.schedulers import registry
 from controller.schedulers.crux.intensity import profile
 from testbed.errors import RunFailedError
+from testbed.experiment.built_part import built_part_of
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.left_out import left_out_of_files
@@ -84,6 +85,7 @@ def plan(
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
         "scale": _scale(first, budget) if emulated or first.sharing == "packets" else None,
+        "not_built": built_part_of(first).left_out_of(first.fabric) if emulated else "",
         "left_out_of_files": left_out_of_files(first.jobs),
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
         "slow_flow_engine": "" if emulated else slow_flow_engine(first.sharing),

@@ -6,7 +6,7 @@ their bytes. Proves without root or sockets that flows reach their NIC over the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -82,6 +82,10 @@ class MemoryNetwork:
         for switch in self.tables:
             for message in openflow.wipe(self._protocol):
                 self._receive(switch, message)
+
+    def expect(self, switches: Collection[str]) -> None:
+        """Only ``switches`` are there."""
+        self.tables = {switch: table for switch, table in self.tables.items() if switch in switches}
 
     def connected(self) -> Mapping[str, bool]:
         """Every switch is there unless its name is in ``away``."""

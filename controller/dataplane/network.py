@@ -53,8 +53,12 @@ class Network(Protocol):
         """Take ``fabric`` as the network's plan and empty the tables of the switches that are there."""
         ...
 
+    def expect(self, switches: Collection[str]) -> None:
+        """Take only ``switches`` of the fabric as there: the others are not built, and nothing is asked of them."""
+        ...
+
     def connected(self) -> Mapping[str, bool]:
-        """Switch name -> whether it is connected, for every switch of the fabric."""
+        """Switch name -> whether it is connected, for every switch that is expected."""
         ...
 
     def apply(self, batch: RuleBatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from controller.dataplane import openflow
@@ -43,6 +43,10 @@ class SwitchNetwork:
         except NetworkError:
             self._names = before
             raise
+
+    def expect(self, switches: Collection[str]) -> None:
+        """Wait for, read and change only ``switches``: the others are not built."""
+        self._names = {dpid: name for dpid, name in self._names.items() if name in switches}
 
     def connected(self) -> Mapping[str, bool]:
         """Switch name -> whether it is connected."""

@@ -249,6 +249,11 @@ def throughput_from_json(body: object) -> dict[str, float]:
     return shares
 
 
+def switches_from_json(body: object) -> tuple[str, ...]:
+    """Return the names of the parsed JSON ``body``, a list of switches."""
+    return decode(tuple[str, ...], body, "switches")
+
+
 def throughput_request_from_json(body: object) -> ThroughputRequest:
     """Return the request of the parsed JSON ``body``."""
     given = _object(body, ThroughputRequest)

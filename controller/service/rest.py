@@ -31,6 +31,7 @@ from controller.service.messages import (
     job_request_from_json,
     link_request_from_json,
     profile_request_from_json,
+    switches_from_json,
     throughput_from_json,
     throughput_request_from_json,
     verification_request_from_json,
@@ -53,6 +54,8 @@ def route(service: Service, method: str, target: str, body: Callable[[], object]
     match (method, _steps(target)):
         case ("PUT", ["fabric"]):
             return service.put_fabric(_read(fabric_from_json, body()))
+        case ("PUT", ["switches"]):
+            return service.put_switches(_read(switches_from_json, body()))
         case ("GET", ["state"]):
             return service.get_state()
         case ("POST", ["jobs"]):

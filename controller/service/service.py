@@ -81,6 +81,15 @@ class Service:
             raise RequestError(504, str(error)) from error
         return FabricAnswer(fabric.name, len(fabric.switches))
 
+    def put_switches(self, switches: Sequence[str]) -> FabricAnswer:
+        """Take only ``switches`` as built: nothing is asked of the others until the next fabric."""
+        fabric = self._state().fabric
+        unknown = next((switch for switch in switches if switch not in fabric.switches), None)
+        if unknown is not None:
+            raise RequestError(400, f"unknown switch {unknown!a}, expected switches of fabric '{fabric.name}'")
+        self._network.expect(frozenset(switches))
+        return FabricAnswer(fabric.name, len(self._network.connected()))
+
     def get_state(self) -> StateAnswer:
         """Return switches, jobs, the decision in force and the flows that wait for a commit."""
         state, connected = self._held, dict(self._network.connected())
@@ -89,7 +98,7 @@ class Service:
             return StateAnswer(name, None, connected, 0, (), None, ())
         fabric = state.fabric
         return StateAnswer(
-            name, fabric.name, connected, len(fabric.switches), tuple(state.jobs), state.decision, state.pending
+            name, fabric.name, connected, len(connected), tuple(state.jobs), state.decision, state.pending
         )
 
     def post_job(self, request: JobRequest) -> DecisionAnswer:
@@ -137,7 +146,7 @@ class Service:
 
     def get_rules(self) -> RulesAnswer:
         """Return the rules installed on the switches, read back, with packet counts."""
-        rules: dict[str, list[CountedRule]] = {switch: [] for switch in self._state().fabric.switches}
+        rules: dict[str, list[CountedRule]] = {switch: [] for switch in self._network.connected()}
         for count in self._read():
             rules[count.rule.switch].append(CountedRule.of(count))
         return RulesAnswer({switch: tuple(held) for switch, held in rules.items()})
@@ -150,7 +159,7 @@ class Service:
         state, counts = self._state(), self._read()
         if counters is not None:
             counts = recounted(counts, counters)
-        expected = [rule for switch in state.fabric.switches for rule in state.rules_on(switch).add]
+        expected = [rule for switch in self._network.connected() for rule in state.rules_on(switch).add]
         wrong = rule_mismatches(expected, counts) + path_mismatches(state.data_rules(), counts)
         return VerificationAnswer(wrong, len(expected), path_packets(state.data_rules(), counts))
 

@@ -185,6 +185,7 @@ def _emulation_lines(document: Document) -> list[str]:
     )
     share = scale["peak_load_share"]
     lines = _datapath_lines(document["datapaths"])
+    lines += [document["not_built"]] if document["not_built"] else []
     lines += [
         f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
         f"peak load: {share:.0%} of the forwarding budget, {scale['budget_packet_hops_per_s']:,.0f} "

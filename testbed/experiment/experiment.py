@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from testbed.experiment.scheduler_choice import SchedulerChoice
+from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
 from workloads.build import JobSpec
@@ -124,7 +125,7 @@ class Experiment:
 
     Either ``jobs`` stay on their GPUs from their arrival to their end, or there are none and those of ``managed``
     are placed as they come. ``datapath`` is what forwards the packets of an emulation, ``sharing`` how flows of one
-    level share a link in the flow engine.
+    level share a link in the flow engine. ``build`` is what of the fabric an emulation builds.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Experiment:
     managed: Managed | None = None
     datapath: Datapath = "userspace"
     sharing: Sharing = "max-min"
+    build: Build = "used"
 
     @property
     def jobs_come_later(self) -> bool:

@@ -41,6 +41,7 @@ from testbed.scenario.quantities import (
     expected,
 )
 from topologies import limits
+from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.input.spelling import expectation
 from topologies.shaping import DEFAULT_LEVELS
@@ -378,6 +379,10 @@ class ScenarioSpec(_Spec):
     sharing: Sharing = Field(
         "max-min",
         description="how flows of one level share a link in the flow engine: max-min, proportional or packets",
+    )
+    build: Build = Field(
+        "used",
+        description="what of the fabric an emulation builds: what some connection of a job can use, or all",
     )
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"

@@ -13,8 +13,9 @@ from pathlib import Path
 from mininet.net import Mininet
 
 from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
+from topologies.built_part import BuiltPart
 from topologies.datapath import Datapath as DatapathName
-from topologies.fabric import Fabric, Link
+from topologies.fabric import NETWORK_KINDS, Fabric, Link
 from topologies.mininet_adapter.datapaths.interface import Datapath
 from topologies.mininet_adapter.datapaths.openvswitch_datapath import OpenVSwitchDatapath
 from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
@@ -62,13 +63,14 @@ class NetworkSettings:
 class EmulatedNetwork:
     """A fabric brought up in the namespaces of this process, which must be the run's own.
 
-    ``timings`` holds the seconds each step of :meth:`start` took; ``steered_queues`` of its interfaces' receive queues
-    are served by one CPU each.
+    Only ``part`` of ``fabric`` is there; names and numbers are those of the whole. ``timings`` holds the seconds each
+    step of :meth:`start` took; ``steered_queues`` of its interfaces' receive queues are served by one CPU each.
     """
 
     fabric: Fabric
     settings: NetworkSettings
     directory: Path
+    part: BuiltPart
     timings: dict[str, float] = field(default_factory=dict)
     steered_queues: int = 0
 
@@ -117,7 +119,7 @@ class EmulatedNetwork:
 
     def ended(self) -> str | None:
         """Which process that holds the network up has ended, in words; None if none has."""
-        for host in self.fabric.hosts:
+        for host in self.part.hosts:
             node = self._mininet.nameToNode.get(host)
             if node is not None and node.shell is not None and node.shell.poll() is not None:
                 return f"the process that holds the namespace of host {host} has ended"
@@ -134,7 +136,7 @@ class EmulatedNetwork:
     def namespaces(self) -> Iterator[tuple[str, int | None]]:
         """Every namespace with emulated interfaces: ("", None) for the switches, then (host, pid)."""
         yield "", None
-        for host in self.fabric.hosts:
+        for host in self.part.hosts:
             yield host, self.host_pid(host)
 
     def shaping_of(self, link: Link) -> Shaping:
@@ -156,9 +158,16 @@ class EmulatedNetwork:
     @cached_property
     def _links_of(self) -> Mapping[str, list[Link]]:
         found: dict[str, list[Link]] = {}
-        for link in self.fabric.shaped_links:
+        for link in filter(self._is_built, self.fabric.shaped_links):
             found.setdefault("" if link.source in self.fabric.switches else self._host_of(link), []).append(link)
         return found
+
+    def _is_built(self, link: Link) -> bool:
+        return self.part.has(link) and (link.kind in NETWORK_KINDS or self._host_of(link) in self._hosts)
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        return frozenset(self.part.hosts)
 
     def _host_of(self, link: Link) -> str:
         if link.source in self.fabric.ports:
@@ -182,15 +191,15 @@ class EmulatedNetwork:
         return found
 
     def _make_nodes(self) -> None:
-        for host in self.fabric.hosts:
+        for host in self.part.hosts:
             self._mininet.addHost(host)
-        for switch in self.fabric.switches:
+        for switch in self.part.switches:
             self._mininet.addSwitch(switch, dpid=f"{datapath_id(self.fabric, switch):016x}")
 
     def _make_links(self) -> None:
         write_sysctls(QUIET_SYSCTLS)
         run_batch("ip", ["link set lo up"])
-        cables = [link for link in self.fabric.network_links if link.name < link.reverse]
+        cables = [link for link in self.fabric.network_links if link.name < link.reverse and self.part.has(link)]
         for link in cables:
             self._register_with_mininet(link)
         run_batch("ip", (self._device_command(link) for link in cables))
@@ -234,8 +243,8 @@ class EmulatedNetwork:
     def _configure_hosts(self) -> None:
         settings = self.settings
         again_s = MIN_RETRANSMISSION_TIMEOUT_S if settings.lossless else RETRANSMISSION_AFTER_LOSS_S
-        for host, record in self.fabric.hosts.items():
-            ports = [port for nic in record.nics for port in self.fabric.nics[nic].ports]
+        for host in self.part.hosts:
+            ports = [port for nic in self.fabric.hosts[host].nics for port in self.fabric.nics[nic].ports]
             addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
                 configure_host(addresses, settings.mtu, settings.late_opening, settings.in_kernel, again_s)
@@ -255,16 +264,16 @@ class EmulatedNetwork:
             return OpenVSwitchDatapath(self.settings.datapath, self.openvswitch)
         from topologies.mininet_adapter.datapaths.nftables_datapath import NftablesDatapath  # needs libnftables
 
-        return NftablesDatapath(self.openvswitch, {switch: self._ports_of(switch) for switch in self.fabric.switches})
+        return NftablesDatapath(self.openvswitch, {switch: self._ports_of(switch) for switch in self.part.switches})
 
     def _ports_of(self, switch: str) -> dict[int, str]:
         """OpenFlow port number -> interface of ``switch``."""
-        links = self.fabric.links_from.get(switch, ())
+        links = filter(self.part.has, self.fabric.links_from.get(switch, ()))
         return {port_number(self.fabric, link): interface_name(self.fabric, link) for link in links}
 
     def _make_bridges(self, controller: str | None) -> None:
         with self.openvswitch.database() as opened:
-            opened.make_bridges(self._bridge(switch, controller) for switch in self.fabric.switches)
+            opened.make_bridges(self._bridge(switch, controller) for switch in self.part.switches)
 
     def _bridge(self, switch: str, controller: str | None) -> Bridge:
         datapath, kind = self.datapath.bridge_type, self.datapath.port_type

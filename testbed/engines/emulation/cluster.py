@@ -28,6 +28,7 @@ from testbed.engines.emulation.reconfiguration import Reconfiguration, log_times
 from testbed.engines.emulation.switch_check import SwitchCheck
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
+from testbed.experiment.built_part import built_part_of
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow
 from topologies.mininet_adapter.choices import best_discipline
@@ -65,7 +66,8 @@ class Cluster:
             late_opening=experiment.jobs_come_later,
             lossless=not experiment.link_failures,
         )
-        self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch")
+        self._part = built_part_of(experiment)
+        self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch", self._part)
         rest = scratch / "controller" / "rest.sock"
         self._controller = ControllerProcess(
             experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest
@@ -133,7 +135,9 @@ class Cluster:
 
     async def _connect_switches(self) -> None:
         await self._controller.set_fabric(self._experiment.fabric)
-        await self._controller.wait_for_switches(list(self._experiment.fabric.switches))
+        if len(self._part.switches) < len(self._experiment.fabric.switches):
+            await self._controller.set_switches(self._part.switches)
+        await self._controller.wait_for_switches(list(self._part.switches))
 
     async def _start_workers(self) -> None:
         hosts = dict.fromkeys(host for job in self._experiment.jobs for host in self.hosts_of(job))

@@ -112,6 +112,10 @@ class ControllerProcess:
         """Tell the controller the fabric."""
         return await self._ask(FabricAnswer, "PUT", "/fabric", fabric)
 
+    async def set_switches(self, switches: Sequence[str]) -> FabricAnswer:
+        """Say which switches of the fabric are built, if those are not all."""
+        return await self._ask(FabricAnswer, "PUT", "/switches", list(switches))
+
     async def wait_for_switches(self, names: Sequence[str]) -> None:
         """Wait until every switch is connected."""
         deadline = asyncio.get_running_loop().time() + _START_S

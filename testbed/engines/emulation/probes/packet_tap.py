@@ -46,7 +46,7 @@ class PacketTap:
         self.packets: list[TakenPacket] = []
         self._sockets: list[tuple[str, socket.socket]] = []
         self._ports = frozenset(network.fabric.ports)  # packets pass the queues of PCIe too
-        share = SHARE / len(network.fabric.hosts)
+        share = SHARE / len(network.part.hosts)
         for host, pid in network.namespaces():
             if pid is not None:
                 with network_namespace_of(pid):
