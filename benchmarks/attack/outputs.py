@@ -143,6 +143,7 @@ def _post_profile() -> Any:
 
 REQUESTS: Final[tuple[tuple[str, str, Callable[[], Any]], ...]] = (
     ("PUT", "/fabric", _put_fabric),
+    ("PUT", "/switches", lambda: ["tor0"]),
     ("POST", "/jobs", _post_job),
     ("POST", "/profiles", _post_profile),
     ("PUT", "/throughput", lambda: {"small": 0.5}),

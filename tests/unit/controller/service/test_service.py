@@ -250,6 +250,8 @@ def ask(bench: Bench, method: str, target: str, body: object = None) -> Response
         ("POST", "/commit", {"flows": ["x"]}, 404, "no flow named 'x'"),
         ("POST", "/commit", {"flows": "x"}, 400, "'flows' must be an array of flow ids"),
         ("PUT", "/fabric", {"name": 1}, 400, "fabric: key 'hosts' is missing"),
+        ("PUT", "/switches", {}, 400, "switches: expected an array, not an object"),
+        ("PUT", "/switches", ["tor9"], 400, "unknown switch 'tor9', expected switches of fabric 'clos'"),
     ],
 )
 def test_a_bad_request_is_answered_with_one_line(
@@ -329,5 +331,31 @@ def test_nothing_is_decided_while_a_switch_is_away(small_fabric: Fabric, make_ri
     bench = Bench(small_fabric, create("ecmp"))
     bench.network.away.add("agg1")
     with pytest.raises(RequestError, match="switches not connected: agg1"):
+        bench.post(make_ring("a", small_fabric, [0, 2]))
+    assert bench.service.get_state().jobs == ()
+
+
+def test_of_switches_that_are_not_built_nothing_is_expected(small_fabric: Fabric, make_ring: RingMaker) -> None:
+    bench = Bench(small_fabric, create("ecmp"))
+    tors = {small_fabric.ports[port].switch for port in small_fabric.ports}
+    built = sorted(tors | {"agg0"})
+    assert ask(bench, "PUT", "/switches", built).status == 200
+    state = bench.service.get_state()
+    assert sorted(state.switches) == built and state.expected == len(built)
+    assert sorted(bench.service.get_rules().rules) == built
+    assert bench.service.get_verification().mismatches == ()
+
+
+def test_a_new_fabric_expects_all_of_its_switches(small_fabric: Fabric) -> None:
+    bench = Bench(small_fabric, create("ecmp"))
+    ask(bench, "PUT", "/switches", ["tor0"])
+    bench.service.put_fabric(small_fabric)
+    assert sorted(bench.service.get_state().switches) == sorted(small_fabric.switches)
+
+
+def test_a_job_that_needs_a_switch_that_is_not_built_is_refused(small_fabric: Fabric, make_ring: RingMaker) -> None:
+    bench = Bench(small_fabric, create("ecmp"))
+    ask(bench, "PUT", "/switches", ["tor0"])
+    with pytest.raises(RequestError, match="not connected"):
         bench.post(make_ring("a", small_fabric, [0, 2]))
     assert bench.service.get_state().jobs == ()

@@ -175,3 +175,12 @@ def test_a_plan_says_when_there_is_nothing_to_schedule(capsys: pytest.CaptureFix
     for engine in ("emulation", "flow"):
         assert f"\n{HIDDEN}\n" in shown("hello.yaml", "--engine", engine, *options, capsys=capsys)
     assert "nothing to schedule" not in shown("hello.yaml", capsys=capsys)
+
+
+def test_a_plan_says_what_of_the_fabric_is_not_built(capsys: pytest.CaptureFixture[str]) -> None:
+    larger = ("--set", "fabric.hosts=8")
+    words = "not built, since no job can use them: "
+    assert f"\n{words}" in shown("hello.yaml", *larger, capsys=capsys)
+    for everything in (("--set", "build=all"), ("--engine", "flow")):
+        assert words not in shown("hello.yaml", *larger, *everything, capsys=capsys)
+    assert words not in shown("clos96.yaml", capsys=capsys)
