@@ -1,4 +1,4 @@
-"""A client of Open vSwitch's database (RFC 7047): bridges are made in transactions of a few dozen.
+"""A client of Open vSwitch's database (RFC 7047): bridges are made in transactions of many.
 
 One ``ovs-vsctl`` command for all bridges takes time with the square of their number: 180 did not end in a minute.
 """
@@ -16,8 +16,8 @@ from typing import Any, Final
 from topologies.mininet_adapter.system import LIMIT_S, CommandError
 
 DATABASE: Final = "Open_vSwitch"
-PORTS_AT_ONCE: Final = 256
-"""Ports of a transaction, or one bridge: what the daemon carries out within a fraction of a second."""
+PORTS_AT_ONCE: Final = 1024
+"""Ports of a transaction, or one bridge. The daemon looks at all ports at each transaction, so they are not too few."""
 _LOOK_S: Final = 0.002
 Operation = dict[str, Any]
 

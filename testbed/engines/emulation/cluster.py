@@ -112,9 +112,9 @@ class Cluster:
         began = time.monotonic()
         self._tell("set up", note="namespaces and links")
         await self._controller.spawn()
-        self.network.start_hosts()
+        await asyncio.to_thread(self.network.start_hosts)  # the heartbeat goes on meanwhile
         await self._controller.ready()
-        self.network.start_switches(self._controller.openflow_target)
+        await asyncio.to_thread(self.network.start_switches, self._controller.openflow_target)
         self.timings["network"] = time.monotonic() - began
         self._tell("set up", note="workers and switches")
         await asyncio.gather(self._connect_switches(), self._start_workers())
