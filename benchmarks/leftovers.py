@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from testbed.engines.emulation.sandbox import LOCK
+from testbed.engines.emulation.namespaces.sandbox import LOCK
 from testbed.machine.file_lock import is_held
 from testbed.machine.ownership import mark_of
 
@@ -19,7 +19,7 @@ PATIENCE_S: Final = 5.0
 """The kernel takes namespaces down a moment after their last process."""
 _PROC: Final = Path("/proc")
 _NAMES: Final = {
-    "the first process": "-m testbed.engines.emulation.sandbox_main",
+    "the first process": "-m testbed.engines.emulation.namespaces.sandbox_main",
     "ovsdb-server": "ovsdb-server ",
     "ovs-vswitchd": "ovs-vswitchd ",
     "the controller": "-m controller ",

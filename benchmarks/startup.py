@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.common import Line, Run, Scenario, bundled, main, patiently, run, say
-from testbed.engines.emulation.sandbox import only_run_on_this_machine, spawn
+from testbed.engines.emulation.namespaces.sandbox import only_run_on_this_machine, spawn
 from testbed.errors import RunFailedError
 from topologies.fabric import Fabric
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from topologies.generators.lingjun import read_topology
 from topologies.limits import TRACE_NUMBER
-from topologies.lingjun import read_topology
 from topologies.table import Row, read_rows
 from workloads.traces.gathering import (
     NEVER_RAN,

@@ -24,6 +24,7 @@ from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
 from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.managed_run import StintRunner
+from testbed.engines.emulation.network_settings import network_settings_of
 from testbed.engines.emulation.reconfiguration import Reconfiguration, log_times
 from testbed.engines.emulation.switch_check import SwitchCheck
 from testbed.engines.emulation.workers import WorkerPool
@@ -31,14 +32,11 @@ from testbed.errors import RunFailedError
 from testbed.experiment.built_part import built_part_of
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow
-from topologies.mininet_adapter.choices import best_discipline
-from topologies.mininet_adapter.network import EmulatedNetwork, NetworkSettings
+from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.readback import queue_mismatches
 from workloads.iteration.protocol import Closed, Event, HostStep, IterationEnded, Late, Shaped
 from workloads.job import Job
 
-QUEUE_BYTES: Final = 32 << 20
-"""Room in each emulated queue: never full, it represents a lossless fabric."""
 START_DELAY_S: Final = 0.1
 
 Tell = Callable[..., None]
@@ -56,18 +54,10 @@ class Cluster:
         self._experiment = experiment
         self._scheduler = scheduler_of(experiment)
         self._tell = tell
-        settings = NetworkSettings(
-            bandwidth_scale=experiment.scale.bandwidth,
-            mtu=experiment.scale.mtu,
-            levels=experiment.levels,
-            buffer=QUEUE_BYTES,
-            datapath=experiment.datapath,
-            discipline=best_discipline(),
-            late_opening=experiment.jobs_come_later,
-            lossless=not experiment.link_failures,
-        )
         self._part = built_part_of(experiment)
-        self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch", self._part)
+        self.network = EmulatedNetwork(
+            experiment.fabric, network_settings_of(experiment), scratch / "openvswitch", self._part
+        )
         rest = scratch / "controller" / "rest.sock"
         self._controller = ControllerProcess(
             experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest

@@ -30,7 +30,7 @@ from controller.service.messages import (
     VerificationAnswer,
     VerificationRequest,
 )
-from testbed.engines.emulation.liveness import ended_how
+from testbed.engines.emulation.namespaces.liveness import ended_how
 from testbed.errors import RunFailedError
 from testbed.machine.child_python import child_environment, python_module
 from testbed.machine.privileges import plain_user, unprivileged

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.engines.emulation.external.output import OUTPUT
-from testbed.engines.emulation.handover import ANSWER, COMMAND, Request, read_answer, request_of
-from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
-from testbed.engines.emulation.watchdog import Watchdog
+from testbed.engines.emulation.namespaces.handover import ANSWER, COMMAND, Request, read_answer, request_of
+from testbed.engines.emulation.namespaces.sandbox import SANDBOX, only_run_on_this_machine, spawn
+from testbed.engines.emulation.namespaces.watchdog import Watchdog
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.machine.capabilities import require_emulation

@@ -17,9 +17,9 @@ from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster, Tell
-from testbed.engines.emulation.handover import Request
 from testbed.engines.emulation.link_failures import LinkFailures
-from testbed.engines.emulation.liveness import Guard, Heartbeat
+from testbed.engines.emulation.namespaces.handover import Request
+from testbed.engines.emulation.namespaces.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
 from testbed.engines.emulation.probes.pace import Pace
 from testbed.engines.emulation.probes.packet_tap import PacketTap

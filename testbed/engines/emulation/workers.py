@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from testbed.engines.emulation.liveness import ended_how
+from testbed.engines.emulation.namespaces.liveness import ended_how
 from testbed.errors import RunFailedError
 from testbed.machine.child_python import child_environment, python_module
 from testbed.machine.privileges import User, plain_user, unprivileged

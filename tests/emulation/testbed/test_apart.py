@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from emulation_runs import ROOT
 
-from testbed.engines.emulation.sandbox import only_run_on_this_machine
+from testbed.engines.emulation.namespaces.sandbox import only_run_on_this_machine
 
 pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine]
 
 INSIDE = """
 import sys
 from pathlib import Path
-from testbed.engines.emulation.sandbox import LOCK, only_run_on_this_machine
+from testbed.engines.emulation.namespaces.sandbox import LOCK, only_run_on_this_machine
 print(f"mode of the lock: {LOCK.stat().st_mode & 0o777:o}")
 with only_run_on_this_machine():
     print("the lock is free")

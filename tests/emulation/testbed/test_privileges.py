@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from emulation_runs import LOCK_WAIT_S, ROOT
 
-from testbed.engines.emulation.sandbox import LOCK
+from testbed.engines.emulation.namespaces.sandbox import LOCK
 from testbed.machine.file_lock import is_held
 
 pytestmark = [pytest.mark.emulation, pytest.mark.shares_machine, pytest.mark.xdist_group("privileges")]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from testbed.engines.emulation.external.processes import descendants, parents
-from testbed.engines.emulation.liveness import ended_how
+from testbed.engines.emulation.namespaces.liveness import ended_how
 from testbed.errors import RunFailedError
 from testbed.machine.child_python import module_path
 from testbed.machine.ownership import MARK

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from testbed.engines.emulation.sandbox import LOCK, SANDBOX, start
+from testbed.engines.emulation.namespaces.sandbox import LOCK, SANDBOX, start
 from testbed.machine.capabilities import probe_in_namespace
 from testbed.machine.file_lock import FileLock
 from testbed.machine.launcher_requests import LARGEST, MOST_DESCRIPTORS, NUMBER

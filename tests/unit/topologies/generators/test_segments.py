@@ -15,8 +15,8 @@ from topologies.double_sided import double_sided
 from topologies.fabric import Fabric
 from topologies.generators.dcn_plus import dcn_plus
 from topologies.generators.hpn import hpn
+from topologies.generators.lingjun import LingjunHost, lingjun
 from topologies.generators.rail_optimized import rail_optimized
-from topologies.lingjun import LingjunHost, lingjun
 
 SMALL = st.integers(1, 3)
 HOST = {"gpus_per_host": 2, "nics_per_host": 2}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.engines.emulation import sandbox
+from testbed.engines.emulation.namespaces import sandbox
+from testbed.engines.emulation.namespaces.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.engines.emulation.privileged import launcher as launcher_module
 from testbed.engines.emulation.privileged.launcher import Launcher
-from testbed.engines.emulation.sandbox import SANDBOX, only_run_on_this_machine, spawn
 from testbed.errors import CannotRunError
 from testbed.machine import capabilities, launcher_requests
 

@@ -1,4 +1,4 @@
-"""``python -m testbed.engines.emulation.sandbox_main``: what runs in the namespaces of a run.
+"""``python -m testbed.engines.emulation.namespaces.sandbox_main``: what runs in the namespaces of a run.
 
 The request is on standard input; progress and, at last, the answer are lines of JSON on standard output.
 """
@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.emulation.handover import MessageWriter, messages_of, read_request
+from testbed.engines.emulation.namespaces.handover import MessageWriter, messages_of, read_request
 from testbed.engines.emulation.session import Session
 from testbed.results.record import RunRecord
 from topologies.mininet_adapter.system import run_command

@@ -1,7 +1,8 @@
 """A run seen from outside its namespaces: what it tells, whether it is still there, and its end.
 
-The inside tells at least once a second that it is alive (:mod:`testbed.engines.emulation.liveness`). If it is silent,
-its first process is stopped, starved or stuck, and nothing inside can say so.
+The inside tells at least once a second that it is alive
+(:mod:`testbed.engines.emulation.namespaces.liveness`). If it is silent, its first process is
+stopped, starved or stuck, and nothing inside can say so.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from testbed.engines.emulation.sandbox import Child
+from testbed.engines.emulation.namespaces.sandbox import Child
 from testbed.errors import RunFailedError
 
 ALIVE: Final = "alive"

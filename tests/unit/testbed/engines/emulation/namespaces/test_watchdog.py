@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.engines.emulation import liveness, watchdog
-from testbed.engines.emulation.liveness import Guard, Heartbeat, ended_how
-from testbed.engines.emulation.watchdog import Watchdog
+from testbed.engines.emulation.namespaces import liveness, watchdog
+from testbed.engines.emulation.namespaces.liveness import Guard, Heartbeat, ended_how
+from testbed.engines.emulation.namespaces.watchdog import Watchdog
 from testbed.errors import RunFailedError
 
 LOG = Path("testbed.log")

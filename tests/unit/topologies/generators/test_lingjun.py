@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from link_counts import count_links
 
-from topologies.lingjun import host_names, lingjun, read_topology
+from topologies.generators.lingjun import host_names, lingjun, read_topology
 from topologies.table import TraceError
 
 TEXT = """ip,DSW,PSW,ASW

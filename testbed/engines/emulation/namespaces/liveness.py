@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
+from testbed.engines.emulation.namespaces.watchdog import ALIVE
 from testbed.engines.emulation.probes.proc_files import ProcFiles
 from testbed.engines.emulation.probes.process_watch import STOPPED, state_of
-from testbed.engines.emulation.watchdog import ALIVE
 from testbed.errors import RunFailedError
 
 BEAT_S: Final = 1.0

@@ -14,9 +14,9 @@ import pytest
 
 from testbed.api import prepare
 from testbed.engines.emulation import engine as engine_module
-from testbed.engines.emulation import handover
 from testbed.engines.emulation.engine import EmulationEngine
-from testbed.engines.emulation.handover import (
+from testbed.engines.emulation.namespaces import handover
+from testbed.engines.emulation.namespaces.handover import (
     MessageWriter,
     Request,
     messages_of,
@@ -25,7 +25,7 @@ from testbed.engines.emulation.handover import (
     request_of,
     sealed,
 )
-from testbed.engines.emulation.sandbox import spawn
+from testbed.engines.emulation.namespaces.sandbox import spawn
 from testbed.engines.flow.engine import FlowEngine
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment

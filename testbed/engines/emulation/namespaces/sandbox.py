@@ -19,14 +19,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final, Protocol
 
-from testbed.engines.emulation.handover import sealed
+from testbed.engines.emulation.namespaces.handover import sealed
 from testbed.errors import CannotRunError
 from testbed.machine import launcher_requests
 from testbed.machine.child_python import child_environment, python_module
 from testbed.machine.file_lock import FileLock
 from testbed.machine.ownership import MARK, own_mark
 
-SANDBOX: Final = "testbed.engines.emulation.sandbox_main"
+SANDBOX: Final = "testbed.engines.emulation.namespaces.sandbox_main"
 LOCK: Final = Path("/run/testbed.lock")
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)

@@ -1,0 +1,1 @@
+"""The namespaces that hold a run: made, entered, watched from outside and left."""
