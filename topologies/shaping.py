@@ -110,17 +110,29 @@ def tc_commands(shaping: Shaping) -> tuple[str, ...]:
     return tuple(_htb(shaping) if shaping.discipline == "htb" else _prio(shaping))
 
 
+def rate_commands(shaping: Shaping) -> tuple[str, ...]:
+    """Lines for ``tc -batch`` that give an interface with another rate the rate of ``shaping``; queues stay."""
+    roots = [_class_of_root(shaping, handle) for handle in ("1:1", f"1:{ACKNOWLEDGEMENT_CLASS}")]
+    levels = [_class_of_level(shaping, level) for level in range(shaping.levels)] if shaping.discipline == "htb" else []
+    return tuple(line.replace("class add", "class change", 1) for line in (*roots, *levels))
+
+
 def _htb(shaping: Shaping) -> Iterator[str]:
-    device, ceiling, lowest = shaping.interface, f"{shaping.wire_rate}bit", shaping.levels - 1
+    lowest = shaping.levels - 1
     yield from _root(shaping, default=f"1{lowest}")
     for level in range(shaping.levels):
-        yield (
-            f"class add dev {device} parent 1:1 classid 1:1{level} htb rate {GUARANTEED_BIT_PER_S}bit ceil {ceiling} "
-            f"prio {level} burst {GUARANTEED_BURST} cburst {shaping.burst} quantum {shaping.mtu + ETHERNET_HEADER}"
-        )
+        yield _class_of_level(shaping, level)
         yield _leaf(shaping, f"1:1{level}", LEAF_HANDLE + level)
         if level < lowest:
             yield _filter(shaping, "1:", _of_level(level), f"1:1{level}")
+
+
+def _class_of_level(shaping: Shaping, level: int) -> str:
+    return (
+        f"class add dev {shaping.interface} parent 1:1 classid 1:1{level} htb rate {GUARANTEED_BIT_PER_S}bit "
+        f"ceil {shaping.wire_rate}bit prio {level} burst {GUARANTEED_BURST} cburst {shaping.burst} "
+        f"quantum {shaping.mtu + ETHERNET_HEADER}"
+    )
 
 
 def _prio(shaping: Shaping) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
 from topologies.mininet_adapter.system import run_batch, write_sysctls
@@ -11,6 +11,12 @@ from topologies.shaping import NIC_QUEUE_PACKETS
 GATEWAY = "169.254.0.1"
 GATEWAY_MAC = "02:ff:00:00:00:01"
 """Every host sends to this one neighbour; the last switch writes the real destination, as a routed fabric does."""
+
+FIRST_TABLE = 100
+"""Number of the routing table of a host's first interface."""
+
+LARGEST_MTU = 9000
+"""Of interfaces."""
 
 MIN_RETRANSMISSION_TIMEOUT_S = 100
 """A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
@@ -55,6 +61,26 @@ def small_queue_bytes(mtu: int) -> int:
     return round((NIC_QUEUE_PACKETS - 0.5) * (mtu + SOCKET_BUFFER_BYTES))
 
 
+def resize_packets(interfaces: Iterable[str], mtu: int, retransmission_s: int) -> None:
+    """Have the host of the current namespace send packets of ``mtu`` bytes from now on; those on the way still pass."""
+    run_batch("ip", _routes("change", interfaces, mtu, retransmission_s))
+    write_sysctls(small_queues(mtu))
+
+
+def _routes(verb: str, interfaces: Iterable[str], mtu: int, retransmission_s: int) -> Iterator[str]:
+    """Lines for ``ip -batch``: packets of the host are as large as its routes say, which interfaces never cut."""
+    for table, interface in enumerate(interfaces, start=FIRST_TABLE):
+        yield (
+            f"route {verb} default via {GATEWAY} dev {interface} onlink table {table} mtu {mtu} "
+            f"rto_min {retransmission_s}s"
+        )
+
+
+def small_queues(mtu: int) -> dict[str, str]:
+    """The setting that keeps a connection from filling its own NIC."""
+    return {"net.ipv4.tcp_limit_output_bytes": str(small_queue_bytes(mtu))}
+
+
 def configure_host(
     addresses: Mapping[str, str], mtu: int, late_opening: bool, in_kernel: bool, retransmission_s: int
 ) -> dict[str, str]:
@@ -64,22 +90,18 @@ def configure_host(
     needs no checksum of their bytes then. What is not acknowledged is sent again after ``retransmission_s``. A packet
     leaves by the interface whose address it carries: one routing table and rule each.
     """
-    small_queues = {"net.ipv4.tcp_limit_output_bytes": str(small_queue_bytes(mtu))}
     again = {"net.ipv4.tcp_rto_min_us": str(retransmission_s * 1_000_000)}
     settings = write_sysctls(
-        {**HOST_SYSCTLS, **again, **small_queues, **(LATE_OPENING_SYSCTLS if late_opening else {})}
+        {**HOST_SYSCTLS, **again, **small_queues(mtu), **(LATE_OPENING_SYSCTLS if late_opening else {})}
     )
     lines = ["link set lo up"]
     rules = []
-    for table, (interface, address) in enumerate(addresses.items(), start=100):
+    for table, (interface, address) in enumerate(addresses.items(), start=FIRST_TABLE):
         lines.append(f"link set {interface} up {ONE_PACKET}")
         lines.append(f"addr add {address}/32 dev {interface}")
         lines.append(f"neigh add {GATEWAY} lladdr {GATEWAY_MAC} dev {interface} nud permanent")
-        lines.append(
-            f"route add default via {GATEWAY} dev {interface} onlink table {table} rto_min {retransmission_s}s"
-        )
         rules.append(f"rule add from {address} lookup {table}")
-    run_batch("ip", [*lines, *rules])
+    run_batch("ip", [*lines, *_routes("add", addresses, mtu, retransmission_s), *rules])
     for interface in addresses:
         set_offloads(interface, in_kernel)
     return settings

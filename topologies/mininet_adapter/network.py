@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from topologies.mininet_adapter.datapaths.interface import Datapath
 from topologies.mininet_adapter.datapaths.openvswitch_datapath import OpenVSwitchDatapath
 from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
 from topologies.mininet_adapter.hosts import (
+    LARGEST_MTU,
     MIN_RETRANSMISSION_TIMEOUT_S,
     RETRANSMISSION_AFTER_LOSS_S,
     configure_host,
+    resize_packets,
 )
 from topologies.mininet_adapter.nodes import EmulatedHost, EmulatedInterface, EmulatedLink, EmulatedSwitch
 from topologies.mininet_adapter.offloads import ONE_PACKET, set_offloads
@@ -30,7 +32,8 @@ from topologies.mininet_adapter.openvswitch import OpenVSwitch
 from topologies.mininet_adapter.ovsdb import Bridge
 from topologies.mininet_adapter.steering import spread, steer
 from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
-from topologies.shaping import Discipline, Shaping, tc_commands
+from topologies.mininet_adapter.tc_netlink import run_tc
+from topologies.shaping import Discipline, Shaping, rate_commands, tc_commands
 
 QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 """Without these, neighbour discovery of every interface would travel the emulated links."""
@@ -116,6 +119,21 @@ class EmulatedNetwork:
             interface_name(self.fabric, self.fabric.links[name]) for name in (link, self.fabric.links[link].reverse)
         ]
         run_batch("ip", (f"link set {name} {'up' if up else 'down'}" for name in ends))
+
+    def reshape(self, bandwidth_scale: float, mtu: int) -> None:
+        """Give every link the rate of another scale and packets another size, in place.
+
+        ``CommandError`` names the command that failed.
+        """
+        resized = mtu != self.settings.mtu
+        self.settings = replace(self.settings, bandwidth_scale=bandwidth_scale, mtu=mtu)
+        for host, pid in self.namespaces():
+            links = self.links_of_namespace(host)
+            lines = [line for link in links for line in rate_commands(self.shaping_of(link))]
+            with nullcontext() if pid is None else network_namespace_of(pid):
+                run_tc(lines)
+                if resized and pid is not None:
+                    resize_packets(self._addresses_of(host), mtu, self._retransmission_s)
 
     def ended(self) -> str | None:
         """Which process that holds the network up has ended, in words; None if none has."""
@@ -230,24 +248,37 @@ class EmulatedNetwork:
         host = self.fabric.hosts[self._host_of(link)]
         return sorted(port for nic in host.nics for port in self.fabric.nics[nic].ports).index(link.source)
 
+    @property
+    def _device_mtu(self) -> int:
+        """Of every interface: packets may become larger than they are at first, as their hosts' routes say."""
+        return max(LARGEST_MTU, self.settings.mtu)
+
     def _device_command(self, link: Link) -> str:
         ends = [self._device_end(self.fabric.links[name]) for name in (link.name, link.reverse)]
         return f"link add {ends[0]} type veth peer {ends[1]}"
 
     def _device_end(self, link: Link) -> str:
-        text = f"name {interface_name(self.fabric, link)} mtu {self.settings.mtu}"
+        text = f"name {interface_name(self.fabric, link)} mtu {self._device_mtu}"
         if link.source in self.fabric.switches:
             return text
         return f"{text} address {mac_of(self.fabric, link.source)} netns {self.host_pid(self._host_of(link))}"
 
     def _configure_hosts(self) -> None:
-        settings = self.settings
-        again_s = MIN_RETRANSMISSION_TIMEOUT_S if settings.lossless else RETRANSMISSION_AFTER_LOSS_S
+        settings, again_s = self.settings, self._retransmission_s
         for host in self.part.hosts:
-            ports = [port for nic in self.fabric.hosts[host].nics for port in self.fabric.nics[nic].ports]
-            addresses = {port: address_of(self.fabric, port) for port in ports}
             with network_namespace_of(self.host_pid(host)):
-                configure_host(addresses, settings.mtu, settings.late_opening, settings.in_kernel, again_s)
+                configure_host(
+                    self._addresses_of(host), settings.mtu, settings.late_opening, settings.in_kernel, again_s
+                )
+
+    @property
+    def _retransmission_s(self) -> int:
+        return MIN_RETRANSMISSION_TIMEOUT_S if self.settings.lossless else RETRANSMISSION_AFTER_LOSS_S
+
+    def _addresses_of(self, host: str) -> dict[str, str]:
+        """Interface -> address of the ports of ``host``."""
+        ports = [port for nic in self.fabric.hosts[host].nics for port in self.fabric.nics[nic].ports]
+        return {port: address_of(self.fabric, port) for port in ports}
 
     def _steer(self) -> None:
         """Let interfaces take turns with the CPUs, where all interfaces of a CPU share a backlog."""
@@ -276,8 +307,8 @@ class EmulatedNetwork:
             opened.make_bridges(self._bridge(switch, controller) for switch in self.part.switches)
 
     def _bridge(self, switch: str, controller: str | None) -> Bridge:
-        datapath, kind = self.datapath.bridge_type, self.datapath.port_type
-        return Bridge(switch, self._dpid(switch), datapath, self._ports_of(switch), kind or "", controller)
+        ports = self._ports_of(switch) if self.datapath.has_ports else {}
+        return Bridge(switch, self._dpid(switch), self.datapath.bridge_type, ports, controller)
 
     def _dpid(self, switch: str) -> str:
         return f"{datapath_id(self.fabric, switch):016x}"
@@ -288,9 +319,10 @@ class EmulatedNetwork:
         for host, pid in self.namespaces():
             lines = [line for link in self.links_of_namespace(host) for line in tc_commands(self.shaping_of(link))]
             if pid is None:
-                run_batch("tc", lines)
+                run_tc(lines)
             else:
                 detours = self.detours_of(host)
                 with network_namespace_of(pid):
-                    run_batch("ip", device_commands(detours, self.settings.mtu))
-                    run_batch("tc", [*lines, *detour_commands(detours)])
+                    run_batch("ip", device_commands(detours, self._device_mtu))
+                    run_tc(lines)
+                    run_batch("tc", detour_commands(detours))

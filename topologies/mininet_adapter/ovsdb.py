@@ -32,9 +32,7 @@ class Bridge:
     datapath_type: str
     """Empty: the kernel's."""
     ports: Mapping[int, str]
-    """OpenFlow port number -> interface."""
-    port_type: str
-    """Type of the interfaces; empty: devices that are there."""
+    """OpenFlow port number -> interface, which is a device that is there."""
     controller: str | None
     """OpenFlow target such as ``tcp:127.0.0.1:6653``."""
 
@@ -60,8 +58,7 @@ def bridge_operations(bridges: Iterable[Bridge], qos: Sequence[str]) -> list[Ope
         names = [f"p{number}_{index}" for index in range(len(bridge.ports) + 1)]
         operations += _port(names[0], bridge.name, {"type": "internal"}, {})
         for name, (openflow, interface) in zip(names[1:], bridge.ports.items(), strict=True):
-            row = {"type": bridge.port_type, "ofport_request": openflow}
-            operations += _port(name, interface, row, {"qos": list(qos)})
+            operations += _port(name, interface, {"ofport_request": openflow}, {"qos": list(qos)})
         row = {
             "name": bridge.name,
             "datapath_type": bridge.datapath_type,

@@ -23,7 +23,7 @@ RATE_TOLERANCE = 0.001
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _RATE = re.compile(r"class htb 1:1 root.* rate ([0-9.]+)([KMG]?)bit")
-_CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)")
+_CLASS = re.compile(r"class htb (1:\S+) parent 1:1 .*prio (\d+)(?:.* ceil ([0-9.]+)([KMG]?)bit)?")
 _ACKNOWLEDGEMENTS = re.compile(rf"class htb 1:{ACKNOWLEDGEMENT_CLASS} root.* rate ([0-9.]+)([KMG]?)bit")
 _LED_THERE = re.compile(
     rf"flowid 1:{ACKNOWLEDGEMENT_CLASS}\b.*\n"
@@ -130,14 +130,16 @@ def compare(shaping: Shaping, answer: str) -> Iterable[str]:
     if rate is None:
         yield "the shaper is gone"
         return
-    if abs(rate - shaping.wire_rate) > RATE_TOLERANCE * shaping.wire_rate:
+    if _differ(rate, shaping.wire_rate):
         yield f"the shaper is set to {rate:.0f} bit/s, not {shaping.wire_rate}"
-    if abs((_rate_of(_ACKNOWLEDGEMENTS, answer) or 0.0) - shaping.wire_rate) > RATE_TOLERANCE * shaping.wire_rate:
+    if _differ(_rate_of(_ACKNOWLEDGEMENTS, answer) or 0.0, shaping.wire_rate):
         yield "the class of acknowledgements is not as set"
     if not _LED_THERE.search(answer):
         yield "no filter leads acknowledgements to their class"
     limits = {handle: int(limit) * _SIZES[unit] for handle, limit, unit in _LEAF.findall(answer)}
-    classes = {handle: int(prio) for handle, prio in _CLASS.findall(answer)}
+    found = _CLASS.findall(answer)
+    classes = {handle: int(prio) for handle, prio, _, _ in found}
+    ceilings = {handle: float(rate or 0) * _UNITS[unit] for handle, _, rate, unit in found}
     marks = {int(value, 16) >> 16 for value in _MATCH.findall(answer)}
     if limits.get(f"{ACKNOWLEDGEMENT_LEAF:x}") != shaping.buffer:
         yield "the queue of acknowledgements is not as set"
@@ -148,6 +150,12 @@ def compare(shaping: Shaping, answer: str) -> Iterable[str]:
             yield f"no filter leads DSCP {tos_of_level(level) >> 2} to level {level}"
         if shaping.discipline == "htb" and classes.get(f"1:1{level}") != level:
             yield f"the class of level {level} does not have its priority"
+        elif shaping.discipline == "htb" and _differ(ceilings[f"1:1{level}"], shaping.wire_rate):
+            yield f"the class of level {level} may not borrow the whole rate"
+
+
+def _differ(rate: float, wanted: float) -> bool:
+    return abs(rate - wanted) > RATE_TOLERANCE * wanted
 
 
 def _rate_of(pattern: re.Pattern[str], answer: str) -> float | None:

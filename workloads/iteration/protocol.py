@@ -58,8 +58,11 @@ class HaltJob(JobCommand):
     """Send and report nothing more for it."""
 
 
+@dataclass(frozen=True)
 class CloseJob(JobCommand):
-    """Close its connections -> :class:`Closed`."""
+    """Close its connections -> :class:`Closed`. ``reset``: at once, what is unsent is dropped, ports are free."""
+
+    reset: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import select
+import socket
+import struct
 from collections.abc import Callable
 
 from workloads.iteration.from_plan import program_of
@@ -61,7 +63,7 @@ class HostService:
                 self._jobs[command.job].program.halt()
                 self._tell(Halted(command.job))
             case CloseJob():
-                self._close(self._jobs[command.job])
+                self._close(self._jobs[command.job], command.reset)
             case _:
                 self._changes.carry_out(command)
 
@@ -108,7 +110,7 @@ class HostService:
 
         self._loop.watch(stream.connection.fileno(), select.EPOLLOUT, writable)
 
-    def _close(self, job: HostedJob) -> None:
+    def _close(self, job: HostedJob, reset: bool) -> None:
         del self._jobs[job.name]
         self._pcie.left(job.program.out)
         self._gpus.leave(job.name)
@@ -119,6 +121,8 @@ class HostService:
         for flow, connection in connections.items():
             self._loop.forget(connection.fileno())
             self._flows.pop(flow, None)
+            if reset:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
         for listener in job.listeners:
             self._loop.forget(listener.fileno())

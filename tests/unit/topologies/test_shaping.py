@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topologies.shaping import Discipline, Shaping, payload_share, tc_commands, tos_of_level
+from topologies.shaping import Discipline, Shaping, payload_share, rate_commands, tc_commands, tos_of_level
 
 readback = pytest.importorskip("topologies.mininet_adapter.readback", exc_type=ImportError)
 
@@ -90,6 +90,11 @@ def test_what_was_asked_for_has_no_mismatch() -> None:
         ("match 00000028/", "match 00000034/", "no filter leads acknowledgements to their class"),
         ("match 00c00000/", "match 00c40000/", "no filter leads DSCP 48 to level 1"),
         ("leaf 12: prio 2", "leaf 12: prio 0", "the class of level 2 does not have its priority"),
+        (
+            "prio 5 rate 8Kbit ceil 12575Kbit",
+            "prio 5 rate 8Kbit ceil 6500Kbit",
+            "the class of level 5 may not borrow the whole rate",
+        ),
     ],
 )
 def test_each_thing_that_is_not_as_set_is_named(old: str, new: str, line: str) -> None:
@@ -127,3 +132,12 @@ def test_an_interface_that_lost_something_makes_the_answers_too_few(missing: str
     answers = [CLASSES + FILTERS] * 3
     answers[place] = answers[place].replace(missing, "")
     assert len(readback.blocks("".join(answers))) < 3
+
+
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+def test_another_rate_changes_every_class_to_what_it_would_have_been_made_as(discipline: Discipline) -> None:
+    faster = Shaping("tor0-eth1", 25e6, 9000, 32 << 20, discipline=discipline)
+    made = {line for line in tc_commands(faster) if line.startswith("class add")}
+    changed = rate_commands(faster)
+    assert {line.replace("class change", "class add") for line in changed} == made
+    assert len(changed) == (10 if discipline == "htb" else 2)

@@ -33,8 +33,8 @@ class Datapath(Protocol):
         ...
 
     @property
-    def port_type(self) -> str:
-        """A type of interface, in the words of Open vSwitch; empty for one of the system."""
+    def has_ports(self) -> bool:
+        """Whether interfaces are ports of the bridges; rules name ports by number in any case."""
         ...
 
     @property

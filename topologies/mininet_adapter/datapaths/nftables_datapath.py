@@ -1,7 +1,7 @@
 """The kernel forwards by an nftables table made from the rules that Open vSwitch holds.
 
-Bridges and ports of Open vSwitch are of its type ``dummy``, which has no devices: it keeps the rules and forwards
-nothing. The table lives in the network namespace of the run and goes with it.
+Bridges of Open vSwitch are of its type ``dummy``, without ports: they keep the rules and forward nothing. The table
+lives in the network namespace of the run and goes with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class NftablesDatapath:
     """
 
     bridge_type = "dummy"
-    port_type = "dummy"
+    has_ports = False
     daemon_options: tuple[str, ...] = ("--enable-dummy",)
 
     def __init__(self, openvswitch: OpenVSwitch, interfaces: Mapping[str, Mapping[int, str]]) -> None:

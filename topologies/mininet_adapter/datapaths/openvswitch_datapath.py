@@ -13,7 +13,7 @@ class OpenVSwitchDatapath:
     rule takes effect some milliseconds later.
     """
 
-    port_type = ""
+    has_ports = True
     daemon_options: tuple[str, ...] = ()
 
     def __init__(self, name: Name, openvswitch: OpenVSwitch) -> None:

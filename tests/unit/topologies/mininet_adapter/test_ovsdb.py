@@ -18,7 +18,7 @@ Answer = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
 
 def bridge(name: str, ports: int) -> Bridge:
-    return Bridge(name, "0" * 16, "netdev", {n + 1: f"{name}-eth{n + 1}" for n in range(ports)}, "", "tcp:127.0.0.1:1")
+    return Bridge(name, "0" * 16, "netdev", {n + 1: f"{name}-eth{n + 1}" for n in range(ports)}, "tcp:127.0.0.1:1")
 
 
 def test_batches_keep_the_order_and_are_small() -> None:
