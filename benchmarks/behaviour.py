@@ -187,7 +187,6 @@ def _testbed(checkout: Path, *arguments: str, statuses: tuple[int, ...] = (0,)) 
         cwd=checkout,
         capture_output=True,
         text=True,
-        env={**os.environ, "TESTBED_CACHE": "/nonexistent"},
         check=False,
     )
     if done.returncode not in statuses:

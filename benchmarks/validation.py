@@ -42,7 +42,8 @@ from benchmarks.common import (
 from benchmarks.contention import Contest, Times
 from testbed.api import prepare
 from testbed.errors import TestbedError
-from testbed.experiment.scale import peak_load, pipeline_fill
+from testbed.experiment.demand import BIN_S, peak_demand
+from testbed.experiment.scale import pipeline_fill
 from testbed.machine.manifest import git_commit
 from testbed.metrics.job_metrics import decision_for
 from workloads.analysis import isolated as analytic
@@ -53,7 +54,7 @@ COLLECTIVES: Final = ("hierarchical", "ring", "alltoall", "point-to-point")
 OVERLAPS: Final = (0.0, 0.5, 1.0)
 COMMUNICATION_S: Final = 1.0
 SCALES: Final[Mapping[str, tuple[float, float]]] = {"auto": (1, 1), "slower": (2, 2), "dilated": (1, 2)}
-"""Bandwidth scale and dilation as multiples of what ``auto`` chooses: as fine at half the load, finer at the same."""
+"""Bandwidth scale and dilation as multiples of what ``auto`` is estimated to be: as fine at half the load, or finer."""
 ITERATIONS: Final = 6
 QUICK_ITERATIONS: Final = 4
 ROWS: Final = Path("runs/validation.jsonl")
@@ -99,7 +100,7 @@ def _alone(case: isolated.Case, scale: str, options: Options) -> Line:
     error = times["mean"] / expected - 1
     columns = {
         "scale": _scale_words(made),
-        "load": f"{peak_load(fabric, (job,), made.experiment.scale).packet_hops_per_s:,.0f}/s",
+        "load": f"{_packet_hops_per_s(made):,.0f}/s",
         "analysis s": round(expected, 4),
         "of it fill": percent(fill_s / expected),
         "measured s": round(times["mean"], 4),
@@ -141,12 +142,19 @@ def _seconds(times: Times) -> str:
 
 
 def _scaled(scenario: Mapping[str, Any], bandwidth: float, time: float) -> dict[str, float]:
-    """The scale that ``auto`` chooses for ``scenario``, multiplied."""
+    """The scale that ``auto`` is estimated to be for ``scenario``, multiplied."""
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         path = Path(folder, "scenario.yaml")
         path.write_text(yaml.safe_dump({**scenario, "schedulers": [isolated.SCHEDULER]}), "utf-8")
         auto = prepare(str(path)).experiments[0].scale
     return {"bandwidth": auto.bandwidth * bandwidth, "time": auto.time * time, "mtu": auto.mtu}
+
+
+def _packet_hops_per_s(made: Run) -> float:
+    """Packets x switches per second while all ports of the jobs send."""
+    experiment, scale = made.experiment, made.experiment.scale
+    bits = peak_demand(experiment.fabric, experiment.jobs).forwarded[0] / BIN_S
+    return bits / scale.bandwidth / scale.packet_bits
 
 
 def _scale_words(made: Run) -> str:

@@ -19,14 +19,14 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from controller.schedulers import registry as schedulers_by_name
 from testbed import dry_run, input_digests
-from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
-from testbed.engines.flow.alone import with_alone
+from testbed.all_runs import AllRuns
+from testbed.engines.flow.demand import demands_of
 from testbed.engines.registry import Engine, create_engine
 from testbed.errors import (
     EXIT_CHECK_FAILED,
@@ -37,28 +37,27 @@ from testbed.errors import (
     RunFailedError,
 )
 from testbed.experiment.contention import nothing_to_schedule
-from testbed.experiment.experiment import UNSCALED, Experiment
+from testbed.experiment.demand import Demand
+from testbed.experiment.experiment import UNSCALED, Experiment, Scale
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import measure_all, stand_ins
-from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
+from testbed.experiment.scale import MANAGED_SHARE, Capacity, choose_scale, refuse_long_run, weakest
 from testbed.machine import manifest
-from testbed.machine.budget import Budget, weakest
-from testbed.machine.budget_cache import current_budget
 from testbed.machine.capabilities import datapaths_here
 from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.datapaths import ALWAYS, DatapathChoice, choose
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
+from testbed.one_scale import OneScale
 from testbed.progress import Progress
 from testbed.report import html, runs_index
 from testbed.report.comparison.compared_runs import collect
 from testbed.results.finished_run import FinishedRun, read_run
 from testbed.results.record import RunRecord
-from testbed.results.run_directory import RunDirectory
+from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
-from testbed.watch.messages import LIVE
 from topologies.fabric import Fabric
 from workloads.job import Job
 from workloads.plugin_errors import PluginError
@@ -84,15 +83,16 @@ class Prepared:
     """A scenario resolved to values: one experiment per scheduler, the first is the baseline.
 
     ``jobs`` of a scenario with a manager are each on GPUs that lie together, not where the manager will have them.
-    ``datapaths``: scheduler's label -> what forwards the packets of its run, none in the flow engine; ``budget`` is
-    that of the weakest of them, so that all schedulers run at one scale.
+    ``datapaths``: scheduler's label -> what forwards the packets of its run, none in the flow engine; ``capacity`` is
+    the estimate for the weakest of them. ``rehearsed``: the scale is an estimate too, which a rehearsal replaces.
     """
 
     scenario: Scenario
     fabric: Fabric
     jobs: tuple[Job, ...]
     experiments: tuple[Experiment, ...]
-    budget: Budget
+    capacity: Capacity
+    rehearsed: bool
     datapaths: Mapping[str, DatapathChoice]
 
 
@@ -104,11 +104,13 @@ def prepare(
     overrides: Sequence[str] = (),
     seed: int | None = None,
     datapath: str | None = None,
+    scale_of: str | Path | None = None,
 ) -> Prepared:
     """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
 
+    ``scale_of``: directory of a finished emulation whose scale is taken.
     ``RunFailedError`` with one line if a fabric or a part of a manager of another package fails,
-    ``CannotRunError`` where no ``auto`` scale does for this machine; the flow engine scales nothing unless it simulates
+    ``CannotRunError`` where no ``auto`` scale does; the flow engine scales nothing unless it simulates
     packets (``sharing: packets``), which are those of an emulation on this machine. A datapath that
     is asked for and missing here is only noted: see ``require_datapaths``.
     """
@@ -125,16 +127,13 @@ def prepare(
         _refuse_programs(loaded, jobs)
     has_packets = emulated or loaded.sharing == "packets"
     datapaths = _datapaths(loaded) if has_packets else {}
-    budget = weakest(current_budget(name) for name in {each.datapath for each in datapaths.values()} or {ALWAYS})
-    if not has_packets:
-        scale = UNSCALED
-    elif loaded.scale is not None:
-        scale = loaded.scale.value()
-    else:
-        scale = choose_scale(fabric, jobs, budget if managed is None else budget.part(MANAGED_SHARE))
+    capacity = weakest([each.datapath for each in datapaths.values()] or [ALWAYS])
+    given = _given_scale(loaded, scale_of)
+    share = 1.0 if managed is None else MANAGED_SHARE
+    scale = given or choose_scale(fabric, jobs, capacity.part(share)) if has_packets else UNSCALED
     if not emulated:
         datapaths = {}  # simulated packets have the scale that they would have there
-    elif loaded.scale is None:
+    elif given is None:
         refuse_long_run(fabric, jobs, measure, scale)
     experiments = tuple(
         Experiment(
@@ -154,7 +153,17 @@ def prepare(
         )
         for choice in loaded.choices
     )
-    return Prepared(loaded, fabric, jobs, experiments, budget, datapaths)
+    return Prepared(loaded, fabric, jobs, experiments, capacity, emulated and given is None, datapaths)
+
+
+def _given_scale(scenario: Scenario, directory: str | Path | None) -> Scale | None:
+    """The scale of the run in ``directory``, or that of the scenario; ``BadInputError`` if that run sent no packets."""
+    if directory is None:
+        return None if scenario.scale is None else scenario.scale.value()
+    run = read_run(Path(directory))
+    if run.summary["engine"] != "emulation":
+        raise BadInputError(f"{directory}: a run of the flow engine has no scale, expected that of an emulation")
+    return run.experiment.scale
 
 
 def _refuse_programs(scenario: Scenario, jobs: Sequence[Job]) -> None:
@@ -210,7 +219,7 @@ def plan(
     prepared = prepare(
         scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath
     )
-    return dry_run.plan(prepared.experiments, prepared.budget, prepared.datapaths, engine)
+    return dry_run.plan(prepared.experiments, prepared.capacity, prepared.rehearsed, prepared.datapaths, engine)
 
 
 def load(directory: str | Path) -> FinishedRun:
@@ -247,41 +256,44 @@ def run_scenario(
     discard_disturbed: bool = False,
     watcher: Watcher | None = None,
     index: bool = True,
+    scale_of: str | Path | None = None,
+    beside: Sequence[Experiment] = (),
 ) -> RunResult:
     """Run every scheduler of ``scenario``, one after the other, and write the run's directory under ``out``.
 
     ``discard_disturbed``: iterations that a fault limited in time touched are left out, listed and replaced.
-    ``watcher`` shows how an emulation goes while it does.
-    ``index``: also list the run in ``index.html`` of that folder.
+    ``watcher`` shows how an emulation goes. ``index``: also list the run in ``index.html`` of that folder.
+    ``scale_of``: directory of a finished emulation whose scale is taken. ``beside``: other experiments that the scale
+    is to do for, if it is measured.
 
-    Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``; after the last the directory
-    stays behind, marked unfinished.
+    Raises ``BadInputError``, ``CannotRunError`` or ``RunFailedError``, which leaves the directory, marked unfinished.
     """
     prepared = prepare(
-        scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath
+        scenario,
+        engine=engine,
+        schedulers=schedulers,
+        overrides=overrides,
+        seed=seed,
+        datapath=datapath,
+        scale_of=scale_of,
     )
     if discard_disturbed:
         prepared = _discarding(prepared)
     chosen = create_engine(engine) if watcher is None else create_engine(engine, watched=True)
     _require(chosen, prepared, str(scenario))
-    records = []
     parent = RUNS if out is None else Path(out)
     if watcher is not None:
         watcher.begin(prepared.experiments)
-    with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent) as directory:
-        progress.remark(slow_flow_engine(prepared.scenario.sharing) if engine == "flow" else "")
-        progress.remark(nothing_to_schedule(prepared.experiments[0].jobs, prepared.fabric))
-        for line in left_out_of_files(prepared.experiments[0].jobs, prepared.experiments[0].managed):
-            progress.remark(line)
-        for experiment in prepared.experiments:
-            record = _run(chosen, experiment, directory.folder(experiment.scheduler.label), progress, watcher)
-            record = _with_reason(record, prepared.datapaths)
-            directory.write_record(record, experiment)
-            records.append(record)
+    with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent, scale_of) as directory:
+        _remark(prepared, engine, progress)
+        runs = OneScale(chosen, _demands(prepared, beside, progress), progress.remark)
+        reasons = {label: choice.reason for label, choice in prepared.datapaths.items()}
+        of_all = AllRuns(runs, prepared.experiments, prepared.jobs, reasons, progress, watcher)
+        first, records = of_all.run(directory)
+        _put_scale_on_record(directory, first, runs)
         progress.phase("report")
-        document = summarise(prepared.experiments[0], records)
-        checks = tuple(parse_check(text).evaluate(document) for text in prepared.scenario.checks)
-        document["checks"] = [{"check": check.text, "passed": check.passed, "detail": check.detail} for check in checks]
+        document = summarise(first, records)
+        checks = _checked(document, prepared.scenario)
         directory.write_summary(document)
         html.build(directory, plots=True)
         directory.finish()
@@ -290,6 +302,30 @@ def run_scenario(
     if index:
         runs_index.update_or_say(parent)
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
+
+
+def _checked(document: dict[str, Any], scenario: Scenario) -> tuple[CheckResult, ...]:
+    """Put into ``document`` how the checks of ``scenario`` come out, and return that."""
+    checks = tuple(parse_check(text).evaluate(document) for text in scenario.checks)
+    document["checks"] = [{"check": check.text, "passed": check.passed, "detail": check.detail} for check in checks]
+    return checks
+
+
+def _remark(prepared: Prepared, engine: str, progress: Progress) -> None:
+    """Say what should be known before the runs."""
+    first = prepared.experiments[0]
+    progress.remark(slow_flow_engine(prepared.scenario.sharing) if engine == "flow" else "")
+    progress.remark(nothing_to_schedule(first.jobs, prepared.fabric))
+    for line in left_out_of_files(first.jobs, first.managed):
+        progress.remark(line)
+
+
+def _demands(prepared: Prepared, beside: Sequence[Experiment], progress: Progress) -> tuple[Demand, ...]:
+    """What each run will send, and each of those ``beside``, where the scale is to be measured; none otherwise."""
+    if not prepared.rehearsed:
+        return ()
+    progress.phase("what will be sent")
+    return demands_of([*prepared.experiments, *beside])
 
 
 def _require(engine: Engine, prepared: Prepared, scenario: str) -> None:
@@ -314,28 +350,7 @@ def _discarding(prepared: Prepared) -> Prepared:
     return replace(prepared, experiments=experiments)
 
 
-def _run(
-    engine: Engine, experiment: Experiment, folder: Path, progress: Progress, watcher: Watcher | None
-) -> RunRecord:
-    def made(part: Experiment, label: str) -> RunRecord:
-        record = engine.run(part, folder, _Shower(progress, label, watcher))
-        progress.phase(f"{label}: each job alone")
-        return with_alone(record, part)
-
-    if not isolates_jobs(experiment):
-        return made(experiment, experiment.scheduler.label)
-    parts = each_alone(experiment)
-    return side_by_side([made(part, f"{part.scheduler.label}, {part.jobs[0].name}") for part in parts])
-
-
-def _with_reason(record: RunRecord, datapaths: Mapping[str, DatapathChoice]) -> RunRecord:
-    """The same, with the reason for its datapath beside the datapath that the run says it had."""
-    if record.scheduler not in datapaths:
-        return record
-    return replace(record, environment={**record.environment, "datapath_reason": datapaths[record.scheduler].reason})
-
-
-def _create(prepared: Prepared, parent: Path) -> RunDirectory:
+def _create(prepared: Prepared, parent: Path, scale_of: str | Path | None) -> RunDirectory:
     scenario, scale = prepared.scenario, prepared.experiments[0].scale
     try:
         directory = RunDirectory.create(parent, scenario.name)
@@ -351,7 +366,7 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
             extra={
                 input_digests.KEY: input_digests.digests_of(scenario, prepared.experiments[0].managed),
                 "datapaths": _documents(prepared.datapaths),
-                "budget": prepared.budget.document(),
+                **({} if scale_of is None else {"scale_of": str(scale_of)}),
             },
         )
     )
@@ -360,31 +375,16 @@ def _create(prepared: Prepared, parent: Path) -> RunDirectory:
     return directory
 
 
+def _put_scale_on_record(directory: RunDirectory, experiment: Experiment, runs: OneScale) -> None:
+    """Write the scale that was measured, and what chose it, where the estimate stood."""
+    if runs.measured:
+        directory.write_experiment(experiment)
+        manifest_before = directory.read_json(MANIFEST)
+        directory.write_manifest({**manifest_before, "scale": asdict(experiment.scale), **runs.evidence})
+
+
 def _documents(datapaths: Mapping[str, DatapathChoice]) -> dict[str, dict[str, str]]:
     return {name: {"datapath": each.datapath, "reason": each.reason} for name, each in datapaths.items()}
-
-
-class _Shower:
-    """Turns an engine's messages into phases of the progress display, and samples into what is watched."""
-
-    def __init__(self, progress: Progress, label: str, watcher: Watcher | None) -> None:
-        self._progress = progress
-        self._label = label
-        self._watcher = watcher
-        self._phase = ""
-
-    def __call__(self, message: Mapping[str, Any]) -> None:
-        phase = str(message["phase"])
-        if phase == LIVE:
-            if self._watcher is not None:
-                self._watcher.show(message)
-            return
-        if phase != self._phase:
-            self._phase = phase
-            if self._watcher is not None:
-                self._watcher.phase(self._label, phase)
-            self._progress.phase(f"{self._label}: {phase}", message.get("total"))
-        self._progress.advance_to(float(message.get("value", 0.0)), str(message.get("note", "")))
 
 
 def _status(records: Sequence[RunRecord], checks: Sequence[CheckResult], allow_degraded: bool) -> int:

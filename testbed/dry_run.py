@@ -19,11 +19,11 @@ from controller.schedulers.crux.intensity import profile
 from testbed.errors import RunFailedError
 from testbed.experiment.built_part import built_part_of
 from testbed.experiment.contention import nothing_to_schedule
+from testbed.experiment.demand import peak_demand
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import stand_ins
-from testbed.experiment.scale import grain, peak_load
-from testbed.machine.budget import DEFAULT, Budget
+from testbed.experiment.scale import ESTIMATES, Capacity, grain, load_share
 from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.datapaths import DatapathChoice
 from testbed.metrics.job_metrics import MeaningfulLevels
@@ -34,6 +34,7 @@ from workloads.managers.registry import GROUPS
 
 SCHEMA_VERSION: Final = 1
 
+DEFAULT: Final = ESTIMATES["userspace"]
 SET_UP_S: Final = 4.0
 """Seconds to bring a fabric up and down, as measured for 26 nodes; it depends little on the fabric."""
 
@@ -54,14 +55,16 @@ class Collisions:
 
 def plan(
     experiments: Sequence[Experiment],
-    budget: Budget = DEFAULT,
+    capacity: Capacity = DEFAULT,
+    rehearsed: bool = False,
     datapaths: Mapping[str, DatapathChoice] = MappingProxyType({}),
     engine: str = "emulation",
 ) -> dict[str, Any]:
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
-    ``budget`` is the forwarding capacity of the machine; ``datapaths``: scheduler's label -> what would forward
-    its packets. The plan of the flow engine has no estimate of the wall-clock time, and no scale unless it simulates
+    ``capacity`` is an estimate of what the machine forwards; ``rehearsed``: a run would measure it, and choose the
+    scale by that. ``datapaths``: scheduler's label -> what would forward its packets. The plan of the flow engine has
+    no estimate of the wall-clock time, and no scale unless it simulates
     packets; ``slow_flow_engine`` is a line if the compiler is missing.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
@@ -84,7 +87,8 @@ def plan(
         "fabric": _fabric(first.fabric),
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
-        "scale": _scale(first, budget) if emulated or first.sharing == "packets" else None,
+        "scale": _scale(first, capacity) if emulated or first.sharing == "packets" else None,
+        "rehearsed": rehearsed,
         "not_built": built_part_of(first).left_out_of(first.fabric) if emulated else "",
         "left_out_of_files": left_out_of_files(first.jobs),
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
@@ -169,9 +173,9 @@ def _job(job: Job, fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def _scale(experiment: Experiment, budget: Budget) -> dict[str, Any]:
+def _scale(experiment: Experiment, capacity: Capacity) -> dict[str, Any]:
     scale, fabric = experiment.scale, experiment.fabric
-    load, cut = peak_load(fabric, experiment.jobs, scale, budget), grain(experiment.jobs, scale)
+    cut = grain(experiment.jobs, scale)
     rates = {
         kind: sorted({scale.rate(link.capacity) for link in fabric.network_links if link.kind == kind})
         for kind in dict.fromkeys(link.kind for link in fabric.network_links)
@@ -181,9 +185,7 @@ def _scale(experiment: Experiment, budget: Budget) -> dict[str, Any]:
         "time": scale.time,
         "mtu": scale.mtu,
         "link_rates_bps": rates,
-        "peak_load_share": load.share,
-        "budget_packet_hops_per_s": load.budget,
-        "budget": budget.source,
+        "estimated_load_share": load_share((peak_demand(fabric, experiment.jobs),), scale, capacity),
         "coarse": cut.worst if cut.share < 1 else "",
         "dilation_wanted": cut.dilation_wanted(scale) if cut.share < 1 else scale.time,
     }

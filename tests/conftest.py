@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-os.environ["TESTBED_CACHE"] = "/nonexistent"  # scales are those of the built-in budget on every machine
 os.environ.pop("SUDO_UID", None)  # tests under sudo are root's: their commands write to folders of root
 # Processes of pytest-xdist get the first one's environment, in which both are set already.
 _GIVEN = "DATAPATHS_OF_EMULATION_TESTS" if "PYTEST_XDIST_WORKER" in os.environ else "TESTBED_DATAPATHS"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_scenario
 from testbed.errors import EXIT_OK
-from testbed.machine.budget import BUILT_IN
 from testbed.metrics.catalogue import LEVEL_NOTE
 from testbed.metrics.formats import percent, seconds, time_text
 from topologies.units import format_rate, format_work
@@ -183,16 +182,18 @@ def _emulation_lines(document: Document) -> list[str]:
     rates = ", ".join(
         f"{kind} {' and '.join(format_rate(rate) for rate in rates)}" for kind, rates in scale["link_rates_bps"].items()
     )
-    share = scale["peak_load_share"]
     lines = _datapath_lines(document["datapaths"])
     lines += [document["not_built"]] if document["not_built"] else []
-    lines += [
-        f"scale: rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; emulated: {rates}",
-        f"peak load: {share:.0%} of the forwarding budget, {scale['budget_packet_hops_per_s']:,.0f} "
-        f"packets x switches per second ({_origin(scale['budget'])})",
-    ]
-    if share > 1.0:
-        lines.append("warning: the peak load is above the budget, the verdict may not be ok (scale: auto fits it)")
+    decides = "an estimate, the run measures this machine first and decides" if document["rehearsed"] else "as given"
+    lines.append(
+        f"scale ({decides}): rates / {scale['bandwidth']:g}, times x {scale['time']:g}, MTU {scale['mtu']}; "
+        f"emulated: {rates}"
+    )
+    if scale["estimated_load_share"] > 1.0 and not document["rehearsed"]:
+        lines.append(
+            f"warning: with all ports sending at once the load is {scale['estimated_load_share']:.1f} times what two "
+            "cores are estimated to carry, the verdict may not be ok (scale: auto measures that)"
+        )
     if scale["coarse"]:
         lines.append(f"coarse: {scale['coarse']}; dilation {scale['dilation_wanted']:g} would give them")
     times = ", ".join(f"{entry['scheduler']} {entry['estimated_s']:.0f} s" for entry in document["schedulers"])
@@ -209,10 +210,6 @@ def _datapath_lines(datapaths: Mapping[str, Mapping[str, str]]) -> list[str]:
     if len(together) == 1:
         return [f"datapath: {said}" for said in together]
     return [f"datapath of {', '.join(names)}: {said}" for said, names in together.items()]
-
-
-def _origin(source: str) -> str:
-    return f"{source}, 'testbed doctor --measure' finds this machine's own" if source == BUILT_IN else source
 
 
 def _sharing(entry: Document) -> str:

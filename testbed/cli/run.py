@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_changes(parser)
     add_datapath(parser)
     parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times, with successive seeds")
+    parser.add_argument(
+        "--scale-of", type=Path, metavar="RUN", help="the scale of a finished run, instead of one measured now"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where run directories go (default: runs)")
     parser.add_argument("--json", action="store_true", help="print summary.json (an array of them with --repeat)")
     parser.add_argument(
@@ -45,7 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run, show, and return the worst status of the repetitions."""
     with contextlib.ExitStack() as stack:
         watcher = _watcher(arguments, stack)
-        results = [_run_once(arguments, offset, watcher) for offset in range(arguments.repeat)]
+        results: list[RunResult] = []
+        for offset in range(arguments.repeat):
+            results.append(_run_once(arguments, offset, watcher, results[0].directory if results else None))
     if arguments.json:
         documents = [result.summary for result in results]
         print(json.dumps(documents[0] if arguments.repeat == 1 else documents, indent=1))
@@ -66,7 +71,8 @@ def _watcher(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Watc
     return stack.enter_context(Watcher())
 
 
-def _run_once(arguments: argparse.Namespace, offset: int, watcher: Watcher | None) -> RunResult:
+def _run_once(arguments: argparse.Namespace, offset: int, watcher: Watcher | None, first: Path | None) -> RunResult:
+    """Run repetition ``offset``, at the scale of the ``first`` one."""
     from testbed.api import run_scenario
 
     result = run_scenario(
@@ -81,6 +87,7 @@ def _run_once(arguments: argparse.Namespace, offset: int, watcher: Watcher | Non
         allow_degraded=arguments.allow_degraded,
         discard_disturbed=arguments.discard_disturbed,
         watcher=watcher,
+        scale_of=arguments.scale_of or (first if arguments.engine == "emulation" else None),
     )
     if not arguments.json:
         _show(result)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from testbed.engines.names import ENGINES as ENGINES
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
 from testbed.results.record import RunRecord
 
 
@@ -25,8 +26,17 @@ class Engine(Protocol):
         """Have the machine to itself for several runs in a row; ``CannotRunError`` if another run has it."""
         ...
 
-    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
-        """Run ``experiment``, with logs in ``directory`` and messages to ``progress``."""
+    def run(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        progress: Callable[[dict[str, Any]], None],
+        search: ScaleSearch = AS_GIVEN,
+    ) -> RunRecord:
+        """Run ``experiment``, with logs in ``directory`` and messages to ``progress``.
+
+        ``search``: how it comes by its scale, where packets are sent.
+        """
         ...
 
 

@@ -10,6 +10,7 @@ from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
+from topologies.shaping import TCP_IP_HEADER
 from workloads.build import JobSpec
 from workloads.job import Job
 
@@ -33,6 +34,11 @@ class Scale:
     def size(self, size: float) -> float:
         """Emulated bytes of a message of the scenario."""
         return size / self.bandwidth * self.time
+
+    @property
+    def packet_bits(self) -> float:
+        """Payload bits of a full packet."""
+        return 8.0 * (self.mtu - TCP_IP_HEADER)
 
     def unscale_size(self, size: float) -> float:
         """Bytes in the scenario's units of ``size`` emulated bytes."""

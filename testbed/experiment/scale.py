@@ -4,6 +4,8 @@ Three knobs. Dividing link rates and messages by the same factor keeps every tim
 fewer packets per second. Multiplying pauses and messages by the same factor (time dilation) gives
 back packets per message at the price of a longer run; reported times are divided again. Smaller
 packets give more of them per message where the machine forwards more of them.
+
+What a machine carries is a :class:`Capacity`: an estimate before a run, and what its rehearsal measured once it is up.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from math import ceil, floor, log10
 from typing import Final
 
 from testbed.errors import CannotRunError
+from testbed.experiment.demand import BIN_S, SENDING_COST, Demand, peak_demand
 from testbed.experiment.experiment import Measure, Scale
-from testbed.machine.budget import DEFAULT, Budget
+from topologies.datapath import Datapath
 from topologies.fabric import Fabric, Path
 from topologies.shaping import TCP_IP_HEADER
 from workloads.analysis import isolated
@@ -46,9 +49,15 @@ LEAST_CHUNK_PACKETS: Final = 1
 LEAST_ALLTOALL_PACKETS: Final = 20
 """Fewer full packets than these, at the largest dilation, are no picture of the collective: ``auto`` refuses."""
 
-MANAGED_SHARE: Final = 0.5
-"""Share of the budget for jobs under a cluster manager: they cost CPU when they come and go as well, and no iteration
+MANAGED_SHARE: Final = 0.75
+"""Share of the capacity for jobs under a cluster manager: they cost CPU when they come and go as well, and no iteration
 that a neighbour of the machine disturbed is rerun."""
+
+SMALLER_SHARE: Final = 0.8
+"""Share of the capacity that smaller packets may take than are needed: they come in longer trains of interrupts."""
+
+MTUS: Final[Mapping[int, float]] = {9000: 1.0, 6000: 1.1, 4500: 1.2, 3000: 1.3, 2250: 1.35, 1500: 1.4}
+"""Packet sizes, largest first, and how many times as many of them as of the largest cost about the same."""
 
 _Burst = tuple[str, int, str]
 """Job, phase and port: what a port sends in a phase."""
@@ -57,17 +66,46 @@ LONGEST_RUN_S: Final = 3600.0
 """Seconds of wall clock that ``auto`` lets one scheduler's run be planned for."""
 
 
+ESTIMATED_MTUS: Final = (9000, 4500, 1500)
+
+
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What a scale asks of the machine at the peak, every NIC of every job sending at once."""
+class Capacity:
+    """Visits of packets to switches that a machine carries per second, by packet size; a host's count as several."""
 
-    packet_hops_per_s: float
-    budget: float
+    datapath: Datapath
+    visits_per_s: Mapping[int, float]
 
-    @property
-    def share(self) -> float:
-        """Peak load / budget."""
-        return self.packet_hops_per_s / self.budget
+    def of(self, mtu: int) -> float:
+        """Visits per second of packets of ``mtu`` bytes."""
+        return self.visits_per_s[mtu]
+
+    def part(self, share: float) -> Capacity:
+        """``share`` of it."""
+        return replace(self, visits_per_s={mtu: share * visits for mtu, visits in self.visits_per_s.items()})
+
+
+def alike(datapath: Datapath, visits_per_s: float, mtu: int = 9000) -> Capacity:
+    """The capacity of a machine that carries so many packets of ``mtu`` bytes, and of others as ``MTUS`` says."""
+    return Capacity(datapath, {other: visits_per_s * more / MTUS[mtu] for other, more in MTUS.items()})
+
+
+_CPU_S: Final[Mapping[Datapath, float]] = {"nftables": 4.5e-6, "userspace": 90e-6, "kernel": 90e-6}
+_TWO_CORES_BUSY: Final = 1.3
+ESTIMATES: Final[Mapping[Datapath, Capacity]] = {
+    name: alike(name, _TWO_CORES_BUSY / cpu_s) for name, cpu_s in _CPU_S.items()
+}
+"""Before anything is measured: two cores of which 35 % stay idle, at so many CPU seconds for a visit to a switch."""
+
+
+def weakest(datapaths: Sequence[Datapath]) -> Capacity:
+    """The estimate of the datapath that carries least over three switches; ``ValueError`` without datapaths."""
+    return ESTIMATES[min(datapaths, key=carries)]
+
+
+def carries(datapath: Datapath) -> float:
+    """Packets per second over three switches that ``datapath`` is estimated to carry."""
+    return ESTIMATES[datapath].of(9000) / (SENDING_COST[datapath] + 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,42 +137,64 @@ class Grain:
         return ceil(scale.time / self.share - 1e-9)
 
 
-def peak_load(fabric: Fabric, jobs: Sequence[Job], scale: Scale, budget: Budget = DEFAULT) -> Load:
-    """The forwarding load when all sending ports of ``jobs`` send at their full rate."""
-    hops = _hops(fabric, jobs)
-    load = _bit_hops_per_s(fabric, hops) / scale.bandwidth / _packet_bits(scale.mtu)
-    return Load(load, _allowed(fabric, jobs, hops, budget, scale.mtu))
+def load_share(demands: Sequence[Demand], scale: Scale, capacity: Capacity) -> float:
+    """The load of the busiest tenth of a second of any of ``demands`` at ``scale``, as a share of ``capacity``."""
+    return _bandwidth_needed(demands, scale.mtu, capacity) / scale.bandwidth
 
 
 def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
     """How finely ``scale`` cuts the messages of ``jobs``; those of real programs are their own business."""
     jobs = [job for job in jobs if job.external is None]
-    packets = scale.size(1.0) * 8 / _packet_bits(scale.mtu)
+    packets = scale.size(1.0) * 8 / scale.packet_bits
     return Grain(_smallest(_chunks(jobs)) * packets, _smallest(_alltoall_bytes(jobs)) * packets)
 
 
-def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) -> Scale:
-    """The least shrunk scale whose peak stays within ``budget``.
+def choose_scale(
+    fabric: Fabric,
+    jobs: Sequence[Job],
+    capacity: Capacity,
+    demands: Sequence[Demand] = (),
+    mtus: Sequence[int] = ESTIMATED_MTUS,
+) -> Scale:
+    """The least shrunk scale at which the busiest tenth of a second of all ``demands`` stays within ``capacity``.
 
+    Without demands all ports of ``jobs`` are taken to send at once, all the time.
     Links run at ``MAX_LINK_RATE`` at most, at ``ALLTOALL_LINK_RATE`` where all-to-alls stay fine enough there.
     The bandwidth scale is rounded up to two digits. The dilation is the smallest of ``DILATIONS`` that leaves
     every ring chunk ``FINE_CHUNK_PACKETS`` full packets, up to ``FINE_DILATION``, or else ``MIN_CHUNK_PACKETS``,
-    and every port's all-to-all ``MIN_ALLTOALL_PACKETS``, with the largest packet size of the budget that does;
-    where none does, the largest dilation, with the packet size that comes nearest. Raises :class:`CannotRunError`
+    and every port's all-to-all ``MIN_ALLTOALL_PACKETS``. Packets are the largest of ``mtus``, smaller ones only where
+    links run at ``MAX_LINK_RATE`` and that saves dilation. If no dilation does, the largest is taken.
+    Raises :class:`CannotRunError`
     with the dilation that would do where even that leaves fewer than ``LEAST_CHUNK_PACKETS`` or
     ``LEAST_ALLTOALL_PACKETS``. Beside real programs, which take their own time, the dilation is 1.
     """
-    bandwidths = {mtu: _bandwidth(fabric, jobs, budget, mtu) for mtu in budget.mtus}
+    demands = demands or (peak_demand(fabric, jobs),)
     real = any(job.external is not None for job in jobs)
     dilations = DILATIONS[:1] if real else DILATIONS
-    scales = [Scale(bandwidth, dilation, mtu) for dilation in dilations for mtu, bandwidth in bandwidths.items()]
+    scales = [
+        scale
+        for dilation in dilations
+        for mtu in mtus
+        for scale in [Scale(_bandwidth(fabric, demands, mtu, capacity), dilation, mtu)]
+        if mtu == mtus[0] or scale.bandwidth <= _round_up(_at_fastest(fabric))
+    ]
     enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
     fine = [s for s in enough if s.time <= FINE_DILATION and grain(jobs, s).chunk >= FINE_CHUNK_PACKETS]
     if enough:
         return _slowed_for_alltoalls(fabric, jobs, (fine or enough)[0])
-    tried = [Scale(bandwidth, dilations[-1], mtu) for mtu, bandwidth in bandwidths.items()]
-    best = max(tried, key=lambda scale: grain(jobs, scale).share)
-    found = grain(jobs, best)
+    best = max(scales, key=lambda scale: (scale.time, grain(jobs, scale).share))
+    _refuse_too_coarse(grain(jobs, best), best, real)
+    return best
+
+
+def finest(scale: Scale, fabric: Fabric, capacity: Capacity, demands: Sequence[Demand]) -> Scale:
+    """``scale`` with the smallest packets that ``capacity`` allows at the same rates: more of them in every message."""
+    capacity = capacity.part(SMALLER_SHARE)
+    fits = [mtu for mtu in MTUS if _bandwidth(fabric, demands, mtu, capacity) <= scale.bandwidth]
+    return replace(scale, mtu=min([*fits, scale.mtu]))
+
+
+def _refuse_too_coarse(found: Grain, best: Scale, real: bool) -> None:
     if found.too_coarse and real:
         raise CannotRunError(
             f"scale auto: a real program takes its own time, and at dilation 1 {found.worst}: raise 'communication', "
@@ -146,7 +206,19 @@ def choose_scale(fabric: Fabric, jobs: Sequence[Job], budget: Budget = DEFAULT) 
             f"scale auto: at the largest dilation, {best.time:g}, {found.worst}: dilation {needed} would do, "
             f"set scale: {_written(best, needed)}"
         )
-    return best
+
+
+STEP_DOWN: Final = 1.3
+
+
+def step_down(jobs: Sequence[Job], scale: Scale) -> Scale:
+    """The next scale for a machine that is too busy: lower rates, and the dilation that gives back the packets."""
+    lower = replace(scale, bandwidth=_round_up(STEP_DOWN * scale.bandwidth))
+    if any(job.external is not None for job in jobs):
+        return lower
+    longer = [replace(lower, time=dilation) for dilation in DILATIONS if dilation >= scale.time]
+    before = min(1.0, grain(jobs, scale).share)
+    return next((each for each in longer if grain(jobs, each).share >= before), longer[-1] if longer else lower)
 
 
 def refuse_long_run(fabric: Fabric, jobs: Sequence[Job], measure: Measure, scale: Scale) -> None:
@@ -171,7 +243,7 @@ def pipeline_fill(job: Job, fabric: Fabric, scale: Scale, paths: Mapping[str, Pa
     A packet is received whole before it is sent on, once for each link after the first; a message is through when
     its last packet has arrived.
     """
-    bits = _packet_bits(scale.mtu)
+    bits = scale.packet_bits
     fills = [sum(bits / scale.rate(fabric.links[link].capacity) for link in paths[flow.id][1:]) for flow in job.flows]
     return max(fills, default=0.0) / scale.time
 
@@ -180,11 +252,22 @@ def _written(scale: Scale, time: float) -> str:
     return f"{{bandwidth: {scale.bandwidth:g}, time: {time:g}, mtu: {scale.mtu}}}"
 
 
-def _bandwidth(fabric: Fabric, jobs: Sequence[Job], budget: Budget, mtu: int) -> float:
-    hops = _hops(fabric, jobs)
-    fastest = max((link.capacity for link in fabric.network_links), default=MAX_LINK_RATE)
-    within_budget = _bit_hops_per_s(fabric, hops) / _packet_bits(mtu) / _allowed(fabric, jobs, hops, budget, mtu)
-    return _round_up(max(within_budget, fastest / MAX_LINK_RATE, 1.0))
+def _bandwidth(fabric: Fabric, demands: Sequence[Demand], mtu: int, capacity: Capacity) -> float:
+    return _round_up(max(_bandwidth_needed(demands, mtu, capacity), _at_fastest(fabric)))
+
+
+def _at_fastest(fabric: Fabric) -> float:
+    """The scale at which the fastest links run at ``MAX_LINK_RATE``, or as they are."""
+    return max(1.0, max((link.capacity for link in fabric.network_links), default=0.0) / MAX_LINK_RATE)
+
+
+def _bandwidth_needed(demands: Sequence[Demand], mtu: int, capacity: Capacity) -> float:
+    """The scale of rates at which the busiest tenth of a second takes all of ``capacity``.
+
+    Not the busiest second: in a burst that takes a whole CPU workers wait for it, however idle the rest of the second.
+    """
+    busiest = max((demand.busiest(BIN_S, capacity.datapath) for demand in demands), default=0.0)
+    return busiest / _packet_bits(mtu) / capacity.of(mtu)
 
 
 def _slowed_for_alltoalls(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> Scale:
@@ -206,34 +289,6 @@ def _has_alltoall(jobs: Sequence[Job]) -> bool:
 
 def _packet_bits(mtu: int) -> float:
     return 8.0 * (mtu - TCP_IP_HEADER)
-
-
-def _hops(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, int]:
-    """Sending port -> most switches that its flows pass."""
-    hops: dict[str, int] = {}
-    for job in jobs:
-        for flow in job.flows:
-            switches = len(fabric.candidate_paths(flow.source, flow.target)[0]) - 1
-            hops[flow.source] = max(switches, hops.get(flow.source, 0))
-    return hops
-
-
-def _allowed(fabric: Fabric, jobs: Sequence[Job], hops: Mapping[str, int], budget: Budget, mtu: int) -> float:
-    """Packet-hops per second of ``budget`` for these jobs, all ports of ``hops`` sending."""
-    rate = sum(fabric.uplink(port).capacity for port in hops)
-    switches = _bit_hops_per_s(fabric, hops) / rate if rate else 1.0
-    return budget.at(mtu, len(hops), _channels(jobs), switches)
-
-
-def _channels(jobs: Sequence[Job]) -> float:
-    """Connections per pair of ports that has any, on average; those of different jobs are different pairs."""
-    flows = [(job.name, flow.source, flow.target) for job in jobs for flow in job.flows]
-    return len(flows) / max(1, len(set(flows)))
-
-
-def _bit_hops_per_s(fabric: Fabric, hops: Mapping[str, int]) -> float:
-    """Sum over sending ports of rate x switches passed, unscaled."""
-    return sum(fabric.uplink(port).capacity * count for port, count in hops.items())
 
 
 def _smallest(sizes: Sequence[float]) -> float:

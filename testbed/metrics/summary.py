@@ -32,7 +32,12 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
         "scenario": experiment.name,
         "engine": records[0].engine if records else "",
         "seed": experiment.seed,
-        "scale": {"bandwidth": experiment.scale.bandwidth, "time": experiment.scale.time},
+        "scale": {
+            "bandwidth": experiment.scale.bandwidth,
+            "time": experiment.scale.time,
+            "mtu": experiment.scale.mtu,
+        },
+        "rehearsal": next((r.environment["rehearsal"] for r in records if "rehearsal" in r.environment), None),
         "runs": runs,
         "comparison": comparison(runs),
         "nothing_to_schedule": nothing_to_schedule(experiment.jobs, experiment.fabric),

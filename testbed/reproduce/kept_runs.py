@@ -85,13 +85,30 @@ class RunOutcome:
         return RunDirectory.open(self.directory).read_experiment().scale
 
 
-Execute = Callable[[Task, Path], tuple[Path, Mapping[str, Any]]]
+@dataclass(frozen=True)
+class Beside:
+    """The runs that a run is compared with: all have one scale.
+
+    ``scale_of`` is the directory of one that has been made; ``experiments`` are all of them.
+    """
+
+    scale_of: Path | None = None
+    experiments: tuple[Experiment, ...] = ()
 
 
-def emulate(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
+Execute = Callable[[Task, Path, Beside], tuple[Path, Mapping[str, Any]]]
+
+
+def emulate(task: Task, out: Path, beside: Beside) -> tuple[Path, Mapping[str, Any]]:
     """Run ``task`` on emulated packets; returns its run directory under ``out`` and its summary."""
     result = run_scenario(
-        task.scenario, overrides=[*task.treatment.overrides, "checks=[]"], seed=task.seed, out=out, allow_degraded=True
+        task.scenario,
+        overrides=[*task.treatment.overrides, "checks=[]"],
+        seed=task.seed,
+        out=out,
+        allow_degraded=True,
+        scale_of=beside.scale_of,
+        beside=beside.experiments,
     )
     return result.directory, result.summary
 
@@ -113,7 +130,7 @@ class Runs:
             digest = fingerprint(experiment)
             kept = self._kept(folder, digest)
             progress.phase(f"run {place} of {len(tasks)}: {task}{', kept from before' if kept else ''}")
-            found[task] = kept or self._run(task, folder, digest)
+            found[task] = kept or self._run(task, folder, digest, _beside(task, tasks, found))
         return found
 
     def _kept(self, folder: Path, digest: str) -> RunOutcome | None:
@@ -127,17 +144,25 @@ class Runs:
             return None
         return None if self._redo and found.verdict != "ok" else found
 
-    def _run(self, task: Task, folder: Path, digest: str) -> RunOutcome:
+    def _run(self, task: Task, folder: Path, digest: str, beside: Beside) -> RunOutcome:
         if folder.exists():
             shutil.rmtree(folder)
         try:
-            directory, summary = self._execute(task, folder)
+            directory, summary = self._execute(task, folder, beside)
         except RunFailedError as error:
             print(f"{task}: {error}", file=sys.stderr)
             return RunOutcome(None, f"{task}: {error}")
         note = {"fingerprint": digest, "directory": directory.name, "task": str(task)}
         RunDirectory(folder).write_json(KEPT, note)
         return RunOutcome(summary["runs"][0], directory=directory)
+
+
+def _beside(task: Task, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> Beside:
+    """What ``task`` is compared with among ``tasks``: those of its scenario. One seed shows what a treatment sends."""
+    same = [other for other in tasks if other.scenario == task.scenario]
+    made = [found[other].directory for other in same if other in found and found[other].directory is not None]
+    one_seed = {other.treatment.name: other for other in reversed(same)}
+    return Beside(made[0] if made else None, tuple(other.experiment() for other in one_seed.values()))
 
 
 def exit_status(found: Iterable[RunOutcome]) -> int:

@@ -90,9 +90,13 @@ def _log(error: Exception, folder: Path) -> str:
 
 
 def run_point(point: SweepPoint, folder: Path) -> PointOutcome:
-    """Run ``point`` as ``testbed run`` would, with its run directory under ``folder``."""
+    """Run ``point`` as ``testbed run`` would, with its run directory under ``folder``.
+
+    Points of one process that differ only in the seed have one scale: that of the first.
+    """
     from testbed.api import run_scenario
 
+    same = (point.scenario, point.engine, tuple(point.overrides))
     result = run_scenario(
         point.scenario,
         engine=point.engine,
@@ -101,5 +105,12 @@ def run_point(point: SweepPoint, folder: Path) -> PointOutcome:
         out=folder,
         allow_degraded=True,
         index=False,
+        scale_of=_MADE.get(same),
     )
+    if point.engine == "emulation":
+        _MADE.setdefault(same, result.directory)
     return outcome_of(result.summary, result.directory.name)
+
+
+_MADE: Final[dict[tuple[str, str, tuple[str, ...]], Path]] = {}
+"""Scenario, engine and overrides -> a run of them that this process has made."""

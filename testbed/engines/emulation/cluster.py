@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -22,58 +21,48 @@ from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.external.connections import with_connections
 from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of, scheduler_of
+from testbed.engines.emulation.infrastructure import Infrastructure, Tell
 from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.managed_run import StintRunner
-from testbed.engines.emulation.network_settings import network_settings_of
 from testbed.engines.emulation.reconfiguration import Reconfiguration, log_times
-from testbed.engines.emulation.switch_check import SwitchCheck
-from testbed.engines.emulation.workers import WorkerPool
 from testbed.errors import RunFailedError
-from testbed.experiment.built_part import built_part_of
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow
-from topologies.mininet_adapter.network import EmulatedNetwork
-from topologies.mininet_adapter.readback import queue_mismatches
 from workloads.iteration.protocol import Closed, Event, HostStep, IterationEnded, Late, Shaped
 from workloads.job import Job
 
 START_DELAY_S: Final = 0.1
 
-Tell = Callable[..., None]
 Ask = Callable[[ControllerProcess], Awaitable[DecisionAnswer]]
 
 
 class Cluster:
-    """Brings the parts of a run up and down, and carries out what happens to its jobs.
+    """The jobs of a run on its infrastructure: it lets them come and go, and carries out what is decided.
 
     ``origin`` is the moment on the monotonic clock at which the first jobs begin. Everything else
     that is public is what the run left: jobs, reports of the workers, decisions, retransmits.
     """
 
-    def __init__(self, experiment: Experiment, scratch: Path, tell: Tell) -> None:
+    def __init__(self, experiment: Experiment, infrastructure: Infrastructure, scratch: Path, tell: Tell) -> None:
         self._experiment = experiment
-        self._scheduler = scheduler_of(experiment)
+        self._infrastructure = infrastructure
         self._tell = tell
-        self._part = built_part_of(experiment)
-        self.network = EmulatedNetwork(
-            experiment.fabric, network_settings_of(experiment), scratch / "openvswitch", self._part
-        )
-        rest = scratch / "controller" / "rest.sock"
-        self._controller = ControllerProcess(
-            experiment.scheduler.name, experiment.scheduler.options, experiment.levels, experiment.seed, rest
-        )
-        self.workers = WorkerPool(self._on_event, scratch / "workers")
+        self.network, self.workers = infrastructure.network, infrastructure.workers
+        self._controller = infrastructure.controller
+        infrastructure.listener = self._on_event
+        self._scheduler = scheduler_of(experiment)
         self._synthetic = SyntheticJobs(experiment, self.workers)
         self.programs = ExternalJobs(
             experiment, self.network, scratch / "programs", tell, self._on_event, self._reconnect
         )
         self.jobs = LiveJobs(experiment)
-        flows = lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows)  # noqa: E731
-        self.switches = SwitchCheck(experiment.fabric, self.network.datapath, self._controller, flows)
+        self.switches = infrastructure.switch_check(
+            lambda: (flow for job in self.jobs.present_jobs() for flow in job.flows)
+        )
         self.decisions: list[DecisionRow] = []
         self._periods = 0
         self.confirmations: list[float] = []
-        self.timings: dict[str, float] = {}
+        self.timings = infrastructure.timings
         self.retransmits = 0
         self._enlarged = False
         self.late_workers: list[tuple[str, float, float]] = []
@@ -95,20 +84,11 @@ class Cluster:
             return None
         return self._changes.relevelled * window_packets(self._experiment)
 
-    # Up and down
+    # The beginning
 
-    async def bring_up(self) -> None:
-        """Bring everything up, the first jobs connected; ``RunFailedError`` or ``CommandError`` says what failed."""
-        began = time.monotonic()
-        self._tell("set up", note="namespaces and links")
-        await self._controller.spawn()
-        await asyncio.to_thread(self.network.start_hosts)  # the heartbeat goes on meanwhile
-        await self._controller.ready()
-        await asyncio.to_thread(self.network.start_switches, self._controller.openflow_target)
-        self.timings["network"] = time.monotonic() - began
-        self._tell("set up", note="workers and switches")
-        await asyncio.gather(self._connect_switches(), self._start_workers())
-        self.timings["connected"] = time.monotonic() - began
+    async def open_first(self) -> None:
+        """Announce the first jobs and connect them; ``RunFailedError`` or ``CommandError`` says what failed."""
+        began = time.monotonic() - self.timings["connected"]
         self._tell("set up", note="jobs and rules")
         initial = [job for job in self._experiment.jobs if job.start_s <= 0.0]
         await self._announce(initial, prepare=False)
@@ -117,37 +97,11 @@ class Cluster:
             await asyncio.gather(*(self._open(job) for job in initial if (job.external is not None) is real))
         await asyncio.gather(*(self.programs.ready(job.name) for job in initial if job.external))
         self.timings["opened"] = time.monotonic() - began
-        mismatches = await self.queue_mismatches()
+        mismatches = await self._infrastructure.queue_mismatches()
         if mismatches:
             raise RunFailedError(f"the network is not as set: {mismatches[0]}")
         self.timings["set up"] = time.monotonic() - began
         log_times("timings", {**self.network.timings, **self.timings})
-
-    async def _connect_switches(self) -> None:
-        await self._controller.set_fabric(self._experiment.fabric)
-        if len(self._part.switches) < len(self._experiment.fabric.switches):
-            await self._controller.set_switches(self._part.switches)
-        await self._controller.wait_for_switches(list(self._part.switches))
-
-    async def _start_workers(self) -> None:
-        hosts = dict.fromkeys(host for job in self._experiment.jobs for host in self.hosts_of(job))
-        if self.managed is not None:
-            hosts = dict.fromkeys(self._experiment.fabric.hosts)
-        await self.workers.start({host: self.network.host_pid(host) for host in hosts})
-        if self.network.settings.in_kernel:
-            self.workers.take_turns(os.sched_getaffinity(0))
-
-    async def queue_mismatches(self) -> list[str]:
-        """Queues that the kernel does not hold as they were set."""
-        return await asyncio.to_thread(queue_mismatches, self.network)
-
-    async def take_down(self) -> None:
-        """End every process of the run and take the network away."""
-        began = time.monotonic()
-        await asyncio.gather(self.workers.stop(), self.programs.stop())
-        await self._controller.stop()
-        self.network.stop()
-        log_times("take-down", {"seconds": time.monotonic() - began})
 
     # Jobs come
 
@@ -273,15 +227,6 @@ class Cluster:
     def steady_since(self) -> int | None:
         """Number of the decision that switches carry out; None while they are being brought to a new one."""
         return None if self._changing.locked() else len(self.decisions)
-
-    def watched_processes(self) -> dict[str, int]:
-        """The processes on which a run's timing rests: name -> process id."""
-        controller = {} if self._controller.pid is None else {"the controller": self._controller.pid}
-        return {**self.network.openvswitch.watched, **controller, **self.workers.watched}
-
-    def ended(self) -> str | None:
-        """Which process that the run needs has ended, in words."""
-        return self._controller.ended() or self.network.ended() or self.programs.ended()
 
     def now(self) -> float:
         """Undilated seconds since the first jobs began; 0 before."""

@@ -13,6 +13,7 @@ from testbed.engines.emulation.namespaces.sandbox import SANDBOX, only_run_on_th
 from testbed.engines.emulation.namespaces.watchdog import Watchdog
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
 
@@ -45,15 +46,24 @@ class EmulationEngine:
             finally:
                 self._alone = False
 
-    def run(self, experiment: Experiment, directory: Path, progress: Progress) -> RunRecord:
+    def run(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        progress: Progress,
+        search: ScaleSearch = AS_GIVEN,
+    ) -> RunRecord:
         """Run ``experiment``; logs go to ``directory``, progress messages to ``progress``.
+
+        ``search``: how it comes by its scale.
 
         Raises ``CannotRunError`` beside another run and ``RunFailedError`` if the run does not end well.
         """
         log = directory / "testbed.log"
         answer: list[dict[str, Any]] = []
         with nullcontext() if self._alone else only_run_on_this_machine():
-            watchdog = Watchdog(spawn(SANDBOX, request_of(Request(experiment, self._watched)), log), log)
+            request = request_of(Request(experiment, self._watched, search))
+            watchdog = Watchdog(spawn(SANDBOX, request, log), log)
             try:
                 for message in watchdog.messages():
                     if message["phase"] == ANSWER:

@@ -14,9 +14,12 @@ from typing import Final
 from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
 from testbed.engines.common.live_sampler import LiveSampler
 from testbed.engines.common.managed_jobs import record_of
-from testbed.engines.common.stop_condition import stop_condition_of
+from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
-from testbed.engines.emulation.cluster import Cluster, Tell
+from testbed.engines.emulation.cluster import Cluster
+from testbed.engines.emulation.evidence_rows import run_delay_rows, stretch_rows
+from testbed.engines.emulation.external.external_jobs import ExternalJobs
+from testbed.engines.emulation.infrastructure import Infrastructure, Tell
 from testbed.engines.emulation.link_failures import LinkFailures
 from testbed.engines.emulation.namespaces.handover import Request
 from testbed.engines.emulation.namespaces.liveness import Guard, Heartbeat
@@ -26,14 +29,21 @@ from testbed.engines.emulation.probes.packet_tap import PacketTap
 from testbed.engines.emulation.probes.path_watch import PathWatch
 from testbed.engines.emulation.probes.process_watch import ProcessWatch
 from testbed.engines.emulation.probes.sampler import Sampler
+from testbed.engines.emulation.reconfiguration import log_times
+from testbed.engines.emulation.rehearsing import measured_scale
 from testbed.errors import RunFailedError
-from testbed.fidelity.interference import disturbed_spans
+from testbed.experiment.rehearsal import Rehearsal
+from testbed.experiment.rehearsed_scale import rehearsal_record, scale_document
+from testbed.experiment.too_busy import TooBusyError
+from testbed.fidelity.interference import Second, disturbed_spans
 from testbed.fidelity.observations import Change, Standstill, joined_standstills
 from testbed.fidelity.verdict import MAX_TIMER_LATENESS_S, Evidence, discarded_spans, judge
 from testbed.results.record import IterationRow, RunRecord, Window
 from testbed.watch.messages import LIVE, message_of
 
 SAMPLE_S: Final = 1.0
+EARLY_S: Final = 15.0
+"""Until then a run that loads the machine too much ends, and begins again at another scale."""
 MAX_EXTENSION: Final = 3.0
 """A run with disturbances goes on for at most this many times its undisturbed length."""
 LIVE_SHARE: Final = 0.005
@@ -51,8 +61,9 @@ class Session:
     """
 
     def __init__(self, request: Request, scratch: Path, tell: Tell) -> None:
-        experiment = self._experiment = request.experiment
-        self._tell = tell
+        self._request = request
+        self._experiment = request.experiment
+        self._scratch, self._tell = scratch, tell
         self._heartbeat: Heartbeat
         self._tap: PacketTap
         self._paths: PathWatch
@@ -60,30 +71,61 @@ class Session:
         self._seen = 0
         self._step_delays: list[float] = []
         self._old_marks: list[float] = []
-        self._cluster = Cluster(experiment, scratch, tell)
-        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
-        self._guard = Guard(self._cluster.ended, self._cluster.watched_processes)
-        self._live = LiveSampler(experiment, self._cluster.jobs) if request.watched else None
+        self._rehearsal: Rehearsal | None = None
+        self._infrastructure = Infrastructure(request.experiment, scratch, tell)
+        self._cluster: Cluster
+        self._failures: LinkFailures
+        self._guard = Guard(self._ended, self._infrastructure.watched_processes)
+        self._live: LiveSampler | None = None
         self._live_pace, self._live_cpu_s = Pace(LIVE_SHARE), 0.0
-        self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
+        self._goal: StopCondition
+        self._programs: ExternalJobs | None = None
 
     async def run(self) -> RunRecord:
         """Bring up, measure, take down; return the record."""
         self._heartbeat = Heartbeat(self._tell)
         try:
-            await self._guard.over(self._cluster.bring_up())
+            await self._guard.over(self._bring_up())
+            if self._request.search.only:
+                return rehearsal_record(self._experiment, self._scale_document())
+            await self._guard.over(self._cluster.open_first())
             return await self._guard.over(self._measure())
         finally:
             self._heartbeat.measuring(False)
-            await self._cluster.take_down()
+            await self._take_down()
             self._heartbeat.stop()
+
+    def _ended(self) -> str | None:
+        """Which process that the run needs has ended, in words."""
+        ended = self._infrastructure.ended()
+        return ended if ended or self._programs is None else self._programs.ended()
+
+    async def _bring_up(self) -> None:
+        """Bring everything up, at the scale that the rehearsal finds if there is one, the first jobs connected."""
+        await self._infrastructure.bring_up()
+        if demands := self._request.search.demands:
+            found = await measured_scale(self._experiment, self._infrastructure, demands, self._tell)
+            self._rehearsal, self._experiment = found
+        experiment = self._experiment
+        self._cluster = Cluster(experiment, self._infrastructure, self._scratch, self._tell)
+        self._programs = self._cluster.programs
+        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
+        self._live = LiveSampler(experiment, self._cluster.jobs) if self._request.watched else None
+        self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
+
+    async def _take_down(self) -> None:
+        began = time.monotonic()
+        if self._programs is not None:
+            await self._programs.stop()
+        await self._infrastructure.take_down()
+        log_times("take-down", {"seconds": time.monotonic() - began})
 
     async def _measure(self) -> RunRecord:
         cluster = self._cluster
         cluster.start_first_jobs()
         sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin)
         self._tap = PacketTap(cluster.network)
-        self._processes = ProcessWatch(cluster.watched_processes(), 0.0)
+        self._processes = ProcessWatch(self._infrastructure.watched_processes(), 0.0)
         slack = 2 * window_packets(self._experiment) + 2 * sampler.probe.packets_in(STATE_S)
         self._paths = PathWatch(cluster.switch_check, lambda: cluster.steady_since, cluster.origin, slack)
         watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
@@ -106,7 +148,7 @@ class Session:
         self._tap.close()
         await cluster.end_all()
         wrong = await self._mismatches()
-        return self._record(sampler, end, enough, wrong + await cluster.queue_mismatches())
+        return self._record(sampler, end, enough, wrong + await self._infrastructure.queue_mismatches())
 
     def _let_measure(self, now: bool) -> None:
         self._heartbeat.measuring(now)
@@ -159,6 +201,7 @@ class Session:
             phase, values = self._goal.progress()
             self._tell(phase, **values)
             self._tell_live(sampler, now)
+            self._notice_early(sampler.seconds[-1])
             await asyncio.sleep(0)
             self._processes.sample(now - cluster.origin)
             sampler.cables.refuse_removed()
@@ -177,6 +220,14 @@ class Session:
                 self._guard.refuse_stopped(now)
                 self._refuse_if_short(sampler)
                 return self._undisturbed(sampler)
+
+    def _scale_document(self) -> dict[str, object]:
+        return scale_document(self._experiment.scale, self._rehearsal, self._request.search.demands)
+
+    def _notice_early(self, second: Second) -> None:
+        """Raise ``TooBusyError`` if one of the first seconds left too little CPU by the run's own load."""
+        if self._request.search.noticing and second.start_s < EARLY_S and second.starved and not second.disturbed:
+            raise TooBusyError(second.idle, self._scale_document())
 
     def _tell_live(self, sampler: Sampler, now: float) -> None:
         """Tell how the run goes, if somebody watches it."""
@@ -314,17 +365,6 @@ class Session:
             discard=measure.discard_disturbed,
         )
 
-    def _run_delay_rows(self) -> list[list[float]]:
-        """[time, ovs-vswitchd, controller, slowest worker, quota on ovs-vswitchd] of every sample, in shares of it."""
-        rows: dict[float, list[float]] = {}
-        for wait in self._processes.waits:
-            row = rows.setdefault(wait.time_s, [wait.time_s, 0.0, 0.0, 0.0, 0.0])
-            place = {"ovs-vswitchd": 1, "the controller": 2}.get(wait.process, 3)
-            row[place] = max(row[place], round(wait.share, 4))
-            if place == 1:
-                row[4] = round(wait.quota_s / wait.duration_s, 4)
-        return list(rows.values())
-
     def _environment(self, sampler: Sampler, evidence: Evidence) -> dict[str, object]:
         """The evidence itself, for the run's directory."""
         network = self._cluster.network
@@ -336,9 +376,9 @@ class Session:
             "steered_queues": network.steered_queues,
             "workers": "real-time" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
-            "run_delay": self._run_delay_rows(),
+            "run_delay": run_delay_rows(self._processes.waits),
             "standstills": [[s.process, s.from_s, s.to_s] for s in evidence.standstills],
-            "link_stretches": _stretch_rows(sampler, self._cluster.origin),
+            "link_stretches": stretch_rows(sampler.probe, self._cluster.origin),
             "level_order": {link: asdict(order) for link, order in evidence.order.items()},
             "timers": [[r.phases[-1].end - self._cluster.origin, r.late] for r in self._cluster.jobs.reports],
             "link_rates": {link: [round(value, 5) for value in seen] for link, seen in evidence.link_rates.items()},
@@ -350,17 +390,7 @@ class Session:
             "link_failures": self._failures.rows(),
             "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),
             "step_delays_s": self._step_delays,
+            **self._scale_document(),
             **({"external": rows} if (rows := self._cluster.programs.rows()) else {}),
             **({} if self._live is None else {"watch_cpu_s": round(self._live_cpu_s, 4)}),
         }
-
-
-def _stretch_rows(sampler: Sampler, origin: float) -> dict[str, list[list[float]]]:
-    """Link -> [begin, end, reached / set rate] of its busy stretches, on the run's clock."""
-    return {
-        link: [
-            [round(s.begin - origin, 3), round(s.end - origin, 3), round(sampler.probe.share(link, s), 4)]
-            for s in stretches
-        ]
-        for link, stretches in sampler.probe.stretches().items()
-    }

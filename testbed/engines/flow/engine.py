@@ -16,6 +16,7 @@ from testbed.engines.flow.cluster import FlowCluster
 from testbed.engines.flow.progress import FlowProgress
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import UNSCALED, Experiment
+from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
 from testbed.results.record import RunRecord
 from workloads.plugin_errors import PluginError
 
@@ -36,8 +37,14 @@ class FlowEngine:
         """Runs beside each other do not disturb each other."""
         yield
 
-    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
-        """Run ``experiment``.
+    def run(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        progress: Callable[[dict[str, Any]], None],
+        search: ScaleSearch = AS_GIVEN,
+    ) -> RunRecord:
+        """Run ``experiment``; ``search`` is not used, since nothing depends on this machine.
 
         ``RunFailedError`` if its time limit comes before every job could be measured, or a plug-in fails: then its
         traceback goes to the log in ``directory``.

@@ -15,7 +15,7 @@ from testbed.api import prepare
 from testbed.cli.main import main
 from testbed.errors import CannotRunError
 from testbed.experiment.experiment import Experiment
-from testbed.machine.budget import BUILT_IN_BUDGETS
+from testbed.experiment.scale import ESTIMATES
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 from testbed.sweep import checking
@@ -51,7 +51,7 @@ def test_every_scheduler_has_the_best_datapath_that_carries_it() -> None:
 def test_all_schedulers_of_a_scenario_run_at_the_scale_of_the_weakest_datapath() -> None:
     fast, mixed = (prepare("clos96", schedulers=schedulers) for schedulers in (["crux"], ["ecmp-switch", "crux"]))
     slow = prepare("clos96", schedulers=["crux"], datapath="userspace")
-    assert (fast.budget, mixed.budget) == (BUILT_IN_BUDGETS["nftables"], BUILT_IN_BUDGETS["userspace"])
+    assert (fast.capacity, mixed.capacity) == (ESTIMATES["nftables"], ESTIMATES["userspace"])
     assert {experiment.scale for experiment in mixed.experiments} == {slow.experiments[0].scale}
     assert fast.experiments[0].scale.bandwidth < slow.experiments[0].scale.bandwidth
 

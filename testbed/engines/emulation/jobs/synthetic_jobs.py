@@ -49,11 +49,11 @@ class SyntheticJobs:
             self._workers.tell(host, HaltJob(job.name))
         await self._workers.expect(Halted, job.name, hosts)
 
-    async def close(self, job: Job) -> None:
-        """Close the connections of ``job``."""
+    async def close(self, job: Job, *, reset: bool = False) -> None:
+        """Close the connections of ``job``; with ``reset`` at once, and what is unsent is dropped."""
         hosts = self._hosts_of(job)
         for host in hosts:
-            self._workers.tell(host, CloseJob(job.name))
+            self._workers.tell(host, CloseJob(job.name, reset))
         await self._workers.expect(Closed, job.name, hosts)
 
     def _hosts_of(self, job: Job) -> tuple[str, ...]:

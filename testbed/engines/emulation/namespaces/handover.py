@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
+from testbed.experiment.too_busy import TooBusyError
 from testbed.results import row_files
 from testbed.results.record import RunRecord
 from testbed.results.record_json import decision_row_from, decision_row_to, run_from, run_to
@@ -52,6 +54,7 @@ class Request:
 
     experiment: Experiment
     watched: bool = False
+    search: ScaleSearch = AS_GIVEN
 
 
 def request_of(request: Request) -> bytes:
@@ -100,6 +103,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
+    if isinstance(answer, TooBusyError):
+        return {"too busy": answer.idle, "environment": answer.environment}
     if isinstance(answer, Exception):
         return {"problem": _in_words(answer)}
     return {
@@ -119,13 +124,18 @@ def _in_words(error: Exception) -> str:
 
 
 def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord:
-    """Return the record; ``RunFailedError`` with the inside's message if there is none, else naming ``log``."""
+    """Return the record; ``TooBusyError`` if the run ended early.
+
+    ``RunFailedError`` with the inside's message if there is no record, else naming ``log``.
+    """
     if not messages:
         raise RunFailedError(f"the run ended without a record, see {log}")
     try:
         answer = json.loads(_text_of(messages))
         if "problem" in answer:
             raise RunFailedError(str(answer["problem"]))
+        if "too busy" in answer:
+            raise TooBusyError(float(answer["too busy"]), dict(answer["environment"]))
         return run_from(
             answer["record"],
             iterations=_rows(answer, "iterations", row_files.iterations_from_csv),

@@ -106,6 +106,13 @@ class Sampler:
             pass
         return self.seconds[-1]
 
+    def read(self, now: float) -> Second:
+        """Take a sample at ``now`` that reads all queues, whatever that takes; return where the CPU time went."""
+        duration = max(now - self._time, 1e-6)
+        for _ in self._reading(now):
+            pass
+        return self._account_cpu(now, duration)
+
     def sampling(self, now: float) -> Iterator[None]:
         """Take a sample in pieces of a few milliseconds; urgent tasks run in between.
 

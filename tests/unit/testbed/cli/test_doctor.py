@@ -2,17 +2,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 import pytest
 
 from testbed.cli import doctor
 from testbed.errors import CannotRunError
 from testbed.machine import capabilities
-from testbed.machine.budget import Budget, BudgetPoint, constant
 from testbed.machine.capabilities import Capability, require_emulation
 
-MEASURE = "testbed.engines.emulation.forwarding_budget.measure_budget"
+REHEARSED = {
+    "scale": {"bandwidth": 1000.0, "time": 1.0, "mtu": 9000},
+    "rehearsal": {"steps": [{"bandwidth": 8000.0, "busy": 0.0}, {"bandwidth": 2000.0, "busy": 0.31}], "disturbed": ""},
+}
 HAS_TC = Capability("tc", True, "/usr/sbin/tc", required=True, remedy="emulation needs tc")
 NO_NETEM = Capability("netem", False, "", "no emulated link delay")
 NO_SWITCH = Capability("ovs-vswitchd", False, "not found", "no emulation", True, "emulation needs ovs-vswitchd")
@@ -24,10 +25,11 @@ def diagnose(
     capsys: pytest.CaptureFixture[str],
     *found: Capability,
     as_json: bool = False,
-    measure: bool = False,
+    rehearse: bool = False,
 ) -> tuple[int, str]:
     monkeypatch.setattr(doctor, "findings", lambda: found)
-    status = doctor.run(argparse.Namespace(json=as_json, measure=measure))
+    monkeypatch.setattr(doctor, "_rehearse", lambda: REHEARSED)
+    status = doctor.run(argparse.Namespace(json=as_json, no_rehearsal=not rehearse))
     return status, capsys.readouterr().out
 
 
@@ -38,7 +40,6 @@ def test_what_is_optional_does_not_stop_an_emulation(
     assert status == 0
     assert "no emulated link delay" in shown
     assert "This machine can run emulations." in shown
-    assert "packets x switches per second" in shown
 
 
 def test_the_first_thing_that_stops_an_emulation_is_the_last_line(
@@ -59,43 +60,23 @@ def test_json_is_one_document_with_the_same_verdict(
     assert [row["present"] for row in document["findings"]] == [True, False, None]
 
 
-def test_a_measured_budget_is_shown_and_planned_with(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
-    budget = Budget((BudgetPoint(9000, 48, 20_000.0, 0.012), BudgetPoint(1500, 8, 40_000.0)), "measured today")
-    monkeypatch.setattr(MEASURE, lambda engine, show, datapath: budget)
-    status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
-    assert status == 0
-    for text in ("20,000", "1500", "1.2%", "Budget (measured today): 15,000 packets x switches per second", "Kept in"):
-        assert text in shown
-    document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True)[1])
-    assert document["budget"] == budget.document()
-    assert document["budget_packet_hops_per_s"] == pytest.approx(15_000)
-
-
-def test_every_datapath_of_the_machine_is_measured_and_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
-    monkeypatch.setattr(doctor, "datapaths_here", lambda: {"kernel": "no module", "nftables": "", "userspace": ""})
-    rates = {"nftables": 70_000.0, "userspace": 20_000.0}
-    monkeypatch.setattr(MEASURE, lambda engine, show, datapath: constant(rates[datapath], f"measured {datapath}"))
-    status, shown = diagnose(monkeypatch, capsys, HAS_TC, measure=True)
-    assert status == 0
-    for text in ("nftables: forwarded with 35%", "70,000", "userspace: forwarded with 35%", "20,000"):
-        assert text in shown
-    assert "Datapath nftables: the best here; not kernel: no module. Budget (measured nftables)" in shown
-    document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True)[1])
-    assert (document["datapath"], document["budget"]) == ("nftables", document["budgets"]["nftables"])
-    assert document["budgets"]["userspace"]["source"] == "measured userspace"
-
-
-def test_nothing_is_measured_where_nothing_can_be_emulated(
+def test_what_a_rehearsal_found_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(MEASURE, lambda engine, show, datapath: pytest.fail("measured"))
-    assert diagnose(monkeypatch, capsys, NO_SWITCH, measure=True)[0] == 3
+    status, shown = diagnose(monkeypatch, capsys, HAS_TC, rehearse=True)
+    assert status == 0
+    line = "Rehearsal of 'hello': 31% of the CPU busy with rates / 2000; a run would have rates / 1000, times x 1."
+    assert shown.endswith(f"{line}\n")
+    document = json.loads(diagnose(monkeypatch, capsys, HAS_TC, as_json=True, rehearse=True)[1])
+    assert document["rehearsal"] == REHEARSED
+
+
+def test_nothing_is_rehearsed_where_nothing_can_be_emulated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, shown = diagnose(monkeypatch, capsys, NO_SWITCH, rehearse=True)
+    assert status == 3
+    assert "Rehearsal" not in shown
 
 
 def test_an_ordinary_user_is_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,11 @@ def test_the_traceback_is_shown_only_on_demand(
 
 def test_a_reader_that_leaves_the_pipe_causes_no_complaint() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", "from testbed.cli.main import main; raise SystemExit(main(['doctor', '--json']))"],
+        [
+            sys.executable,
+            "-c",
+            "from testbed.cli.main import main; raise SystemExit(main(['doctor', '--json', '--no-rehearsal']))",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,

@@ -29,9 +29,11 @@ def shown(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> s
 
 
 @pytest.mark.parametrize("name", bundled())
-def test_every_bundled_scenario_can_be_planned_within_the_budget(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_bundled_scenario_can_be_planned_within_the_estimate(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     document = document_of(name, capsys=capsys)
-    assert document["scale"]["peak_load_share"] <= 1.0
+    assert document["scale"]["estimated_load_share"] <= 1.0
     labels = {
         "lina.yaml": ["ecmp", "lina"],
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
@@ -117,7 +119,7 @@ def test_a_run_is_never_estimated_beyond_its_limit() -> None:
 
 def test_the_tables_name_every_job_scheduler_and_the_scale(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown("clos96.yaml", capsys=capsys)
-    for word in ("gpt", "bert-0", "resnet-1", "ecmp", "crux", "12 hosts, 96 GPUs, 48 NICs", "6.25Mbps", "estimated"):
+    for word in ("gpt", "bert-0", "resnet-1", "ecmp", "crux", "12 hosts, 96 GPUs, 48 NICs", "6.061Mbps", "estimated"):
         assert word in text
     assert "warning" not in text
 
@@ -128,13 +130,19 @@ def test_columns_line_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert len({line.rstrip().rindex("FLOP/s") for line in rows}) == 1
 
 
-def test_a_peak_above_the_budget_is_one_line_of_warning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_given_scale_above_the_estimate_is_one_line_of_warning(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown("hello", "--set", "scale={bandwidth: 800}", capsys=capsys)
-    assert [line for line in text.splitlines() if "166%" in line or "warning" in line] == [
-        "peak load: 166% of the forwarding budget, 12,600 packets x switches per second "
-        "(built in, 'testbed doctor --measure' finds this machine's own)",
-        "warning: the peak load is above the budget, the verdict may not be ok (scale: auto fits it)",
+    assert [line for line in text.splitlines() if "warning" in line] == [
+        "warning: with all ports sending at once the load is 1.7 times what two cores are estimated to carry, the "
+        "verdict may not be ok (scale: auto measures that)",
     ]
+    assert "scale (as given): rates / 800, times x 1, MTU 9000" in text
+
+
+def test_a_scale_that_a_run_would_measure_is_said_to_be_an_estimate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "scale (an estimate, the run measures this machine first and decides): rates /" in shown(
+        "clos96", capsys=capsys
+    )
 
 
 def test_options_replace_schedulers_and_seed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ def document(experiment, records):
 
 
 def test_the_summary_has_the_agreed_keys_in_order(document):
-    agreed = ["schema_version", "scenario", "engine", "seed", "scale", "runs", "comparison"]
+    agreed = ["schema_version", "scenario", "engine", "seed", "scale", "rehearsal", "runs", "comparison"]
     assert list(document) == [*agreed, "nothing_to_schedule", "failures_not_reached", "left_out_of_files"]
     assert document["schema_version"] == 2
     assert json.loads(json.dumps(document, allow_nan=False)) == document

@@ -11,7 +11,7 @@ from testbed.api import run_scenario
 from testbed.errors import EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.experiment.experiment import Scale
 from testbed.progress import Progress
-from testbed.reproduce.kept_runs import Task, Treatment
+from testbed.reproduce.kept_runs import Beside, Task, Treatment
 from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.twin_comparison import iteration_errors, numbers, pairs, reproduce
 from testbed.reproduce.twin_sensitivity import DRAWS, largest_range, moved_starts
@@ -57,7 +57,7 @@ def test_a_row_is_a_scenario_under_a_scheduler_and_unknown_ones_are_named() -> N
 def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     tmp_path: Path, verdict: str, status: int
 ) -> None:
-    def compute(task: Task, out: Path) -> tuple[Path, dict[str, Any]]:
+    def compute(task: Task, out: Path, beside: Beside) -> tuple[Path, dict[str, Any]]:
         overrides = [*task.treatment.overrides, "sharing=packets"]
         result = run_scenario(task.scenario, engine="flow", overrides=overrides, out=out)
         result.summary["runs"][0]["fidelity"]["verdict"] = verdict
@@ -74,7 +74,7 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
 
 
 def test_a_run_without_an_iteration_that_counts_shows_no_numbers(tmp_path: Path) -> None:
-    def disturbed(task: Task, out: Path) -> tuple[Path, dict[str, Any]]:
+    def disturbed(task: Task, out: Path, beside: Beside) -> tuple[Path, dict[str, Any]]:
         result = run_scenario(task.scenario, engine="flow", schedulers=["crux"], out=out)
         (run,) = result.summary["runs"]
         run["fidelity"]["verdict"] = "degraded"

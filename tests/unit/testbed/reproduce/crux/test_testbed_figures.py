@@ -18,7 +18,7 @@ from testbed.reproduce.crux import figure_7
 from testbed.reproduce.crux.figures_19_to_22 import jct_changes, reproduce, utilization
 from testbed.reproduce.crux.fluid_prediction import predict
 from testbed.reproduce.crux.paper_bars import FIGURES, chosen
-from testbed.reproduce.kept_runs import CRUX, ECMP, ECMP_ALONE, IDEAL, Task, fingerprint
+from testbed.reproduce.kept_runs import CRUX, ECMP, ECMP_ALONE, IDEAL, Beside, Task, fingerprint
 from testbed.reproduce.paper_experiment import Settings
 from workloads.models.figure_calibration import A_PRIORI, FITTED, IDEAL_BARS
 
@@ -34,7 +34,7 @@ class Emulator:
         self.verdict = verdict
         self.fails = fails
 
-    def __call__(self, task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
+    def __call__(self, task: Task, out: Path, beside: Beside) -> tuple[Path, Mapping[str, Any]]:
         self.asked.append(str(task))
         if self.fails and self.fails in str(task):
             raise RunFailedError("the switch died")
@@ -118,11 +118,11 @@ def test_a_figure_takes_the_runs_that_twin_kept_which_names_the_scenario_with_it
 
 def test_after_an_interruption_only_what_was_not_finished_is_run(tmp_path: Path) -> None:
     class Interrupted(Emulator):
-        def __call__(self, task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
+        def __call__(self, task: Task, out: Path, beside: Beside) -> tuple[Path, Mapping[str, Any]]:
             if len(self.asked) == 2:
                 kept_runs.RunDirectory.create(out, task.scenario)
                 raise KeyboardInterrupt
-            return super().__call__(task, out)
+            return super().__call__(task, out, beside)
 
     with pytest.raises(KeyboardInterrupt):
         reproduce("crux-fig22", settings(tmp_path), QUIET, Interrupted())
@@ -178,7 +178,7 @@ def test_a_run_that_fails_does_not_end_the_others_and_is_tried_again(tmp_path: P
 
 
 def test_a_machine_that_cannot_emulate_ends_the_experiment(tmp_path: Path) -> None:
-    def cannot(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
+    def cannot(task: Task, out: Path, beside: Beside) -> tuple[Path, Mapping[str, Any]]:
         raise CannotRunError("not root")
 
     with pytest.raises(CannotRunError):

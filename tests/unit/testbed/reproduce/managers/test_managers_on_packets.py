@@ -11,13 +11,13 @@ import pytest
 from testbed.api import prepare, run_scenario
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.kept_runs import Beside, Task
 from testbed.reproduce.managers.managers_on_packets import SCENARIO, reproduce, treatment
 from testbed.reproduce.paper_experiment import Settings
 from workloads.managers.catalogue import MANAGERS
 
 
-def computed(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
+def computed(task: Task, out: Path, beside: Beside) -> tuple[Path, Mapping[str, Any]]:
     result = run_scenario(task.scenario, engine="flow", overrides=task.treatment.overrides, seed=task.seed, out=out)
     return result.directory, result.summary
 

@@ -10,12 +10,12 @@ import pytest
 
 from testbed.api import run_scenario
 from testbed.progress import Progress
-from testbed.reproduce.kept_runs import Task
+from testbed.reproduce.kept_runs import Beside, Task
 from testbed.reproduce.managers.philly_locality import STEPS, reproduce
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 
 
-def computed(task: Task, out: Path) -> tuple[Path, Mapping[str, Any]]:
+def computed(task: Task, out: Path, beside: Beside) -> tuple[Path, Mapping[str, Any]]:
     overrides = [*task.treatment.overrides, "measure.iterations=3", "measure.warmup=1"]
     result = run_scenario(task.scenario, engine="flow", overrides=overrides, seed=task.seed, out=out)
     return result.directory, result.summary

@@ -1,0 +1,108 @@
+"""The runs of all schedulers of a scenario, one after the other, written to the run's directory as they end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
+from testbed.engines.flow.alone import with_alone
+from testbed.experiment.experiment import Experiment
+from testbed.experiment.scale import carries
+from testbed.experiment.too_busy import TooBusyError
+from testbed.one_scale import OneScale
+from testbed.progress import Progress
+from testbed.results.record import RunRecord
+from testbed.results.run_directory import RunDirectory
+from testbed.watch.messages import LIVE
+from workloads.job import Job
+
+if TYPE_CHECKING:
+    from testbed.watch.watcher import Watcher
+
+
+class AllRuns:
+    """Runs each of ``experiments`` at one scale; ``jobs`` are all that there may be.
+
+    ``reasons``: scheduler's label -> why its datapath forwards its packets.
+    """
+
+    def __init__(
+        self,
+        runs: OneScale,
+        experiments: Sequence[Experiment],
+        jobs: Sequence[Job],
+        reasons: Mapping[str, str],
+        progress: Progress,
+        watcher: Watcher | None,
+    ) -> None:
+        self._runs, self._experiments, self._jobs, self._reasons = runs, experiments, jobs, reasons
+        self._progress, self._watcher = progress, watcher
+
+    def run(self, directory: RunDirectory) -> tuple[Experiment, list[RunRecord]]:
+        """Return the first experiment as it was run, and the records; all begin again if one loads the machine much."""
+        order = self._order()
+        while True:
+            try:
+                done = {place: self._one(self._experiments[place], directory) for place in order}
+            except TooBusyError as error:
+                self._progress.remark(self._runs.go_down(error, self._jobs))
+            else:
+                return done[0][0], [done[place][1] for place in range(len(done))]
+
+    def _order(self) -> list[int]:
+        """Places of experiments: the first run measures the scale of all, so it is the one that asks most.
+
+        That is on the datapath that carries least, and of those the one whose busiest moment is busiest.
+        """
+
+        def asks(place: int) -> tuple[float, float]:
+            experiment = self._experiments[place]
+            needs = self._runs.needs(experiment.scheduler.label, experiment.datapath)
+            return carries(experiment.datapath), -needs
+
+        return sorted(range(len(self._experiments)), key=asks)
+
+    def _one(self, experiment: Experiment, directory: RunDirectory) -> tuple[Experiment, RunRecord]:
+        label = experiment.scheduler.label
+        folder = directory.folder(label)
+        if isolates_jobs(experiment):
+            parts = [self._part(part, f"{label}, {part.jobs[0].name}", folder) for part in each_alone(experiment)]
+            scaled = replace(experiment, scale=parts[-1][0].scale)
+            record = side_by_side([record for _, record in parts])
+        else:
+            scaled, record = self._part(experiment, label, folder)
+        if label in self._reasons:
+            record = replace(record, environment={**record.environment, "datapath_reason": self._reasons[label]})
+        directory.write_record(record, scaled)
+        return scaled, record
+
+    def _part(self, experiment: Experiment, label: str, folder: Path) -> tuple[Experiment, RunRecord]:
+        record, scaled = self._runs.run(experiment, folder, _Shower(self._progress, label, self._watcher))
+        self._progress.phase(f"{label}: each job alone")
+        return scaled, with_alone(record, scaled)
+
+
+class _Shower:
+    """Turns an engine's messages into phases of the progress display, and samples into what is watched."""
+
+    def __init__(self, progress: Progress, label: str, watcher: Watcher | None) -> None:
+        self._progress = progress
+        self._label = label
+        self._watcher = watcher
+        self._phase = ""
+
+    def __call__(self, message: Mapping[str, Any]) -> None:
+        phase = str(message["phase"])
+        if phase == LIVE:
+            if self._watcher is not None:
+                self._watcher.show(message)
+            return
+        if phase != self._phase:
+            self._phase = phase
+            if self._watcher is not None:
+                self._watcher.phase(self._label, phase)
+            self._progress.phase(f"{self._label}: {phase}", message.get("total"))
+        self._progress.advance_to(float(message.get("value", 0.0)), str(message.get("note", "")))

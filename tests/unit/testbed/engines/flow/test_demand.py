@@ -1,0 +1,70 @@
+"""What a run will send, before it is run: every byte counts where it leaves a host and at each switch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from testbed.api import prepare
+from testbed.engines.flow.demand import demands_of, synthetic
+from testbed.experiment.demand import BIN_S, Demand, peak_demand
+from testbed.experiment.scheduler_choice import SchedulerChoice
+
+HELLO = prepare("hello").experiments
+ONE = prepare(
+    "hello", schedulers=["crux"], overrides=["checks=[]", "jobs=[{name: alone, model: bert, placement: [h0, h1]}]"]
+)
+
+
+def test_every_scheduler_has_a_demand_and_ideal_one_for_each_job() -> None:
+    assert [demand.scheduler for demand in demands_of(HELLO)] == ["ecmp", "crux"]
+    ideal = replace(HELLO[0], scheduler=SchedulerChoice("ideal"))
+    assert [demand.scheduler for demand in demands_of([ideal])] == ["ideal"] * len(HELLO[0].jobs)
+
+
+def test_bytes_of_whole_iterations_leave_the_hosts_and_pass_three_switches() -> None:
+    (experiment,) = ONE.experiments
+    (demand,) = demands_of([experiment])
+    (job,) = experiment.jobs
+    iterations = 8 * sum(flow.bytes for flow in job.flows)
+    wanted = experiment.measure.warmup + experiment.measure.iterations
+    assert sum(demand.sent) / iterations == pytest.approx(min(10, wanted), abs=1)
+    hops = {len(experiment.fabric.candidate_paths(flow.source, flow.target)[0]) - 1 for flow in job.flows}
+    assert hops == {3}
+    assert sum(demand.forwarded) == pytest.approx(3 * sum(demand.sent), rel=1e-6)
+
+
+def test_no_run_is_busier_than_all_ports_sending_at_once() -> None:
+    peak = peak_demand(HELLO[0].fabric, HELLO[0].jobs)
+    for demand in demands_of(HELLO):
+        for window_s in (BIN_S, 0.5, 1.0):
+            assert 0 < demand.busiest(window_s, "nftables") <= 1.001 * peak.busiest(window_s, "nftables")
+
+
+def test_a_longer_window_is_never_busier() -> None:
+    (demand, _) = demands_of(HELLO)
+    rates = [demand.busiest(bins * BIN_S, "userspace") for bins in (1, 2, 4, 8)]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_a_window_is_the_busiest_one() -> None:
+    demand = Demand("ecmp", (0.0, 4.0, 2.0, 0.0), (0.0, 8.0, 4.0, 0.0))
+    assert demand.busiest(BIN_S, "userspace") == pytest.approx((0.5 * 4 + 8) / BIN_S)
+    assert demand.busiest(2 * BIN_S, "userspace") == pytest.approx((0.5 * 6 + 12) / (2 * BIN_S))
+    assert demand.busiest(1.5 * BIN_S, "userspace") == pytest.approx((0.5 * 5 + 10) / (1.5 * BIN_S))
+    assert demand.busiest(0.1 * BIN_S, "userspace") == demand.busiest(BIN_S, "userspace")
+    assert demand.busiest(8 * BIN_S, "userspace") == pytest.approx((0.5 * 6 + 12) / (8 * BIN_S))
+
+
+def test_code_of_other_packages_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = replace(HELLO[0], scheduler=SchedulerChoice("somebodys-own", label="theirs"))
+    (demand,) = demands_of([foreign])
+    assert demand.scheduler == "theirs"
+    assert demand.sent == demands_of(HELLO[:1])[0].sent
+
+
+def test_jobs_that_compute_only_send_nothing() -> None:
+    experiment = replace(HELLO[0], jobs=tuple(replace(job, phases=(), flows=()) for job in HELLO[0].jobs))
+    assert synthetic(experiment.jobs[0]) is experiment.jobs[0]
+    assert peak_demand(experiment.fabric, experiment.jobs).busiest(1.0, "nftables") == 0.0
