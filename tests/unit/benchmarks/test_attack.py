@@ -15,6 +15,7 @@ from benchmarks.attack import arena, inputs, outputs, samples
 from benchmarks.attack.__main__ import KINDS, attack, line_of
 from benchmarks.attack.arena import CaseResult, Ending, fight
 from benchmarks.attack.mutation import structural, textual
+from testbed.api import run_scenario
 from testbed.metrics.checks import parse_check
 from testbed.scenario import build_fabric, build_jobs, build_managed, load
 from workloads.traces.registry import read_trace
@@ -113,6 +114,13 @@ FIRST = {"command-line": 0}
 FEW = {"command-line": 2, "flow": 6, "run-directory": 6, "fabric-file": 40, "fabric-plugin": 100}
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The flow engine is compiled once: in a new checkout that alone may take a case longer than it has."""
+    run_scenario("hello", engine="flow", overrides=["checks=[]"], out=tmp_path_factory.mktemp("compiled"))
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS])
 def test_a_few_cases_of_each_kind_are_clean(kind: str) -> None:
     told: list[str] = []
