@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.flow.alone import with_alone
+from testbed.experiment.capacity import carries
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.scale import carries
-from testbed.experiment.too_busy import TooBusyError
+from testbed.experiment.scale_search import TooBusyError
 from testbed.one_scale import OneScale
 from testbed.progress import Progress
 from testbed.results.record import RunRecord
@@ -53,17 +53,18 @@ class AllRuns:
                 return done[0][0], [done[place][1] for place in range(len(done))]
 
     def _order(self) -> list[int]:
-        """Places of experiments: the first run measures the scale of all, so it is the one that asks most.
+        """Places of experiments, as they are run: if the first measures the scale of all, it is the one that asks most.
 
         That is on the datapath that carries least, and of those the one whose busiest moment is busiest.
         """
+        places = range(len(self._experiments))
 
         def asks(place: int) -> tuple[float, float]:
             experiment = self._experiments[place]
             needs = self._runs.needs(experiment.scheduler.label, experiment.datapath)
             return carries(experiment.datapath), -needs
 
-        return sorted(range(len(self._experiments)), key=asks)
+        return sorted(places, key=asks) if self._runs.measured else list(places)
 
     def _one(self, experiment: Experiment, directory: RunDirectory) -> tuple[Experiment, RunRecord]:
         label = experiment.scheduler.label

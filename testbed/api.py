@@ -36,12 +36,13 @@ from testbed.errors import (
     CannotRunError,
     RunFailedError,
 )
+from testbed.experiment.capacity import Capacity, weakest
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.demand import Demand
 from testbed.experiment.experiment import UNSCALED, Experiment, Scale
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import measure_all, stand_ins
-from testbed.experiment.scale import MANAGED_SHARE, Capacity, choose_scale, refuse_long_run, weakest
+from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
 from testbed.machine import manifest
 from testbed.machine.capabilities import datapaths_here
 from testbed.machine.compiler_notice import slow_flow_engine

@@ -18,12 +18,13 @@ from controller.schedulers import registry
 from controller.schedulers.crux.intensity import profile
 from testbed.errors import RunFailedError
 from testbed.experiment.built_part import built_part_of
+from testbed.experiment.capacity import ESTIMATES, Capacity
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.demand import peak_demand
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import stand_ins
-from testbed.experiment.scale import ESTIMATES, Capacity, grain, load_share
+from testbed.experiment.scale import grain, load_share
 from testbed.machine.compiler_notice import slow_flow_engine
 from testbed.machine.datapaths import DatapathChoice
 from testbed.metrics.job_metrics import MeaningfulLevels

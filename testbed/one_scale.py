@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.engines.registry import Engine
-from testbed.experiment.demand import BIN_S, Demand
+from testbed.experiment.demand import Demand, most_of
 from testbed.experiment.experiment import Experiment, Scale
-from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch, scale_of
+from testbed.experiment.rehearsed_scale import scale_of
 from testbed.experiment.scale import step_down
-from testbed.experiment.too_busy import TooBusyError
+from testbed.experiment.scale_search import ScaleSearch, TooBusyError
 from testbed.results.record import RunRecord
 from topologies.datapath import Datapath
 from workloads.job import Job
@@ -33,8 +33,8 @@ class OneScale:
     """
 
     engine: Engine
-    demands: Sequence[Demand] = ()
-    remark: Callable[[str], None] = print
+    demands: Sequence[Demand]
+    remark: Callable[[str], None]
     scale: Scale | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     steps_down: int = 0
@@ -46,8 +46,7 @@ class OneScale:
 
     def needs(self, scheduler: str, datapath: Datapath) -> float:
         """The work of the busiest tenth of a second that ``scheduler`` sends; 0 where nothing is known of it."""
-        own = [demand for demand in self.demands if demand.scheduler == scheduler]
-        return max((demand.busiest(BIN_S, datapath) for demand in own), default=0.0)
+        return most_of((demand for demand in self.demands if demand.scheduler == scheduler), datapath)
 
     def run(self, experiment: Experiment, folder: Path, progress: Progress) -> tuple[RunRecord, Experiment]:
         """Run ``experiment`` at the scale that there is; return the record, and the experiment as it was run.
@@ -58,8 +57,7 @@ class OneScale:
             experiment = replace(experiment, scale=self.scale)
         noticing = self.measured and self.steps_down < MOST_STEPS_DOWN
         search = ScaleSearch(tuple(self.demands) if self.scale is None else (), noticing)
-        how = () if search == AS_GIVEN else (search,)
-        record = self.engine.run(experiment, folder, progress, *how)
+        record = self.engine.run(experiment, folder, progress, search)
         self._note(record.environment)
         record = replace(record, environment={**record.environment, **self.evidence})
         return record, experiment if self.scale is None else replace(experiment, scale=self.scale)

@@ -100,9 +100,14 @@ class Shaping:
         return max(1600, round(self.wire_rate / 8 * BURST_S))
 
 
+def segment_size(mtu: int) -> int:
+    """Payload bytes of a full packet."""
+    return mtu - TCP_IP_HEADER
+
+
 def payload_share(mtu: int) -> float:
     """Payload bytes per byte on a wire that carries full packets."""
-    return (mtu - TCP_IP_HEADER) / (mtu + ETHERNET_HEADER)
+    return segment_size(mtu) / (mtu + ETHERNET_HEADER)
 
 
 def tc_commands(shaping: Shaping) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from testbed.errors import EXIT_CANNOT, EXIT_OK
-from testbed.experiment.rehearsed_scale import ScaleSearch
+from testbed.errors import EXIT_CANNOT, EXIT_OK, CannotRunError, RunFailedError
+from testbed.experiment.scale_search import ScaleSearch
 from testbed.machine.capabilities import Capability, datapaths_here, findings
 from testbed.machine.datapaths import DatapathChoice, choose
 
@@ -37,34 +37,45 @@ def run(arguments: argparse.Namespace) -> int:
     stopper = next((finding for finding in found if finding.blocking), None)
     missing = datapaths_here()
     default = choose(None, missing, switches_hash=False)
-    rehearsed = None if stopper or arguments.no_rehearsal else _rehearse()
+    wanted = not stopper and not arguments.no_rehearsal
     if arguments.json:
-        print(json.dumps(_document(found, stopper, default, rehearsed), indent=2))
+        print(json.dumps(_document(found, stopper, default, _rehearse() if wanted else None), indent=2))
         return EXIT_CANNOT if stopper else EXIT_OK
     from testbed.report.terminal import say, show
 
     show([_table(found)])
-    can = f"This machine can run emulations. Datapath {default.datapath}: {default.reason}."
-    say([stopper.remedy] if stopper else [can, *([] if rehearsed is None else [rehearsal_line(rehearsed)])])
+    say(
+        [
+            stopper.remedy
+            if stopper
+            else f"This machine can run emulations. Datapath {default.datapath}: {default.reason}."
+        ]
+    )
+    if wanted:
+        say([rehearsal_line(_rehearse())])
     return EXIT_CANNOT if stopper else EXIT_OK
 
 
 def _rehearse() -> Mapping[str, Any]:
-    """Rehearse the scenario ``hello``, in some ten seconds; return the evidence."""
+    """Rehearse ``hello``, in some ten seconds; return the evidence, or under ``problem`` why there is none."""
     from testbed.api import prepare
     from testbed.engines.emulation.engine import EmulationEngine
     from testbed.engines.flow.demand import demands_of
 
     print(f"trying out what this machine carries, with the messages of '{EXAMPLE}' ...", file=sys.stderr, flush=True)
     experiments = prepare(EXAMPLE).experiments
+    search = ScaleSearch(demands_of(experiments), only=True)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
-        search = ScaleSearch(demands_of(experiments), only=True)
-        record = EmulationEngine().run(experiments[0], Path(folder), lambda message: None, search)
-    return record.environment
+        try:
+            return EmulationEngine().run(experiments[0], Path(folder), lambda message: None, search).environment
+        except (CannotRunError, RunFailedError) as error:
+            return {"problem": str(error)}
 
 
 def rehearsal_line(environment: Mapping[str, Any]) -> str:
-    """What the rehearsal found."""
+    """What the rehearsal found, or why there was none."""
+    if "problem" in environment:
+        return f"No rehearsal of '{EXAMPLE}': {environment['problem']}"
     evidence, scale = environment["rehearsal"], environment["scale"]
     last = evidence["steps"][-1]
     line = (

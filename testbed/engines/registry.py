@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from testbed.engines.names import ENGINES as ENGINES
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
+from testbed.experiment.scale_search import AS_GIVEN, ScaleSearch
 from testbed.results.record import RunRecord
 
 

@@ -5,9 +5,8 @@ Sizes are payload bits of the scenario, times its seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from topologies.datapath import Datapath
@@ -15,10 +14,8 @@ from topologies.fabric import Fabric
 from workloads.job import Job
 
 BIN_S: Final = 0.1
-"""Seconds of the scenario in a bin of a demand."""
-
-LONGEST_WINDOW_S: Final = 1.0
-"""A second of the machine's clock is no more of the scenario's, since runs are never faster than that."""
+"""Seconds of the scenario in a bin of a demand. Not a whole second: in a burst that takes a whole CPU workers wait
+for it, however idle the rest of the second is."""
 
 SENDING_COST: Final[Mapping[Datapath, float]] = {"nftables": 10.0, "userspace": 0.5, "kernel": 0.5}
 """CPU time to send and receive a packet, as a multiple of what a switch takes to forward it. In the kernel a packet
@@ -33,23 +30,16 @@ class Demand:
     sent: tuple[float, ...]
     forwarded: tuple[float, ...]
 
-    def busiest(self, window_s: float, datapath: Datapath) -> float:
-        """The most work in any ``window_s``, per second of it, in bits x visits: a host's count as several switches'.
-
-        A bin is as busy all through; a window shorter than one is as busy as the busiest bin.
-        """
+    def busiest(self, datapath: Datapath) -> float:
+        """The work of the busiest bin per second, in bits x switches; a host counts as several switches or less."""
         weight = SENDING_COST[datapath]
-        work = [weight * sent + hops for sent, hops in zip(self.sent, self.forwarded, strict=True)]
-        window = max(1.0, window_s / BIN_S)
-        whole, rest = int(window), window - int(window)
-        sums = [0.0, *accumulate([*work, *[0.0] * (whole + 1)])]
-        padded = [0.0, *work, *[0.0] * (whole + 1)]
-        # The busiest window begins or ends where a bin does.
-        most = max(
-            (sums[i + whole] - sums[i] + rest * max(padded[i], padded[i + whole + 1]) for i in range(len(work))),
-            default=0.0,
-        )
-        return most / (window * BIN_S)
+        work = (weight * sent + passed for sent, passed in zip(self.sent, self.forwarded, strict=True))
+        return max(work, default=0.0) / BIN_S
+
+
+def most_of(demands: Iterable[Demand], datapath: Datapath) -> float:
+    """The busiest of the busiest bins; 0 without demands."""
+    return max((demand.busiest(datapath) for demand in demands), default=0.0)
 
 
 def peak_demand(fabric: Fabric, jobs: Sequence[Job]) -> Demand:
@@ -58,8 +48,7 @@ def peak_demand(fabric: Fabric, jobs: Sequence[Job]) -> Demand:
     rates = {port: fabric.uplink(port).capacity for port in hops}
     sent = sum(rates.values()) * BIN_S
     forwarded = sum(rate * hops[port] for port, rate in rates.items()) * BIN_S
-    bins = round(LONGEST_WINDOW_S / BIN_S)
-    return Demand("all at once", (sent,) * bins, (forwarded,) * bins)
+    return Demand("all at once", (sent,), (forwarded,))
 
 
 def _hops(fabric: Fabric, jobs: Sequence[Job]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
-from topologies.shaping import TCP_IP_HEADER
+from topologies.shaping import segment_size
 from workloads.build import JobSpec
 from workloads.job import Job
 
@@ -38,7 +38,7 @@ class Scale:
     @property
     def packet_bits(self) -> float:
         """Payload bits of a full packet."""
-        return 8.0 * (self.mtu - TCP_IP_HEADER)
+        return 8.0 * segment_size(self.mtu)
 
     def unscale_size(self, size: float) -> float:
         """Bytes in the scenario's units of ``size`` emulated bytes."""

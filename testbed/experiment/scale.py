@@ -5,7 +5,7 @@ fewer packets per second. Multiplying pauses and messages by the same factor (ti
 back packets per message at the price of a longer run; reported times are divided again. Smaller
 packets give more of them per message where the machine forwards more of them.
 
-What a machine carries is a :class:`Capacity`: an estimate before a run, and what its rehearsal measured once it is up.
+What a machine carries is a :class:`Capacity`; what a run asks of it, a :class:`Demand`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from math import ceil, floor, log10
 from typing import Final
 
 from testbed.errors import CannotRunError
-from testbed.experiment.demand import BIN_S, SENDING_COST, Demand, peak_demand
+from testbed.experiment.capacity import MTUS, Capacity
+from testbed.experiment.demand import Demand, most_of, peak_demand
 from testbed.experiment.experiment import Measure, Scale
-from topologies.datapath import Datapath
 from topologies.fabric import Fabric, Path
-from topologies.shaping import TCP_IP_HEADER
+from topologies.shaping import segment_size
 from workloads.analysis import isolated
 from workloads.job import Flow, Job
 
@@ -56,56 +56,14 @@ that a neighbour of the machine disturbed is rerun."""
 SMALLER_SHARE: Final = 0.8
 """Share of the capacity that smaller packets may take than are needed: they come in longer trains of interrupts."""
 
-MTUS: Final[Mapping[int, float]] = {9000: 1.0, 6000: 1.1, 4500: 1.2, 3000: 1.3, 2250: 1.35, 1500: 1.4}
-"""Packet sizes, largest first, and how many times as many of them as of the largest cost about the same."""
+STEP_DOWN: Final = 1.3
+"""By how much rates fall where a run has found the machine too busy."""
 
 _Burst = tuple[str, int, str]
 """Job, phase and port: what a port sends in a phase."""
 
 LONGEST_RUN_S: Final = 3600.0
 """Seconds of wall clock that ``auto`` lets one scheduler's run be planned for."""
-
-
-ESTIMATED_MTUS: Final = (9000, 4500, 1500)
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """Visits of packets to switches that a machine carries per second, by packet size; a host's count as several."""
-
-    datapath: Datapath
-    visits_per_s: Mapping[int, float]
-
-    def of(self, mtu: int) -> float:
-        """Visits per second of packets of ``mtu`` bytes."""
-        return self.visits_per_s[mtu]
-
-    def part(self, share: float) -> Capacity:
-        """``share`` of it."""
-        return replace(self, visits_per_s={mtu: share * visits for mtu, visits in self.visits_per_s.items()})
-
-
-def alike(datapath: Datapath, visits_per_s: float, mtu: int = 9000) -> Capacity:
-    """The capacity of a machine that carries so many packets of ``mtu`` bytes, and of others as ``MTUS`` says."""
-    return Capacity(datapath, {other: visits_per_s * more / MTUS[mtu] for other, more in MTUS.items()})
-
-
-_CPU_S: Final[Mapping[Datapath, float]] = {"nftables": 4.5e-6, "userspace": 90e-6, "kernel": 90e-6}
-_TWO_CORES_BUSY: Final = 1.3
-ESTIMATES: Final[Mapping[Datapath, Capacity]] = {
-    name: alike(name, _TWO_CORES_BUSY / cpu_s) for name, cpu_s in _CPU_S.items()
-}
-"""Before anything is measured: two cores of which 35 % stay idle, at so many CPU seconds for a visit to a switch."""
-
-
-def weakest(datapaths: Sequence[Datapath]) -> Capacity:
-    """The estimate of the datapath that carries least over three switches; ``ValueError`` without datapaths."""
-    return ESTIMATES[min(datapaths, key=carries)]
-
-
-def carries(datapath: Datapath) -> float:
-    """Packets per second over three switches that ``datapath`` is estimated to carry."""
-    return ESTIMATES[datapath].of(9000) / (SENDING_COST[datapath] + 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +112,7 @@ def choose_scale(
     jobs: Sequence[Job],
     capacity: Capacity,
     demands: Sequence[Demand] = (),
-    mtus: Sequence[int] = ESTIMATED_MTUS,
+    mtus: Sequence[int] = tuple(MTUS),
 ) -> Scale:
     """The least shrunk scale at which the busiest tenth of a second of all ``demands`` stays within ``capacity``.
 
@@ -164,9 +122,9 @@ def choose_scale(
     every ring chunk ``FINE_CHUNK_PACKETS`` full packets, up to ``FINE_DILATION``, or else ``MIN_CHUNK_PACKETS``,
     and every port's all-to-all ``MIN_ALLTOALL_PACKETS``. Packets are the largest of ``mtus``, smaller ones only where
     links run at ``MAX_LINK_RATE`` and that saves dilation. If no dilation does, the largest is taken.
-    Raises :class:`CannotRunError`
-    with the dilation that would do where even that leaves fewer than ``LEAST_CHUNK_PACKETS`` or
-    ``LEAST_ALLTOALL_PACKETS``. Beside real programs, which take their own time, the dilation is 1.
+    Raises :class:`CannotRunError` with the dilation that would do where even that leaves fewer than
+    ``LEAST_CHUNK_PACKETS`` or ``LEAST_ALLTOALL_PACKETS``. Beside real programs, which take their own time, the dilation
+    is 1.
     """
     demands = demands or (peak_demand(fabric, jobs),)
     real = any(job.external is not None for job in jobs)
@@ -176,7 +134,7 @@ def choose_scale(
         for dilation in dilations
         for mtu in mtus
         for scale in [Scale(_bandwidth(fabric, demands, mtu, capacity), dilation, mtu)]
-        if mtu == mtus[0] or scale.bandwidth <= _round_up(_at_fastest(fabric))
+        if mtu == mtus[0] or scale.bandwidth <= _round_up(fastest_scale(fabric))
     ]
     enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
     fine = [s for s in enough if s.time <= FINE_DILATION and grain(jobs, s).chunk >= FINE_CHUNK_PACKETS]
@@ -206,9 +164,6 @@ def _refuse_too_coarse(found: Grain, best: Scale, real: bool) -> None:
             f"scale auto: at the largest dilation, {best.time:g}, {found.worst}: dilation {needed} would do, "
             f"set scale: {_written(best, needed)}"
         )
-
-
-STEP_DOWN: Final = 1.3
 
 
 def step_down(jobs: Sequence[Job], scale: Scale) -> Scale:
@@ -253,21 +208,17 @@ def _written(scale: Scale, time: float) -> str:
 
 
 def _bandwidth(fabric: Fabric, demands: Sequence[Demand], mtu: int, capacity: Capacity) -> float:
-    return _round_up(max(_bandwidth_needed(demands, mtu, capacity), _at_fastest(fabric)))
+    return _round_up(max(_bandwidth_needed(demands, mtu, capacity), fastest_scale(fabric)))
 
 
-def _at_fastest(fabric: Fabric) -> float:
+def fastest_scale(fabric: Fabric) -> float:
     """The scale at which the fastest links run at ``MAX_LINK_RATE``, or as they are."""
     return max(1.0, max((link.capacity for link in fabric.network_links), default=0.0) / MAX_LINK_RATE)
 
 
 def _bandwidth_needed(demands: Sequence[Demand], mtu: int, capacity: Capacity) -> float:
-    """The scale of rates at which the busiest tenth of a second takes all of ``capacity``.
-
-    Not the busiest second: in a burst that takes a whole CPU workers wait for it, however idle the rest of the second.
-    """
-    busiest = max((demand.busiest(BIN_S, capacity.datapath) for demand in demands), default=0.0)
-    return busiest / _packet_bits(mtu) / capacity.of(mtu)
+    """The scale of rates at which the busiest tenth of a second takes all of ``capacity``."""
+    return most_of(demands, capacity.datapath) / (8.0 * segment_size(mtu)) / capacity.of(mtu)
 
 
 def _slowed_for_alltoalls(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> Scale:
@@ -285,10 +236,6 @@ def _has_alltoall(jobs: Sequence[Job]) -> bool:
     for burst, flow, _ in _independent_messages(jobs):
         targets.setdefault(burst, set()).add(flow.target)
     return any(len(found) > 1 for found in targets.values())
-
-
-def _packet_bits(mtu: int) -> float:
-    return 8.0 * (mtu - TCP_IP_HEADER)
 
 
 def _smallest(sizes: Sequence[float]) -> float:

@@ -89,7 +89,7 @@ class RunOutcome:
 class Beside:
     """The runs that a run is compared with: all have one scale.
 
-    ``scale_of`` is the directory of one that has been made; ``experiments`` are all of them.
+    ``scale_of`` is the directory of one that has been made; if there is none, ``experiments`` are all of them.
     """
 
     scale_of: Path | None = None
@@ -160,9 +160,11 @@ class Runs:
 def _beside(task: Task, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> Beside:
     """What ``task`` is compared with among ``tasks``: those of its scenario. One seed shows what a treatment sends."""
     same = [other for other in tasks if other.scenario == task.scenario]
-    made = [found[other].directory for other in same if other in found and found[other].directory is not None]
+    for other in same:
+        if other in found and found[other].directory is not None:
+            return Beside(scale_of=found[other].directory)
     one_seed = {other.treatment.name: other for other in reversed(same)}
-    return Beside(made[0] if made else None, tuple(other.experiment() for other in one_seed.values()))
+    return Beside(experiments=tuple(other.experiment() for other in one_seed.values()))
 
 
 def exit_status(found: Iterable[RunOutcome]) -> int:

@@ -24,7 +24,7 @@ from testbed.sweep.processes import Processes
 from testbed.sweep.store import BusyError, Store
 from testbed.sweep.values import PointOutcome, Sweep, SweepPoint, worst
 
-runner = running.run_point
+runner = running.PointRunner()
 """Runs one point; tests replace it by a plain function."""
 
 

@@ -37,7 +37,7 @@ _ONE_TRY: Final = ("RAY_NUM_REDIS_GET_RETRIES", "1")
 
 
 class RayTasks:
-    """``with RayTasks(run_point, "local", version) as execute``: connected to the cluster at ``address`` meanwhile.
+    """``with RayTasks(PointRunner(), "local", version) as execute``: connected to the cluster at ``address`` meanwhile.
 
     ``address`` as ``ray.init`` takes it; ``local`` starts a cluster on this machine, of ``processes`` CPUs if given.
     ``CannotRunError`` if Ray is not installed, the cluster cannot be reached, or no node takes an emulation.

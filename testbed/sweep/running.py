@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -89,28 +90,30 @@ def _log(error: Exception, folder: Path) -> str:
     return str(target)
 
 
-def run_point(point: SweepPoint, folder: Path) -> PointOutcome:
-    """Run ``point`` as ``testbed run`` would, with its run directory under ``folder``.
+@dataclass
+class PointRunner:
+    """Runs points as ``testbed run`` would. Those that differ only in the seed have one scale: that of the first.
 
-    Points of one process that differ only in the seed have one scale: that of the first.
+    ``made``: scenario, engine and overrides -> the directory of a run of them that this process has made.
     """
-    from testbed.api import run_scenario
 
-    same = (point.scenario, point.engine, tuple(point.overrides))
-    result = run_scenario(
-        point.scenario,
-        engine=point.engine,
-        overrides=point.overrides,
-        seed=point.seed,
-        out=folder,
-        allow_degraded=True,
-        index=False,
-        scale_of=_MADE.get(same),
-    )
-    if point.engine == "emulation":
-        _MADE.setdefault(same, result.directory)
-    return outcome_of(result.summary, result.directory.name)
+    made: dict[tuple[str, str, tuple[str, ...]], Path] = field(default_factory=dict)
 
+    def __call__(self, point: SweepPoint, folder: Path) -> PointOutcome:
+        """Run ``point``, with its run directory under ``folder``."""
+        from testbed.api import run_scenario
 
-_MADE: Final[dict[tuple[str, str, tuple[str, ...]], Path]] = {}
-"""Scenario, engine and overrides -> a run of them that this process has made."""
+        same = (point.scenario, point.engine, tuple(point.overrides))
+        result = run_scenario(
+            point.scenario,
+            engine=point.engine,
+            overrides=point.overrides,
+            seed=point.seed,
+            out=folder,
+            allow_degraded=True,
+            index=False,
+            scale_of=self.made.get(same),
+        )
+        if point.engine == "emulation":
+            self.made.setdefault(same, result.directory)
+        return outcome_of(result.summary, result.directory.name)

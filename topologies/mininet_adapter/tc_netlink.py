@@ -14,16 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from topologies.mininet_adapter.system import CommandError, run_batch
+from topologies.mininet_adapter.netlink_messages import ERROR, HEADER, TC_MESSAGE, attribute, packed
+from topologies.mininet_adapter.system import LIMIT_S, CommandError, run_batch
 
-_HEADER: Final = struct.Struct("=IHHII")
-_TCMSG: Final = struct.Struct("=BBHiIII")
-_ERROR: Final = struct.Struct("=iIHHII")
-_INTERFACE_AT: Final = _HEADER.size + 4
+_REFUSAL: Final = struct.Struct("=iIHHII")
+"""Of an answer (``nlmsgerr``): the error, 0 for none, and the header of the request."""
+_FLAGS_AT, _NUMBER_AT, _INTERFACE_AT = 6, 8, HEADER.size + 4
 _NEW: Final = {"qdisc": 36, "class": 40, "filter": 44}
 _REQUEST, _ACKNOWLEDGE, _EXCLUSIVE, _CREATE = 1, 4, 0x200, 0x400
 _FLAGS: Final = {"add": _REQUEST | _CREATE | _EXCLUSIVE, "change": _REQUEST}
-_NLMSG_ERROR: Final = 2
 _ROOT: Final = 0xFFFFFFFF
 _KIND, _OPTIONS = 1, 2
 _HTB_PARAMETERS, _HTB_INIT = 1, 2
@@ -50,20 +49,24 @@ def run_tc(lines: Sequence[str]) -> None:
         return
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * _DATAGRAM)
-        first = 0
+        kernel.settimeout(LIMIT_S)
+        last = -1
         for datagram, count in _datagrams(messages):
-            kernel.send(datagram)
-            _confirm(kernel, first + count - 1, lines)
-            first += count
+            last += count
+            try:
+                kernel.send(datagram)
+                _confirm(kernel, last, lines)
+            except OSError as error:
+                raise CommandError(f"tc {lines[last]}, or one of {count - 1} lines before it: {error}") from error
 
 
 def _datagrams(messages: Iterable[bytearray]) -> Iterator[tuple[bytes, int]]:
     """Messages together, numbered; the last of a datagram asks for an answer, errors are told in any case."""
     waiting, size, number = list[bytearray](), 0, 0
-    for number, message in enumerate(messages):
-        struct.pack_into("=I", message, 8, number)
-        waiting.append(message)
-        size += len(message)
+    for number, each in enumerate(messages):
+        struct.pack_into("=I", each, _NUMBER_AT, number)
+        waiting.append(each)
+        size += len(each)
         if size > _DATAGRAM - 4096:
             yield _joined(waiting), len(waiting)
             waiting, size = [], 0
@@ -72,8 +75,8 @@ def _datagrams(messages: Iterable[bytearray]) -> Iterator[tuple[bytes, int]]:
 
 
 def _joined(messages: Sequence[bytearray]) -> bytes:
-    (flags,) = struct.unpack_from("=H", messages[-1], 6)
-    struct.pack_into("=H", messages[-1], 6, flags | _ACKNOWLEDGE)
+    (flags,) = struct.unpack_from("=H", messages[-1], _FLAGS_AT)
+    struct.pack_into("=H", messages[-1], _FLAGS_AT, flags | _ACKNOWLEDGE)
     return b"".join(messages)
 
 
@@ -83,10 +86,10 @@ def _confirm(kernel: socket.socket, last: int, lines: Sequence[str]) -> None:
     while True:
         answer = kernel.recv(1 << 16)
         place = 0
-        while place + _HEADER.size <= len(answer):
-            length, kind, _flags, _sequence, _port = _HEADER.unpack_from(answer, place)
-            if kind == _NLMSG_ERROR:
-                error, _, _, _, number, _ = _ERROR.unpack_from(answer, place + _HEADER.size)
+        while place + HEADER.size <= len(answer):
+            length, kind, _flags, _sequence, _port = HEADER.unpack_from(answer, place)
+            if kind == ERROR:
+                error, _, _, _, number, _ = _REFUSAL.unpack_from(answer, place + HEADER.size)
                 if error and refused is None:
                     refused = number, -error
                 if number == last:
@@ -101,12 +104,12 @@ def _message(line: str) -> bytearray:
     what, verb, dev, interface, rest = [*line.split(" ", 4), ""][:5]
     if dev != "dev" or what not in _NEW or verb not in _FLAGS:
         raise UnknownLineError(line)
-    message = bytearray(_template(what, verb, rest))
+    found = bytearray(_template(what, verb, rest))
     try:
-        struct.pack_into("=i", message, _INTERFACE_AT, socket.if_nametoindex(interface))
+        struct.pack_into("=i", found, _INTERFACE_AT, socket.if_nametoindex(interface))
     except OSError:
         raise CommandError(f"tc {line}: there is no interface {interface}") from None
-    return message
+    return found
 
 
 @lru_cache(maxsize=1 << 14)
@@ -116,16 +119,12 @@ def _template(what: str, verb: str, rest: str) -> bytes:
         parent, handle, info, body = _READERS[what](words)
     except (IndexError, ValueError, KeyError) as error:
         raise UnknownLineError(f"{what} {verb} {rest}") from error
-    content = _TCMSG.pack(socket.AF_UNSPEC, 0, 0, 0, handle, parent, info) + body
-    return _HEADER.pack(_HEADER.size + len(content), _NEW[what], _FLAGS[verb], 0, 0) + content
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+    content = TC_MESSAGE.pack(socket.AF_UNSPEC, 0, 0, 0, handle, parent, info) + body
+    return packed(_NEW[what], _FLAGS[verb], content)
 
 
 def _kind(name: str, options: bytes) -> bytes:
-    return _attribute(_KIND, name.encode() + b"\0") + _attribute(_OPTIONS, options)
+    return attribute(_KIND, name.encode() + b"\0") + attribute(_OPTIONS, options)
 
 
 def _handle(text: str) -> int:
@@ -144,7 +143,7 @@ def _qdisc(words: Sequence[str]) -> tuple[int, int, int, bytes]:
         if words[1] != "handle" or words[3:5] != ["htb", "default"]:
             raise ValueError(words)
         options = struct.pack("=5I", _HTB_VERSION, _RATE_TO_QUANTUM, int(words[5], 16), 0, 0)
-        return _ROOT, _handle(words[2]), 0, _kind("htb", _attribute(_HTB_INIT, options))
+        return _ROOT, _handle(words[2]), 0, _kind("htb", attribute(_HTB_INIT, options))
     _expect(words[:4], "parent", "handle")
     if words[4] != "bfifo":
         raise ValueError(words)
@@ -164,7 +163,7 @@ def _class(words: Sequence[str]) -> tuple[int, int, int, bytes]:
         raise ValueError(words)
     options = _rate_spec(rate) + _rate_spec(most)
     options += struct.pack("=5I", _ticks(burst, rate), _ticks(cburst, most), quantum, 0, prio)
-    return _handle(words[1]), _handle(words[3]), 0, _kind("htb", _attribute(_HTB_PARAMETERS, options))
+    return _handle(words[1]), _handle(words[3]), 0, _kind("htb", attribute(_HTB_PARAMETERS, options))
 
 
 def _rate_spec(rate: int) -> bytes:
@@ -192,7 +191,7 @@ def _filter(words: Sequence[str]) -> tuple[int, int, int, bytes]:
         words = words[1 + taken :]
     _expect(words, "flowid")
     selector = struct.pack("=BBBxHHhhI", 1, 0, len(keys), 0, 0, 0, 0, 0) + b"".join(keys)
-    options = _attribute(_U32_CLASS, struct.pack("=I", _handle(words[1]))) + _attribute(_U32_SELECTOR, selector)
+    options = attribute(_U32_CLASS, struct.pack("=I", _handle(words[1]))) + attribute(_U32_SELECTOR, selector)
     return parent, 0, info, _kind("u32", options)
 
 

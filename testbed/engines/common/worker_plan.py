@@ -11,7 +11,7 @@ from controller.decision import Decision
 from testbed.experiment.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.fabric import Fabric, Link
-from topologies.shaping import BURST_S, TCP_IP_HEADER, tos_of_level
+from topologies.shaping import BURST_S, segment_size, tos_of_level
 from workloads.analysis import bottleneck_time
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.byte_windows import ByteWindows
@@ -30,11 +30,6 @@ INSIDE_PACKETS: Final = 2
 """More of them where the path leads through the queues of PCIe at both ends."""
 SLICE_PACKETS: Final = 2
 """Rings forward in slices of this many full packets: what one acknowledgement covers."""
-
-
-def segment_size(mtu: int) -> int:
-    """Payload bytes of a full packet."""
-    return mtu - TCP_IP_HEADER
 
 
 def emulated_size(scale: Scale, size: float) -> int:

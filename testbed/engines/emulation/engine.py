@@ -13,7 +13,7 @@ from testbed.engines.emulation.namespaces.sandbox import SANDBOX, only_run_on_th
 from testbed.engines.emulation.namespaces.watchdog import Watchdog
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
+from testbed.experiment.scale_search import AS_GIVEN, ScaleSearch
 from testbed.machine.capabilities import require_emulation
 from testbed.results.record import RunRecord
 

@@ -82,6 +82,10 @@ class Infrastructure:
         """A check of the switches, on which ``flows`` returns the flows that are there."""
         return SwitchCheck(self._experiment.fabric, self.network.datapath, self.controller, flows)
 
+    async def into_force(self) -> None:
+        """Return when packets follow the rules that the switches have confirmed."""
+        await asyncio.to_thread(self.network.datapath.carry_out)
+
     async def queue_mismatches(self) -> list[str]:
         """Queues that the kernel does not hold as they were set."""
         return await asyncio.to_thread(queue_mismatches, self.network)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -17,13 +16,14 @@ from controller.decision import Decision
 from testbed.engines.emulation.infrastructure import Infrastructure, Tell
 from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.probes.sampler import Sampler
+from testbed.errors import RunFailedError
 from testbed.experiment.demand import SENDING_COST, Demand
 from testbed.experiment.experiment import Experiment, Scale
 from testbed.experiment.managed_footprint import stand_ins
 from testbed.experiment.rehearsal import Rehearsal, Step, next_step
 from testbed.experiment.rehearsed_scale import rehearsed_scale
-from testbed.experiment.scale import MAX_LINK_RATE
-from testbed.results.record import LinkRow
+from testbed.experiment.scale import fastest_scale
+from testbed.results.record import LinkRow, RunRecord
 from topologies.fabric import NETWORK_KINDS
 from topologies.shaping import ETHERNET_HEADER, payload_share
 from workloads.analysis import isolated
@@ -47,9 +47,28 @@ async def measured_scale(
     rehearsal = await rehearse(experiment, infrastructure, tell)
     if rehearsal is None:
         return None, experiment
-    scale = rehearsed_scale(experiment, rehearsal, demands)
+    try:
+        scale = rehearsed_scale(experiment, rehearsal, demands)
+    except ValueError as error:
+        raise RunFailedError(
+            f"the scale cannot be measured: {error}; set scale: {{bandwidth: .., time: ..}}"
+        ) from error
     await asyncio.to_thread(infrastructure.network.reshape, scale.bandwidth, scale.mtu)
     return rehearsal, replace(experiment, scale=scale)
+
+
+def record_without_run(experiment: Experiment, environment: dict[str, object]) -> RunRecord:
+    """The record of a rehearsal after which nothing was run."""
+    return RunRecord(
+        choice=experiment.scheduler,
+        engine="emulation",
+        duration_s=0.0,
+        windows={},
+        iterations=(),
+        links=(),
+        decisions=(),
+        environment=environment,
+    )
 
 
 async def rehearse(experiment: Experiment, infrastructure: Infrastructure, tell: Tell) -> Rehearsal | None:
@@ -60,8 +79,7 @@ async def rehearse(experiment: Experiment, infrastructure: Infrastructure, tell:
     jobs = rehearsed_jobs(experiment)
     if not jobs:
         return None
-    fastest = max(1.0, max(link.capacity for link in experiment.fabric.network_links) / MAX_LINK_RATE)
-    scale = experiment.scale
+    scale, fastest = experiment.scale, fastest_scale(experiment.fabric)
     # Messages are those of the estimate; windows are those of the fastest rates that may come.
     widest = Scale(fastest, scale.time * fastest / scale.bandwidth, scale.mtu)
     senders = SyntheticJobs(replace(experiment, scale=widest, jobs=jobs), infrastructure.workers)
@@ -69,11 +87,9 @@ async def rehearse(experiment: Experiment, infrastructure: Infrastructure, tell:
     decision = await _announce(infrastructure, jobs)
     await asyncio.gather(*(senders.open(job, decision, steps=False) for job in jobs))
     infrastructure.network.datapath.make_room()
-    try:
-        return await _measure(experiment, infrastructure, senders, jobs, fastest, tell)
-    finally:
-        with suppress(OSError):
-            await _clear(infrastructure, senders, jobs)
+    rehearsal = await _measure(experiment, infrastructure, senders, jobs, tell)
+    await _clear(infrastructure, senders, jobs)
+    return rehearsal
 
 
 def rehearsed_jobs(experiment: Experiment) -> tuple[Job, ...]:
@@ -115,7 +131,7 @@ async def _announce(infrastructure: Infrastructure, jobs: Iterable[Job]) -> Deci
     decision = Decision()
     for job in jobs:
         decision = (await infrastructure.controller.arrive(job, prepare=False)).decision
-    await infrastructure.switch_check(tuple).into_force()
+    await infrastructure.into_force()
     return decision
 
 
@@ -124,7 +140,7 @@ async def _clear(infrastructure: Infrastructure, senders: SyntheticJobs, jobs: S
     await asyncio.gather(*(senders.close(job, reset=True) for job in jobs))
     await asyncio.sleep(DRAIN_S)
     await infrastructure.put_fabric()
-    await infrastructure.switch_check(tuple).into_force()
+    await infrastructure.into_force()
 
 
 async def _measure(
@@ -132,10 +148,9 @@ async def _measure(
     infrastructure: Infrastructure,
     senders: SyntheticJobs,
     jobs: Sequence[Job],
-    fastest: float,
     tell: Tell,
 ) -> Rehearsal:
-    network = infrastructure.network
+    network, fastest = infrastructure.network, fastest_scale(experiment.fabric)
     bandwidth, mtu = max(fastest, SAFE * experiment.scale.bandwidth), experiment.scale.mtu
     await asyncio.to_thread(network.reshape, bandwidth, mtu)
     meter = _Meter(experiment, infrastructure)
@@ -177,15 +192,15 @@ class _Meter:
 
     async def step(self, bandwidth: float, mtu: int, seconds: float) -> Step:
         """What happens in the next ``seconds``, with links at 1 / ``bandwidth`` and packets of ``mtu`` bytes."""
-        self._sampler.read(time.monotonic())
+        self._sampler.sample(time.monotonic(), whole=True)
         rows, begin = len(self._sampler.links), time.monotonic()
         await asyncio.sleep(seconds)
-        second = self._sampler.read(time.monotonic())
-        visits = self._visits(self._sampler.links[rows:], mtu) / (time.monotonic() - begin)
+        second = self._sampler.sample(time.monotonic(), whole=True)
+        packet_hops = self._packet_hops(self._sampler.links[rows:], mtu) / (time.monotonic() - begin)
         others = second.stolen + second.foreign
-        return Step(bandwidth, mtu, visits, max(0.0, 1.0 - second.idle - others), others)
+        return Step(bandwidth, mtu, packet_hops, max(0.0, 1.0 - second.idle - others), others)
 
-    def _visits(self, rows: Sequence[LinkRow], mtu: int) -> float:
+    def _packet_hops(self, rows: Sequence[LinkRow], mtu: int) -> float:
         """Full packets, those that leave hosts weighted by what they cost more."""
         fabric, weight = self._experiment.fabric, SENDING_COST[self._experiment.datapath]
         packets = 0.0

@@ -30,11 +30,11 @@ from testbed.engines.emulation.probes.path_watch import PathWatch
 from testbed.engines.emulation.probes.process_watch import ProcessWatch
 from testbed.engines.emulation.probes.sampler import Sampler
 from testbed.engines.emulation.reconfiguration import log_times
-from testbed.engines.emulation.rehearsing import measured_scale
+from testbed.engines.emulation.rehearsing import measured_scale, record_without_run
 from testbed.errors import RunFailedError
 from testbed.experiment.rehearsal import Rehearsal
-from testbed.experiment.rehearsed_scale import rehearsal_record, scale_document
-from testbed.experiment.too_busy import TooBusyError
+from testbed.experiment.rehearsed_scale import scale_document
+from testbed.experiment.scale_search import TooBusyError
 from testbed.fidelity.interference import Second, disturbed_spans
 from testbed.fidelity.observations import Change, Standstill, joined_standstills
 from testbed.fidelity.verdict import MAX_TIMER_LATENESS_S, Evidence, discarded_spans, judge
@@ -87,7 +87,7 @@ class Session:
         try:
             await self._guard.over(self._bring_up())
             if self._request.search.only:
-                return rehearsal_record(self._experiment, self._scale_document())
+                return record_without_run(self._experiment, self._scale_document())
             await self._guard.over(self._cluster.open_first())
             return await self._guard.over(self._measure())
         finally:

@@ -16,7 +16,7 @@ from testbed.engines.flow.cluster import FlowCluster
 from testbed.engines.flow.progress import FlowProgress
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import UNSCALED, Experiment
-from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
+from testbed.experiment.scale_search import AS_GIVEN, ScaleSearch
 from testbed.results.record import RunRecord
 from workloads.plugin_errors import PluginError
 

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.engines.common.worker_plan import departure_s, segment_size, weighted_packets, window_packets
+from testbed.engines.common.worker_plan import departure_s, weighted_packets, window_packets
 from testbed.experiment.experiment import Experiment
 from testbed.packets import state as columns
 from testbed.packets.flows import ROUNDING, try_later
@@ -26,6 +26,7 @@ from topologies.shaping import (
     NIC_QUEUE_PACKETS,
     TCP_IP_HEADER,
     payload_share,
+    segment_size,
 )
 from workloads.job import Job
 

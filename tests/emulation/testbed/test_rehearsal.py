@@ -42,8 +42,8 @@ def test_both_schedulers_have_the_scale_that_one_rehearsal_chose(rehearsed: Fini
 
 def test_the_rehearsal_sent_more_at_every_step_and_took_cpu_for_it(rehearsed: Finished) -> None:
     idle, *steps = rehearsed.summary["rehearsal"]["steps"]
-    assert idle["visits_per_s"] == 0.0
-    sent = [step["visits_per_s"] for step in steps]
+    assert idle["packet_hops_per_s"] == 0.0
+    sent = [step["packet_hops_per_s"] for step in steps]
     assert sent and sent[0] > 0
     assert all(later > 1.05 * earlier for earlier, later in pairwise(sent))
     assert all(step["busy"] > idle["busy"] for step in steps)

@@ -14,8 +14,9 @@ import testbed
 from testbed.api import prepare
 from testbed.cli.main import main
 from testbed.errors import CannotRunError
+from testbed.experiment.capacity import ESTIMATES
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.scale import ESTIMATES
+from testbed.experiment.scale_search import ScaleSearch
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 from testbed.sweep import checking
@@ -124,7 +125,13 @@ class SilentEngine:
     def alone(self) -> Iterator[None]:
         yield
 
-    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+    def run(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        progress: Callable[[dict[str, Any]], None],
+        search: ScaleSearch,
+    ) -> RunRecord:
         environment: dict[str, object] = {"datapath": experiment.datapath}
         return RunRecord(experiment.scheduler, self.name, 1.0, {}, (), (), (), environment=environment)
 

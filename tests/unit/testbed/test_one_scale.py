@@ -13,9 +13,8 @@ from testbed.all_runs import AllRuns
 from testbed.api import prepare
 from testbed.experiment.demand import peak_demand
 from testbed.experiment.experiment import Experiment, Scale
-from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
 from testbed.experiment.scale import step_down
-from testbed.experiment.too_busy import TooBusyError
+from testbed.experiment.scale_search import AS_GIVEN, ScaleSearch, TooBusyError
 from testbed.one_scale import MOST_STEPS_DOWN, OneScale
 from testbed.progress import Progress
 from testbed.results.record import RunRecord

@@ -160,5 +160,5 @@ def test_a_wrong_name_says_which_there_are(project, expression, complaint):
 def test_without_the_compiler_scenarios_of_the_flow_engine_say_so_before_the_first_test(project, pytester, monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     source = '@pytest.mark.scenario("small.yaml", engine="{engine}")\ndef test_it(run):\n    pass\n'
-    project(source.format(engine="flow")).stdout.fnmatch_lines(["without numba the flow engine takes * as long*"])
-    project(source.format(engine="emulation")).stdout.no_fnmatch_line("*numba*")
+    assert "without numba the flow engine takes" in project(source.format(engine="flow")).stdout.str()
+    assert "numba" not in project(source.format(engine="emulation")).stdout.str()

@@ -10,7 +10,7 @@ from socket import socket
 from typing import Any, Final
 
 from controller.decision import Decision
-from testbed.engines.common.worker_plan import segment_size, tos_of_flows, window_packets
+from testbed.engines.common.worker_plan import tos_of_flows, window_packets
 from testbed.engines.emulation.external.commands import Command
 from testbed.engines.emulation.external.connections import (
     Ends,
@@ -27,7 +27,7 @@ from testbed.engines.emulation.external.reports import HostReports, Reported, it
 from testbed.engines.emulation.external.sock_diag import LISTEN, OPENING, SocketTable, TcpSocket
 from testbed.engines.emulation.external.traffic import TrafficIterations
 from testbed.experiment.experiment import Experiment
-from topologies.shaping import tos_of_level
+from topologies.shaping import segment_size, tos_of_level
 from workloads.external import Progress
 from workloads.iteration.protocol import IterationEnded
 from workloads.job import Job

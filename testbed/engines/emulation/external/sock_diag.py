@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from testbed.engines.emulation.probes.netlink import HEADER, REQUEST_DUMP
+from testbed.engines.emulation.probes.netlink import REQUEST_DUMP
+from topologies.mininet_adapter.netlink_messages import ATTRIBUTE, HEADER, packed
 
 OPENING: Final = frozenset({2, 3, 12})
 """States of a connection that is being opened: SYN_SENT, SYN_RECV, NEW_SYN_RECV."""
@@ -27,7 +28,6 @@ _REQUEST: Final = struct.Struct("=BBBBI48x")
 """``inet_diag_req_v2``: family, protocol, extensions, padding, states; no particular socket."""
 _MESSAGE: Final = struct.Struct("=BBBB2s2s16s16sI8sIIIII")
 """``inet_diag_msg``: family, state, .., ports, addresses, interface, cookie, expires, queues, uid, inode."""
-_ATTRIBUTE: Final = struct.Struct("=HH")
 _RETRANSMITS: Final = 100
 _BYTES_ACKED: Final = 120
 _RECEIVE_WINDOW: Final = 232
@@ -67,8 +67,7 @@ class SocketTable:
 
     def _dump(self, family: int) -> Iterator[TcpSocket]:
         request = _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, _ALL_STATES)
-        length = HEADER.size + len(request)
-        self._socket.send(HEADER.pack(length, _SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0) + request)
+        self._socket.send(packed(_SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, request))
         while True:
             data = self._socket.recv(_LARGEST)
             for kind, body in _messages(data):
@@ -117,11 +116,11 @@ def _number(info: bytes, kind: str, offset: int) -> int:
 
 def _attribute(body: bytes, wanted: int) -> bytes:
     offset = _MESSAGE.size
-    while offset + _ATTRIBUTE.size <= len(body):
-        length, kind = _ATTRIBUTE.unpack_from(body, offset)
+    while offset + ATTRIBUTE.size <= len(body):
+        length, kind = ATTRIBUTE.unpack_from(body, offset)
         if kind == wanted:
-            return body[offset + _ATTRIBUTE.size : offset + length]
-        offset += max(_ATTRIBUTE.size, (length + 3) & ~3)
+            return body[offset + ATTRIBUTE.size : offset + length]
+        offset += max(ATTRIBUTE.size, (length + 3) & ~3)
     return b""
 
 

@@ -16,8 +16,7 @@ from typing import Any, Final, TypeVar
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.rehearsed_scale import AS_GIVEN, ScaleSearch
-from testbed.experiment.too_busy import TooBusyError
+from testbed.experiment.scale_search import AS_GIVEN, ScaleSearch, TooBusyError
 from testbed.results import row_files
 from testbed.results.record import RunRecord
 from testbed.results.record_json import decision_row_from, decision_row_to, run_from, run_to

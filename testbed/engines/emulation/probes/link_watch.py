@@ -13,9 +13,10 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-from testbed.engines.emulation.probes.netlink import HEADER, INTERFACE_HEADER, REQUEST_DUMP, RTM_GETLINK
+from testbed.engines.emulation.probes.netlink import INTERFACE_HEADER, REQUEST_DUMP, RTM_GETLINK
 from testbed.errors import RunFailedError
 from testbed.fidelity.observations import Change
+from topologies.mininet_adapter.netlink_messages import HEADER, packed
 
 State = Literal["carries", "was down", "had no carrier", "was removed"]
 
@@ -47,7 +48,7 @@ class LinkEvents:
     def _ask(self) -> None:
         """Have the kernel tell the state of every interface, as it tells of changes."""
         body = INTERFACE_HEADER.pack(0, 0, 0, 0, 0, 0)
-        self._socket.send(HEADER.pack(HEADER.size + len(body), RTM_GETLINK, REQUEST_DUMP, 1, 0) + body)
+        self._socket.send(packed(RTM_GETLINK, REQUEST_DUMP, body))
 
     def read(self) -> Iterator[tuple[int, State]]:
         """(interface, its state) of what has been told since the last call, in order."""

@@ -15,10 +15,9 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from topologies.mininet_adapter.netlink_messages import ATTRIBUTE, ERROR, HEADER, TC_MESSAGE, packed
 from topologies.shaping import ACKNOWLEDGEMENT_CLASS
 
-HEADER: Final = struct.Struct("=IHHII")
-"""Of every message (``nlmsghdr``): length, type, flags, sequence number, port."""
 INTERFACE_HEADER: Final = struct.Struct("=BBHiII")
 """Of a message about an interface (``ifinfomsg``): family, padding, type, index, flags, changed flags."""
 RTM_GETLINK: Final = 18
@@ -32,7 +31,6 @@ _RTM_GETTFILTER = 46
 _REQUEST_ECHO = 9
 _TC_H_ROOT = 0xFFFFFFFF
 _DONE = 3
-_ERROR = 2
 _IFLA_IFNAME = 3
 _IFLA_STATS64 = 23
 _TCA_OPTIONS = 2
@@ -43,13 +41,11 @@ _TCA_HTB_PARAMETERS = 1
 _HTB_PARAMETERS = struct.Struct("=8xI8x6I")
 _STATS_BASIC = 1
 _STATS_QUEUE = 3
-_TCMSG = struct.Struct("=BBHiIII")
-_ATTRIBUTE = struct.Struct("=HH")
 _LARGEST = 1 << 15
 """Bytes of a datagram: a dump's are never larger, and a larger buffer is mapped and unmapped at every read."""
 _PATIENCE_S: Final = 5
 _LENGTH_AND_TYPE = struct.Struct("=IH").unpack_from
-_ALL_QUEUES = HEADER.pack(HEADER.size + _TCMSG.size, _RTM_GETQDISC, REQUEST_DUMP, 1, 0) + bytes(_TCMSG.size)
+_ALL_QUEUES = packed(_RTM_GETQDISC, REQUEST_DUMP, bytes(TC_MESSAGE.size))
 
 
 class QueueCounters(NamedTuple):
@@ -139,7 +135,7 @@ class CounterSocket:
 
     def queues(self) -> list[QueueCounters]:
         """Counters of every qdisc of the namespace."""
-        return [self._queue(body) for body in self._dump(_RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0, 0, 0))]
+        return [self._queue(body) for body in self._dump(_RTM_GETQDISC, TC_MESSAGE.pack(0, 0, 0, 0, 0, 0, 0))]
 
     def queue_dump(self) -> bytes:
         """The kernel's words for every qdisc of the namespace, for :func:`places_of_queues`."""
@@ -159,7 +155,7 @@ class CounterSocket:
         """Counters of the qdisc of ``interface`` at ``parent``; OSError that says ``name`` where there is none."""
         self._socket.send(_request(_RTM_GETQDISC, interface, parent, _REQUEST_ECHO))
         data = self._socket.recv(_LARGEST)
-        if HEADER.unpack_from(data)[1] == _ERROR:
+        if HEADER.unpack_from(data)[1] == ERROR:
             raise OSError(f"interface {interface} has no {name}")
         found = self._read(_RTM_GETQDISC, interface, parent, data)[0]
         return found._replace(handle=found.handle >> 16)
@@ -191,10 +187,10 @@ class CounterSocket:
 
     def settings(self, interface: int, filter_parents: Sequence[int]) -> list[Setting]:
         """Every class of ``interface``, and every filter at its qdiscs ``filter_parents``, without their counters."""
-        classes = self._dump(_RTM_GETTCLASS, _TCMSG.pack(0, 0, 0, interface, 0, 0, 0))
+        classes = self._dump(_RTM_GETTCLASS, TC_MESSAGE.pack(0, 0, 0, interface, 0, 0, 0))
         found = [_setting("class", body) for body in classes]
         for parent in filter_parents:
-            filters = self._dump(_RTM_GETTFILTER, _TCMSG.pack(0, 0, 0, interface, 0, parent, 0))
+            filters = self._dump(_RTM_GETTFILTER, TC_MESSAGE.pack(0, 0, 0, interface, 0, parent, 0))
             found += [_setting("filter", body) for body in filters]
         return found
 
@@ -203,7 +199,7 @@ class CounterSocket:
         return [self._interface(body) for body in self._dump(RTM_GETLINK, INTERFACE_HEADER.pack(0, 0, 0, 0, 0, 0))]
 
     def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
-        self._socket.send(HEADER.pack(HEADER.size + len(body), kind, REQUEST_DUMP, 1, 0) + body)
+        self._socket.send(packed(kind, REQUEST_DUMP, body))
         while True:
             data = self._socket.recv(_LARGEST)
             offset = 0
@@ -211,16 +207,16 @@ class CounterSocket:
                 length, message, _, _, _ = HEADER.unpack_from(data, offset)
                 if message == _DONE:
                     return
-                if message == _ERROR:
+                if message == ERROR:
                     raise OSError("netlink refused to list counters")
                 yield data[offset + HEADER.size : offset + length]
                 offset += (length + 3) & ~3
 
     @staticmethod
     def _queue(body: bytes) -> QueueCounters:
-        _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(body)
+        _, _, _, interface, handle, _, _ = TC_MESSAGE.unpack_from(body)
         size = packets = backlog = drops = 0
-        for kind, start, end in _attributes(body, _TCMSG.size, len(body)):
+        for kind, start, end in _attributes(body, TC_MESSAGE.size, len(body)):
             if kind != _TCA_STATS2:
                 continue
             for inner, at, _ in _attributes(body, start, end):
@@ -286,8 +282,8 @@ class QueuePattern:
 
 @lru_cache(4096)
 def _request(kind: int, interface: int, parent: int, flags: int) -> bytes:
-    body = _TCMSG.pack(0, 0, 0, interface, 0, parent, 0)
-    return HEADER.pack(HEADER.size + len(body), kind, flags, 1, 0) + body
+    body = TC_MESSAGE.pack(0, 0, 0, interface, 0, parent, 0)
+    return packed(kind, flags, body)
 
 
 def places_of_queues(dump: bytes) -> Iterator[QueuePlaces]:
@@ -296,15 +292,15 @@ def places_of_queues(dump: bytes) -> Iterator[QueuePlaces]:
     while offset < len(dump):
         length = HEADER.unpack_from(dump, offset)[0]
         body, end = offset + HEADER.size, offset + length
-        _, _, _, interface, handle, _, _ = _TCMSG.unpack_from(dump, body)
+        _, _, _, interface, handle, _, _ = TC_MESSAGE.unpack_from(dump, body)
         fixed = [offset, offset + 4, body + 4, body + 8, body + 12]
         basic = queue = None
-        for kind, start, stop in _attributes(dump, body + _TCMSG.size, end):
-            fixed.append(start - _ATTRIBUTE.size)
+        for kind, start, stop in _attributes(dump, body + TC_MESSAGE.size, end):
+            fixed.append(start - ATTRIBUTE.size)
             if kind != _TCA_STATS2:
                 continue
             for inner, at, _ in _attributes(dump, start, stop):
-                fixed.append(at - _ATTRIBUTE.size)
+                fixed.append(at - ATTRIBUTE.size)
                 basic = at if inner == _STATS_BASIC else basic
                 queue = at if inner == _STATS_QUEUE else queue
         yield QueuePlaces(interface, handle, tuple(fixed), basic, queue)
@@ -321,29 +317,29 @@ def _end_of_dump(data: bytes) -> int | None:
         length, message = _LENGTH_AND_TYPE(data, offset)
         if message == _DONE:
             return offset
-        if message == _ERROR:
+        if message == ERROR:
             raise OSError("netlink refused to list counters")
         offset += (length + 3) & ~3
     return None
 
 
 def _setting(kind: str, body: bytes) -> Setting:
-    _, _, _, _, handle, parent, _ = _TCMSG.unpack_from(body)
+    _, _, _, _, handle, parent, _ = TC_MESSAGE.unpack_from(body)
     kept = b""
-    for attribute, start, end in _attributes(body, _TCMSG.size, len(body)):
+    for attribute, start, end in _attributes(body, TC_MESSAGE.size, len(body)):
         if attribute != _TCA_OPTIONS:
             continue
         for inner, at, stop in _attributes(body, start, end):
             if kind != "filter" or inner != _TCA_U32_COUNTERS:
-                kept += body[at - _ATTRIBUTE.size : at + (stop - at + 3 & ~3)]
+                kept += body[at - ATTRIBUTE.size : at + (stop - at + 3 & ~3)]
     return Setting(kind, parent, handle, kept)
 
 
 def _attributes(body: bytes, offset: int, end: int) -> Iterator[tuple[int, int, int]]:
     """(type, start, end) of the value of each attribute in ``body[offset:end]``."""
-    while offset + _ATTRIBUTE.size <= end:
-        length, kind = _ATTRIBUTE.unpack_from(body, offset)
-        if length < _ATTRIBUTE.size:
+    while offset + ATTRIBUTE.size <= end:
+        length, kind = ATTRIBUTE.unpack_from(body, offset)
+        if length < ATTRIBUTE.size:
             return
-        yield kind & 0x3FFF, offset + _ATTRIBUTE.size, offset + length
+        yield kind & 0x3FFF, offset + ATTRIBUTE.size, offset + length
         offset += (length + 3) & ~3

@@ -100,27 +100,21 @@ class Sampler:
         self._ordered[link.name] = OrderedLink(counters, index, classes, shaping.wire_rate, shaping.burst)
         self._watched[link.name] = WatchedLink(counters, index, (0x10000,) if htb else (0x10000, 0x20000))
 
-    def sample(self, now: float) -> Second:
+    def sample(self, now: float, *, whole: bool = False) -> Second:
         """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""
-        for _ in self.sampling(now):
+        for _ in self.sampling(now, whole=whole):
             pass
         return self.seconds[-1]
 
-    def read(self, now: float) -> Second:
-        """Take a sample at ``now`` that reads all queues, whatever that takes; return where the CPU time went."""
-        duration = max(now - self._time, 1e-6)
-        for _ in self._reading(now):
-            pass
-        return self._account_cpu(now, duration)
-
-    def sampling(self, now: float) -> Iterator[None]:
+    def sampling(self, now: float, *, whole: bool = False) -> Iterator[None]:
         """Take a sample in pieces of a few milliseconds; urgent tasks run in between.
 
-        Queues are read less often than CPU time where reading them all would take more than ``MOST_OF_TIME``.
+        Queues are read less often than CPU time where reading them all would take more than ``MOST_OF_TIME``, unless
+        the sample is to be ``whole``.
         """
         duration = max(now - self._time, 1e-6)
         suspect: list[str] = []
-        if self._pace.is_due(now):
+        if whole or self._pace.is_due(now):
             suspect = yield from self._reading(now)
         yield from self.queues.looking(now - self._origin, suspect)
         self._account_cpu(now, duration)

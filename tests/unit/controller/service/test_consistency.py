@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller.service.consistency import check_fabric
+from controller.service.json_codec import encode, fabric_from_json
 from tests.unit.controller.conftest import small
 from topologies.fabric import Fabric
 
@@ -28,7 +29,9 @@ def without_pcie_links(fabric: Fabric) -> Fabric:
 
 
 def test_what_a_generator_builds_fits_together() -> None:
-    check_fabric(small())
+    fabric = small()
+    check_fabric(fabric)
+    assert fabric_from_json(encode(fabric)) == fabric
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from testbed.api import prepare, without_packets
 from testbed.cli.main import main
 from testbed.errors import CannotRunError, RunFailedError
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.scale_search import ScaleSearch
 from testbed.results.record import RunRecord
 from topologies.datapath import Datapath
 from workloads.external import ExternalCommand
@@ -42,7 +43,13 @@ class FailingEngine:
         yield
         self.held = False
 
-    def run(self, experiment: Experiment, directory: Path, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+    def run(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        progress: Callable[[dict[str, Any]], None],
+        search: ScaleSearch,
+    ) -> RunRecord:
         self.ran.append((experiment.scheduler.label, self.held))
         self.datapaths.append(experiment.datapath)
         if experiment.scheduler.label == "crux":

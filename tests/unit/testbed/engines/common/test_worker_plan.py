@@ -14,13 +14,12 @@ from testbed.engines.common.worker_plan import (
     hosts_of,
     job_plans,
     pcie_turns_of,
-    segment_size,
     time_shift_of,
     tos_of_flows,
 )
 from testbed.experiment.experiment import Experiment, Scale
 from topologies.addressing import address_of
-from topologies.shaping import BURST_S, tos_of_level
+from topologies.shaping import BURST_S, segment_size, tos_of_level
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.protocol import SetUpJob, decode_command, encode_command
 from workloads.iteration.time_shift import TimeShift

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.api import prepare
 from testbed.engines.flow.demand import demands_of, synthetic
-from testbed.experiment.demand import BIN_S, Demand, peak_demand
+from testbed.experiment.demand import BIN_S, Demand, most_of, peak_demand
 from testbed.experiment.scheduler_choice import SchedulerChoice
 
 HELLO = prepare("hello").experiments
@@ -38,23 +38,16 @@ def test_bytes_of_whole_iterations_leave_the_hosts_and_pass_three_switches() -> 
 def test_no_run_is_busier_than_all_ports_sending_at_once() -> None:
     peak = peak_demand(HELLO[0].fabric, HELLO[0].jobs)
     for demand in demands_of(HELLO):
-        for window_s in (BIN_S, 0.5, 1.0):
-            assert 0 < demand.busiest(window_s, "nftables") <= 1.001 * peak.busiest(window_s, "nftables")
+        assert 0 < demand.busiest("nftables") <= 1.001 * peak.busiest("nftables")
 
 
-def test_a_longer_window_is_never_busier() -> None:
-    (demand, _) = demands_of(HELLO)
-    rates = [demand.busiest(bins * BIN_S, "userspace") for bins in (1, 2, 4, 8)]
-    assert rates == sorted(rates, reverse=True)
-
-
-def test_a_window_is_the_busiest_one() -> None:
+def test_the_busiest_bin_counts_hosts_as_their_datapath_costs() -> None:
     demand = Demand("ecmp", (0.0, 4.0, 2.0, 0.0), (0.0, 8.0, 4.0, 0.0))
-    assert demand.busiest(BIN_S, "userspace") == pytest.approx((0.5 * 4 + 8) / BIN_S)
-    assert demand.busiest(2 * BIN_S, "userspace") == pytest.approx((0.5 * 6 + 12) / (2 * BIN_S))
-    assert demand.busiest(1.5 * BIN_S, "userspace") == pytest.approx((0.5 * 5 + 10) / (1.5 * BIN_S))
-    assert demand.busiest(0.1 * BIN_S, "userspace") == demand.busiest(BIN_S, "userspace")
-    assert demand.busiest(8 * BIN_S, "userspace") == pytest.approx((0.5 * 6 + 12) / (8 * BIN_S))
+    assert demand.busiest("userspace") == pytest.approx((0.5 * 4 + 8) / BIN_S)
+    assert demand.busiest("nftables") == pytest.approx((10 * 4 + 8) / BIN_S)
+    other = Demand("crux", (5.0,), (10.0,))
+    assert most_of([demand, other], "userspace") == other.busiest("userspace")
+    assert most_of([], "userspace") == Demand("none", (), ()).busiest("userspace") == 0.0
 
 
 def test_code_of_other_packages_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,4 +60,4 @@ def test_code_of_other_packages_is_not_called(monkeypatch: pytest.MonkeyPatch) -
 def test_jobs_that_compute_only_send_nothing() -> None:
     experiment = replace(HELLO[0], jobs=tuple(replace(job, phases=(), flows=()) for job in HELLO[0].jobs))
     assert synthetic(experiment.jobs[0]) is experiment.jobs[0]
-    assert peak_demand(experiment.fabric, experiment.jobs).busiest(1.0, "nftables") == 0.0
+    assert peak_demand(experiment.fabric, experiment.jobs).busiest("nftables") == 0.0

@@ -12,12 +12,12 @@ import yaml
 
 from controller.decision import Decision
 from testbed import api
-from testbed.engines.common.worker_plan import segment_size, window_packets
+from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.external import program as programs
 from testbed.engines.emulation.external.processes import Holder
 from testbed.engines.emulation.external.program import Program
 from testbed.engines.emulation.external.sock_diag import TcpSocket
-from topologies.shaping import tos_of_level
+from topologies.shaping import segment_size, tos_of_level
 
 ENDS = ("h0n0p0", 61000, "h1n0p0", 4000)
 SCENARIO = {
