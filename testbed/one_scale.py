@@ -45,8 +45,8 @@ class OneScale:
         return bool(self.demands)
 
     def needs(self, scheduler: str, datapath: Datapath) -> float:
-        """The work of the busiest tenth of a second that ``scheduler`` sends; 0 where nothing is known of it."""
-        return most_of((demand for demand in self.demands if demand.scheduler == scheduler), datapath)
+        """What ``scheduler`` asks of a machine at dilation 1; 0 where nothing is known of it."""
+        return most_of((demand for demand in self.demands if demand.scheduler == scheduler), datapath, 1.0)
 
     def run(self, experiment: Experiment, folder: Path, progress: Progress) -> tuple[RunRecord, Experiment]:
         """Run ``experiment`` at the scale that there is; return the record, and the experiment as it was run.

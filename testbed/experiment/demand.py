@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from topologies.datapath import Datapath
@@ -14,8 +15,11 @@ from topologies.fabric import Fabric
 from workloads.job import Job
 
 BIN_S: Final = 0.1
-"""Seconds of the scenario in a bin of a demand. Not a whole second: in a burst that takes a whole CPU workers wait
-for it, however idle the rest of the second is."""
+"""Seconds of the scenario in a bin of a demand."""
+
+BURST: Final = 1.6
+"""A bin may have so many times the work that a second of the machine may: a burst that asks for more than all CPUs is
+slower than its links, however idle the rest of the second is."""
 
 SENDING_COST: Final[Mapping[Datapath, float]] = {"nftables": 10.0, "userspace": 0.5, "kernel": 0.5}
 """CPU time to send and receive a packet, as a multiple of what a switch takes to forward it. In the kernel a packet
@@ -30,16 +34,27 @@ class Demand:
     sent: tuple[float, ...]
     forwarded: tuple[float, ...]
 
-    def busiest(self, datapath: Datapath) -> float:
-        """The work of the busiest bin per second, in bits x switches; a host counts as several switches or less."""
+    def busiest(self, datapath: Datapath, dilation: float) -> float:
+        """The work per second that a machine must be fit for, in bits x switches; a host counts as several or less.
+
+        That of the busiest second of the machine, in which time passes ``dilation`` times slower, or a ``BURST``-th of
+        that of the busiest bin, whichever is more.
+        """
         weight = SENDING_COST[datapath]
-        work = (weight * sent + passed for sent, passed in zip(self.sent, self.forwarded, strict=True))
-        return max(work, default=0.0) / BIN_S
+        work = [weight * sent + passed for sent, passed in zip(self.sent, self.forwarded, strict=True)]
+        second = max(1, min(len(work), round(1.0 / (dilation * BIN_S))))
+        return max(_largest_mean(work, second), _largest_mean(work, 1) / BURST) / BIN_S
 
 
-def most_of(demands: Iterable[Demand], datapath: Datapath) -> float:
-    """The busiest of the busiest bins; 0 without demands."""
-    return max((demand.busiest(datapath) for demand in demands), default=0.0)
+def most_of(demands: Iterable[Demand], datapath: Datapath, dilation: float) -> float:
+    """The most that any demand asks of a machine, 0 without demands; see :meth:`Demand.busiest`."""
+    return max((demand.busiest(datapath, dilation) for demand in demands), default=0.0)
+
+
+def _largest_mean(values: Sequence[float], count: int) -> float:
+    """The largest mean of ``count`` values beside each other; 0 without values."""
+    sums = [0.0, *accumulate(values)]
+    return max((end - begin for begin, end in zip(sums, sums[count:], strict=False)), default=0.0) / count
 
 
 def peak_demand(fabric: Fabric, jobs: Sequence[Job]) -> Demand:

@@ -15,8 +15,7 @@ from topologies.datapath import Datapath
 from topologies.shaping import segment_size
 
 ALLOWED_BUSY: Final = 0.52
-"""Share of the CPU that the run itself may take in its busiest tenth of a second. A run that leaves less than 35 % in a
-second is not ``ok``, and one of two CPUs may be busier than the other: at 60 % of both workers are late."""
+"""Share of the CPU that the run itself may take in its busiest second; one that leaves less than 35 % is not ``ok``."""
 CLOSE: Final = 0.07
 """A step that comes so close to what is allowed is the last one."""
 MOST_STEPS: Final = 5

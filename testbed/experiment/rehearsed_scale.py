@@ -17,7 +17,7 @@ KEY: Final = "scale"
 
 
 def rehearsed_scale(experiment: Experiment, rehearsal: Rehearsal, demands: Sequence[Demand]) -> Scale:
-    """The least shrunk scale at which the busiest tenth of a second of every demand leaves CPU enough.
+    """The least shrunk scale at which the busiest second, and tenth of a second, of every demand leaves CPU enough.
 
     ``CannotRunError`` where even the largest dilation leaves messages too few packets.
     """
@@ -36,7 +36,9 @@ def scale_document(scale: Scale, rehearsal: Rehearsal | None, demands: Sequence[
     for demand in demands:
         by_scheduler.setdefault(demand.scheduler, []).append(demand)
     per_packet = scale.bandwidth * scale.packet_bits
-    needed = {name: round(most_of(own, rehearsal.datapath) / per_packet) for name, own in by_scheduler.items()}
+    needed = {
+        name: round(most_of(own, rehearsal.datapath, scale.time) / per_packet) for name, own in by_scheduler.items()
+    }
     evidence = {**rehearsal.document(), "needed_packet_hops_per_s": needed, "disturbed": rehearsal.disturbed}
     return {KEY: asdict(scale), "rehearsal": evidence}
 

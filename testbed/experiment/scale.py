@@ -96,8 +96,8 @@ class Grain:
 
 
 def load_share(demands: Sequence[Demand], scale: Scale, capacity: Capacity) -> float:
-    """The load of the busiest tenth of a second of any of ``demands`` at ``scale``, as a share of ``capacity``."""
-    return _bandwidth_needed(demands, scale.mtu, capacity) / scale.bandwidth
+    """What ``demands`` ask of a machine at ``scale``, as a share of ``capacity``; see :meth:`Demand.busiest`."""
+    return _bandwidth_needed(demands, scale.mtu, capacity, scale.time) / scale.bandwidth
 
 
 def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
@@ -114,7 +114,7 @@ def choose_scale(
     demands: Sequence[Demand] = (),
     mtus: Sequence[int] = tuple(MTUS),
 ) -> Scale:
-    """The least shrunk scale at which the busiest tenth of a second of all ``demands`` stays within ``capacity``.
+    """The least shrunk scale at which all that ``demands`` ask of a machine stays within ``capacity``.
 
     Without demands all ports of ``jobs`` are taken to send at once, all the time.
     Links run at ``MAX_LINK_RATE`` at most, at ``ALLTOALL_LINK_RATE`` where all-to-alls stay fine enough there.
@@ -133,7 +133,7 @@ def choose_scale(
         scale
         for dilation in dilations
         for mtu in mtus
-        for scale in [Scale(_bandwidth(fabric, demands, mtu, capacity), dilation, mtu)]
+        for scale in [Scale(_bandwidth(fabric, demands, mtu, capacity, dilation), dilation, mtu)]
         if mtu == mtus[0] or scale.bandwidth <= _round_up(fastest_scale(fabric))
     ]
     enough = [scale for scale in scales if grain(jobs, scale).share >= 1]
@@ -148,7 +148,7 @@ def choose_scale(
 def finest(scale: Scale, fabric: Fabric, capacity: Capacity, demands: Sequence[Demand]) -> Scale:
     """``scale`` with the smallest packets that ``capacity`` allows at the same rates: more of them in every message."""
     capacity = capacity.part(SMALLER_SHARE)
-    fits = [mtu for mtu in MTUS if _bandwidth(fabric, demands, mtu, capacity) <= scale.bandwidth]
+    fits = [mtu for mtu in MTUS if _bandwidth(fabric, demands, mtu, capacity, scale.time) <= scale.bandwidth]
     return replace(scale, mtu=min([*fits, scale.mtu]))
 
 
@@ -207,8 +207,8 @@ def _written(scale: Scale, time: float) -> str:
     return f"{{bandwidth: {scale.bandwidth:g}, time: {time:g}, mtu: {scale.mtu}}}"
 
 
-def _bandwidth(fabric: Fabric, demands: Sequence[Demand], mtu: int, capacity: Capacity) -> float:
-    return _round_up(max(_bandwidth_needed(demands, mtu, capacity), fastest_scale(fabric)))
+def _bandwidth(fabric: Fabric, demands: Sequence[Demand], mtu: int, capacity: Capacity, dilation: float) -> float:
+    return _round_up(max(_bandwidth_needed(demands, mtu, capacity, dilation), fastest_scale(fabric)))
 
 
 def fastest_scale(fabric: Fabric) -> float:
@@ -216,9 +216,9 @@ def fastest_scale(fabric: Fabric) -> float:
     return max(1.0, max((link.capacity for link in fabric.network_links), default=0.0) / MAX_LINK_RATE)
 
 
-def _bandwidth_needed(demands: Sequence[Demand], mtu: int, capacity: Capacity) -> float:
-    """The scale of rates at which the busiest tenth of a second takes all of ``capacity``."""
-    return most_of(demands, capacity.datapath) / (8.0 * segment_size(mtu)) / capacity.of(mtu)
+def _bandwidth_needed(demands: Sequence[Demand], mtu: int, capacity: Capacity, dilation: float) -> float:
+    """The scale of rates at which ``demands`` ask for all of ``capacity``."""
+    return most_of(demands, capacity.datapath, dilation) / (8.0 * segment_size(mtu)) / capacity.of(mtu)
 
 
 def _slowed_for_alltoalls(fabric: Fabric, jobs: Sequence[Job], scale: Scale) -> Scale:

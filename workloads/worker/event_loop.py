@@ -57,6 +57,9 @@ class Loop:
                 handler = handlers.get(descriptor)
                 if handler is not None:
                     handler(events)
+                    # In a burst each of these may forward packets of all hosts for milliseconds.
+                    if timers and timers[0][0] <= clock():
+                        self._fire(clock())
             if not timers:
                 wait = -1.0
                 continue

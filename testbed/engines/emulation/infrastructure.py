@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -68,8 +67,6 @@ class Infrastructure:
 
     async def _start_workers(self) -> None:
         await self.workers.start({host: self.network.host_pid(host) for host in self._hosts_of_workers()})
-        if self.network.settings.in_kernel:
-            self.workers.take_turns(os.sched_getaffinity(0))
 
     def _hosts_of_workers(self) -> Iterable[str]:
         """The hosts on which a job may be; with a manager all of them."""

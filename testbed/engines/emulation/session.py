@@ -374,7 +374,7 @@ class Session:
             "datapath": network.settings.datapath,
             "priority_queues": network.settings.discipline,
             "steered_queues": network.steered_queues,
-            "workers": "real-time" if self._cluster.workers.served_first else "ordinary",
+            "workers": "first" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
             "run_delay": run_delay_rows(self._processes.waits),
             "standstills": [[s.process, s.from_s, s.to_s] for s in evidence.standstills],

@@ -31,6 +31,7 @@ from workloads.opener.requests import pair
 
 _LINE_LIMIT = 1 << 24
 _ANSWER_S = 60.0
+_FIRST = -20  # the best niceness
 
 MOST_PROCESSES: Final = 16
 """Up to so many hosts have a process each, so that no host's timers wait for another host's bytes. More processes than
@@ -90,7 +91,7 @@ class WorkerPool:
     @property
     def served_first(self) -> bool:
         """Whether the kernel serves every worker before ordinary processes."""
-        return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in self.watched.values())
+        return all(os.getpriority(os.PRIO_PROCESS, pid) == _FIRST for pid in self.watched.values())
 
     async def start(self, namespaces: Mapping[str, int]) -> None:
         """Start the workers of hosts, in the namespaces of processes (host -> pid), and wait until all are ready.
@@ -116,16 +117,6 @@ class WorkerPool:
         for process in {self._opener, *self._processes.values()}:
             assert process is not None
             _serve_first(process.pid)
-
-    def take_turns(self, cpus: Iterable[int]) -> None:
-        """Keep each process to one of ``cpus``, in turn.
-
-        Where the kernel forwards, a packet stays on the CPU that sent it until it has arrived: forwarding takes turns
-        with the CPUs as well, and processes that change the CPU all the time cost more than an even load gains.
-        """
-        order = sorted(cpus)
-        for number, pid in enumerate(dict.fromkeys(self.pids.values())):
-            os.sched_setaffinity(pid, {order[number % len(order)]})
 
     async def _start_opener(self, connections: Sequence[socket.socket], pids: Sequence[int]) -> None:
         """Start the process that opens sockets in the namespaces of ``pids`` for those who ask on ``connections``."""
@@ -234,9 +225,14 @@ def _environment() -> dict[str, str]:
 
 
 def _serve_first(pid: int) -> None:
-    """Have the kernel serve a process before ordinary ones, where it may: a late worker is a slow GPU."""
+    """Have the kernel serve a process before ordinary ones, where it may: a late worker is a slow GPU.
+
+    Not as a real-time process: one that sends all the time would keep another, whose pause has ended, waiting for a
+    whole time slice of 100 ms. Nor on a CPU of its own: in a burst the packets of all links may end up on one CPU,
+    and workers that may leave it send from the other.
+    """
     with contextlib.suppress(OSError):
-        os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
+        os.setpriority(os.PRIO_PROCESS, pid, _FIRST)
 
 
 def _subject(answer: Answer) -> str:

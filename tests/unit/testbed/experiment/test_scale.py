@@ -218,7 +218,7 @@ def test_smaller_packets_cost_more() -> None:
 def test_every_port_of_clos96_counts_once_for_each_switch_on_its_way() -> None:
     prepared = PREPARED["clos96.yaml"]
     demand = peak_demand(prepared.fabric, prepared.jobs)
-    assert demand.busiest("userspace") == pytest.approx(48 * (3 + 0.5) * 200e9)
+    assert demand.busiest("userspace", 1.0) == pytest.approx(48 * (3 + 0.5) * 200e9)
 
 
 @given(st.floats(1, 1e6), st.floats(0.5, 8), st.floats(1, 1e12))
