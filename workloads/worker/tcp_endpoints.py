@@ -22,7 +22,9 @@ _TCP_NODELAY = 1
 _TCP_INFO = 11
 _TCP_WINDOW_CLAMP = 10
 BUFFERED_WINDOWS = 4
-_MAX_SEND = 1 << 20
+_MAX_SEND = 1 << 17
+"""Bytes that a flow sends before others have their turn. The kernel goes on taking them as long as it can forward what
+it has taken: a whole message might keep the worker, and the pauses of its other GPUs, for tenths of a second."""
 _ZEROES = memoryview(bytes(_MAX_SEND))
 _SCRATCH = bytearray(1 << 20)
 
@@ -120,7 +122,7 @@ class TcpSender:
         self._word = True
 
     def send(self, slice_size: int) -> bool:
-        """Send what may leave now; return True if the kernel had no room for all of it."""
+        """Send what may leave now, ``_MAX_SEND`` bytes at most; return True if the rest is for when there is room."""
         if not self.started or self.held:
             return False
         allowed = self.size
@@ -128,13 +130,14 @@ class TcpSender:
             forwarded = self.lead + self.after.arrived_whole_slices(slice_size)
             if forwarded < allowed:
                 allowed = forwarded
-        while self.sent < allowed:
-            limit = allowed if self.marks is None else min(allowed, self._mark_by_bytes(self.marks))
+        end = min(allowed, self.sent + _MAX_SEND)
+        while self.sent < end:
+            limit = end if self.marks is None else min(end, self._mark_by_bytes(self.marks))
             try:
                 self.sent += self.connection.send(_ZEROES[: limit - self.sent])
             except BlockingIOError:
                 return True
-        return False
+        return end < allowed
 
     def _mark_by_bytes(self, marks: ByteMarks) -> int:
         """Set the mark of the next byte; return the offset up to which it holds."""

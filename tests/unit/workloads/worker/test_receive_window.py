@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 from collections.abc import Iterator
@@ -44,6 +45,7 @@ def clamp(connection: socket.socket) -> int:
 def pass_on(ends: tuple[socket.socket, socket.socket], into: TcpReceiver, pieces: int) -> None:
     for _ in range(pieces):
         ends[0].send(bytes(PIECE))
+        select.select([ends[1]], (), (), 1.0)
         into.receive(PIECE)
 
 

@@ -7,6 +7,7 @@ import itertools
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from workloads.iteration.program import JobProgram
 from workloads.iteration.protocol import PhaseTimes
 from workloads.iteration.time_shift import PhaseKeeper, TimeShift
 from workloads.worker import tcp_endpoints
-from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
+from workloads.worker.tcp_endpoints import _MAX_SEND, TcpReceiver, TcpSender
 
 SLICE = 100
 
@@ -95,6 +96,18 @@ def test_a_full_kernel_buffer_is_reported_and_the_rest_follows(pair: tuple[TcpSe
         into.receive(SLICE)
         out.send(SLICE)
     assert out.done
+
+
+def test_a_long_message_gives_others_their_turn_however_much_the_kernel_would_take() -> None:
+    ours = Mock()
+    ours.send.side_effect = len
+    out = TcpSender("f", ours)
+    out.begin(1 << 20, 0, None)
+    turns = 1
+    while out.send(SLICE):
+        turns += 1
+    assert out.done
+    assert turns == (1 << 20) // _MAX_SEND > 1
 
 
 def test_bytes_that_nobody_waits_for_are_received_in_batches_and_the_last_ones_at_once() -> None:
