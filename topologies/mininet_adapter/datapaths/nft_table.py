@@ -20,8 +20,8 @@ from topologies.mininet_adapter.datapaths.forwarding_rule import FiveTuple, Forw
 TABLE: Final = "netdev testbed"
 """Family and name."""
 DSCPS: Final = range(64)
-MOST_DEVICES: Final = 256
-"""A chain of the netdev family has no more."""
+MOST_DEVICES: Final = 255
+"""A chain of the netdev family has no more: the kernel refuses the 256th."""
 _KEY: Final = "ip saddr . ip daddr . tcp sport . tcp dport"
 
 Tables = Mapping[str, SwitchRules]
