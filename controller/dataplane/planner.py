@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.dataplane.network import RuleBatch
-from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, plans_of
+from controller.dataplane.rules import FlowPlan, FlowRule, GroupRule, RuleBuilder, Update, diff, joined, plans_of
 from controller.decider import Decider
 from controller.decision import ClusterView, Decision, LinkDown, LinkUp, Measured, Scheduler
 from topologies.fabric import Fabric, Path
@@ -160,10 +160,11 @@ class ControllerState:
         for flow in flows:
             if flow not in self._target:
                 raise ValueError(f"no flow named '{flow}'")
-        update = Update()
+        updates = []
         for flow in dict.fromkeys(flows):
-            update += self._update_of(flow)
+            updates.append(self._update_of(flow))
             self._settle(flow)
+        update = joined(updates)
         return _batches(
             RuleBatch(),
             RuleBatch(add=update.add_downstream),
@@ -278,7 +279,7 @@ class ControllerState:
 
     def _steps(self, groups: tuple[GroupRule, ...], gone: Sequence[FlowRule], move: bool) -> tuple[RuleBatch, ...]:
         """Install flows that do not move (new or unchanged ones) at once; move the others step by step."""
-        still, moving = Update(delete=tuple(gone)), Update()
+        stay, move_on = [Update(delete=tuple(gone))], list[Update]()
         for flow, plan in self._target.items():
             if self._carried_out.get(flow) is plan:
                 self._in_force[flow] = self._wanted[flow]
@@ -286,16 +287,18 @@ class ControllerState:
             update = self._update_of(flow)
             reopened = bool(update.delete) and flow in self._in_force  # it gets another source port, so other rules
             if not update.moves and not reopened:
-                still += update
+                stay.append(update)
                 self._settle(flow)
             elif move:
-                moving += update
+                move_on.append(update)
                 self._settle(flow)
             else:
-                moving += Update(add_downstream=update.add_downstream)  # what it leaves is deleted at the commit
+                # What it leaves is deleted at the commit.
+                move_on.append(Update(add_downstream=update.add_downstream))
                 self._carried_out.pop(flow, None)
                 added: dict[object, FlowRule] = {rule.key: rule for rule in update.add_downstream}
                 self._installed[flow] = {**self._installed[flow], **added}
+        still, moving = joined(stay), joined(move_on)
         return _batches(
             RuleBatch(groups, still.add_downstream + moving.add_downstream, still.delete),
             RuleBatch(add=moving.moves),

@@ -227,14 +227,15 @@ class Update:
         """The rules of the middle step."""
         return self.replace_downstream + self.flip_at_first_switch
 
-    def __add__(self, other: Update) -> Update:
-        """Return both updates as one."""
-        return Update(
-            self.add_downstream + other.add_downstream,
-            self.replace_downstream + other.replace_downstream,
-            self.flip_at_first_switch + other.flip_at_first_switch,
-            self.delete + other.delete,
-        )
+
+def joined(updates: Sequence[Update]) -> Update:
+    """Return all ``updates`` as one."""
+    return Update(
+        tuple(rule for update in updates for rule in update.add_downstream),
+        tuple(rule for update in updates for rule in update.replace_downstream),
+        tuple(rule for update in updates for rule in update.flip_at_first_switch),
+        tuple(rule for update in updates for rule in update.delete),
+    )
 
 
 def diff(old: Sequence[FlowRule], new: Sequence[FlowRule]) -> Update:

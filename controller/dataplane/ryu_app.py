@@ -15,6 +15,8 @@ from topologies.addressing import datapath_id
 from topologies.fabric import Fabric
 
 CONFIRM_TIMEOUT_S = 10.0
+MESSAGES_PER_S = 2000
+"""So many messages more give switches a second more: hundreds of thousands of rules take one switch a minute."""
 LEAVING_S = 1.0
 """A switch that connects again may be heard before the end of its old connection."""
 
@@ -66,7 +68,7 @@ class SwitchNetwork:
         requests = {name: [openflow.stats_request(datapath)] for name, datapath in datapaths.items()}
         bodies, silent = self._ask(datapaths, requests)
         if silent:
-            raise NetworkError(_silence(silent))
+            raise NetworkError(_silence(silent, requests))
         return [count for name, body in bodies.items() for count in openflow.read_stats(name, body)]
 
     def join(self, datapath: Any) -> bool:
@@ -119,7 +121,7 @@ class SwitchNetwork:
             datapaths[name].close()  # nobody knows what it holds: it gets all its rules when it connects again
             self.left(datapaths[name])
         if silent:
-            raise NetworkError(_silence(silent))
+            raise NetworkError(_silence(silent, requests))
         if self._errors:
             raise NetworkError(self._errors[0])
 
@@ -131,7 +133,7 @@ class SwitchNetwork:
         try:
             for name, messages in requests.items():
                 waiting[name] = self._send(name, datapaths[name], messages)
-            deadline = time.monotonic() + CONFIRM_TIMEOUT_S
+            deadline = time.monotonic() + _patience_s(requests)
             bodies = {name: self._await(key, deadline) for name, key in waiting.items()}
         finally:
             for key in waiting.values():
@@ -166,8 +168,12 @@ class SwitchNetwork:
         return body
 
 
-def _silence(switches: Sequence[str]) -> str:
-    return f"switch {', '.join(switches)} did not confirm within {CONFIRM_TIMEOUT_S:g} s"
+def _patience_s(requests: Mapping[str, Sequence[Any]]) -> float:
+    return CONFIRM_TIMEOUT_S + sum(map(len, requests.values())) // MESSAGES_PER_S
+
+
+def _silence(switches: Sequence[str], requests: Mapping[str, Sequence[Any]]) -> str:
+    return f"switch {', '.join(switches)} did not confirm within {_patience_s(requests):g} s"
 
 
 def _messages(datapaths: Mapping[str, Any], batch: RuleBatch) -> dict[str, list[Any]]:

@@ -40,6 +40,8 @@ from workloads.job import Job
 OPENFLOW_PORT = 6653
 _START_S = 30.0
 _ANSWER_S = 60.0
+_PER_CONNECTION_S = 0.02
+"""An answer about so many connections may take so much longer."""
 _LOG = 2
 _TAIL = 4096
 
@@ -71,6 +73,7 @@ class ControllerProcess:
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]
         self._rest = rest
         self._process: asyncio.subprocess.Process | None = None
+        self._connections = 0
 
     @property
     def openflow_target(self) -> str:
@@ -130,6 +133,7 @@ class ControllerProcess:
 
     async def arrive(self, job: Job, *, prepare: bool) -> DecisionAnswer:
         """Announce a job; the answer holds the decision and which running flows must change."""
+        self._connections += len(job.flows)
         return await self._ask(DecisionAnswer, "POST", "/jobs", JobRequest(job, "prepare" if prepare else "now"))
 
     async def reconnected(self, job: Job) -> DecisionAnswer:
@@ -177,7 +181,8 @@ class ControllerProcess:
 
     async def _ask(self, kind: type[T], method: str, path: str, body: object = None) -> T:
         """Ask the controller; ``RunFailedError`` with its own message if it refuses."""
-        return await asyncio.to_thread(_request, self._rest, kind, method, path, body)
+        patience_s = _ANSWER_S + _PER_CONNECTION_S * self._connections
+        return await asyncio.to_thread(_request, _Connection(self._rest, patience_s), kind, method, path, body)
 
     def ended(self) -> str | None:
         """How the process ended, in words; None as long as it has not."""
@@ -207,8 +212,8 @@ def _last_words() -> str:
 class _Connection(http.client.HTTPConnection):
     """An HTTP connection over the Unix socket ``path``."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=_ANSWER_S)
+    def __init__(self, path: Path, patience_s: float) -> None:
+        super().__init__("localhost", timeout=patience_s)
         self._path = path
 
     def connect(self) -> None:
@@ -218,8 +223,7 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def _request(rest: Path, kind: type[T], method: str, path: str, body: object) -> T:
-    connection = _Connection(rest)
+def _request(connection: _Connection, kind: type[T], method: str, path: str, body: object) -> T:
     try:
         text = None if body is None else json.dumps(encode(body))
         connection.request(method, path, text, {"Content-Type": "application/json"})
