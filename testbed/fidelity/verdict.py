@@ -71,17 +71,18 @@ class Evidence:
     """What was observed while the run was measured.
 
     ``timer_lateness_s`` per iteration, in seconds of the machine's clock, ``late`` the spans of those with a
-    late timer; ``link_rates`` link -> (seconds seen busy, reached / set rate, grain of that measurement),
-    ``rate_spans`` when; ``overtaking`` is how many segments may be ``out_of_order`` because a flow's level
-    changed with as many in flight, None where levels change all the time; ``settings`` mismatches found on
-    reading back at the end, ``changes`` those found while the run went on. ``discard``: what is limited
-    in time disturbs the iterations it touches instead of the run. Not ``lossless``: cables fail as the scenario says,
-    so that packets are lost on them and sent again.
+    late timer, ``out_of_step_s`` the largest lateness before measuring began; ``link_rates`` link -> (seconds
+    seen busy, reached / set rate, grain of that measurement), ``rate_spans`` when; ``overtaking`` is how many
+    segments may be ``out_of_order`` because a flow's level changed with as many in flight, None where levels
+    change all the time; ``settings`` mismatches found on reading back at the end, ``changes`` those found while
+    the run went on. ``discard``: what is limited in time disturbs the iterations it touches instead of the run.
+    Not ``lossless``: cables fail as the scenario says, so that packets are lost on them and sent again.
     """
 
     seconds: Sequence[Second] = ()
     timer_lateness_s: Sequence[float] = ()
     late: Sequence[tuple[float, float]] = ()
+    out_of_step_s: float = 0.0
     link_rates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     rate_spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     queue_drops: int = 0
@@ -128,6 +129,7 @@ def judge(evidence: Evidence) -> Fidelity:
     """The verdict on a run, with a reason for everything that is not as it should be, and when and where it was."""
     steps: tuple[Callable[[Evidence], Iterable[_Charge]], ...] = (
         _judge_cpu,
+        _judge_beginning,
         _judge_timers,
         _judge_standstills,
         _judge_waits,
@@ -194,6 +196,16 @@ def _judge_cpu(evidence: Evidence) -> Iterable[_Charge]:
         if machine or evidence.late:
             reason = "too few iterations were undisturbed"
         yield _Charge("degraded", reason, (Finding("short", 0.0, evidence.end_s, reason),), machine_caused=machine)
+
+
+def _judge_beginning(evidence: Evidence) -> Iterable[_Charge]:
+    """A job that gets out of step with the others while it warms up stays so: no iteration can replace that."""
+    if evidence.out_of_step_s > MAX_TIMER_LATENESS_S:
+        reason = (
+            f"a job began, or ended a pause of its warm-up, {evidence.out_of_step_s * 1e3:.0f} ms late "
+            f"({MAX_TIMER_LATENESS_S * 1e3:.0f} ms allowed): it is out of step with the others"
+        )
+        yield _Charge("degraded", reason, (Finding("timer", 0.0, 0.0, reason),))
 
 
 def _judge_timers(evidence: Evidence) -> Iterable[_Charge]:

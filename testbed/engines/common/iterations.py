@@ -90,6 +90,13 @@ def late_spans(reports: Iterable[HostIteration], allowed_s: float) -> list[tuple
     return [(report.phases[0].start, report.phases[-1].end) for report in reports if report.late > allowed_s]
 
 
+def lateness_at_first(reports: Iterable[HostIteration], experiment: Experiment) -> float:
+    """The largest lateness, in seconds of the machine's clock, of the jobs that begin together, until they are warm."""
+    together = {job.name for job in experiment.jobs if job.start_s <= 0.0}
+    warmup = max(1, experiment.measure.warmup)
+    return max((each.late for each in reports if each.iteration < warmup and each.job in together), default=0.0)
+
+
 def late_shares(reports: Iterable[HostIteration]) -> dict[str, float]:
     """Job -> share of its time that late pauses added: of each iteration the longest, on the latest host."""
     late: dict[tuple[str, int], float] = defaultdict(float)

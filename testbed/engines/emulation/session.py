@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from testbed.engines.common.iterations import iteration_rows, late_spans, overlaps, windows
+from testbed.engines.common.iterations import iteration_rows, late_spans, lateness_at_first, overlaps, windows
 from testbed.engines.common.live_sampler import LiveSampler
 from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
@@ -345,6 +345,7 @@ class Session:
             waits=[wait for wait in self._processes.waits if wait.start_s >= begin],
             standstills=[still for still in self._standstills() if still.to_s >= begin],
             timer_lateness_s=[report.late for report in reports],
+            out_of_step_s=lateness_at_first(self._cluster.jobs.reports, self._experiment),
             late=[(start - origin, end - origin) for start, end in late],
             link_rates=sampler.probe.results(without=left_out),
             rate_spans={

@@ -98,6 +98,13 @@ def test_many_late_timers_degrade() -> None:
     assert "in 3 of 100 iterations (by 25 ms at most, 20 ms allowed)" in found.reasons[0]
 
 
+def test_a_job_that_began_late_is_out_of_step_and_degrades_the_run() -> None:
+    found = judge(Evidence(timer_lateness_s=[0.0] * 100, out_of_step_s=LATE))
+    assert found.verdict == "degraded"
+    assert "25 ms late" in found.reasons[0] and "out of step" in found.reasons[0]
+    assert judge(Evidence(out_of_step_s=MAX_TIMER_LATENESS_S)).verdict == "ok"
+
+
 def test_a_standstill_degrades_even_once() -> None:
     assert judge(Evidence(timer_lateness_s=[0.0] * 999 + [MAX_STANDSTILL_S + 0.001])).verdict == "degraded"
 

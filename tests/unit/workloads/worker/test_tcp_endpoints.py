@@ -256,6 +256,26 @@ def test_both_hosts_make_every_iteration_and_then_stop(make_ring: Callable[..., 
     assert ring.world.timers == []
 
 
+def test_a_job_that_begins_late_reports_it_with_its_first_iteration() -> None:
+    world, reported = World(), list[float]()
+    program = JobProgram(
+        (PhasePlan(1.0, 0.0, (), ()),),
+        lambda _i, _p: [1.0],
+        SLICE,
+        0.01,
+        2,
+        lambda: world.now,
+        world.at,
+        lambda _i, _times, late, _waited: reported.append(late),
+        lambda _s: None,
+    )
+    program.start(1.0)
+    for lateness in (0.03, 0.001, 0.002):
+        world.now, _, handler = heapq.heappop(world.timers)
+        handler(lateness)
+    assert reported == [0.03, 0.002]
+
+
 def test_a_paced_message_begins_later_and_nothing_of_it_leaves_before(
     make_ring: Callable[..., Ring], monkeypatch: pytest.MonkeyPatch
 ) -> None:

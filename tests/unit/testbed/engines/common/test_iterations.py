@@ -13,6 +13,7 @@ from testbed.engines.common.iterations import (
     HostIteration,
     iteration_rows,
     late_spans,
+    lateness_at_first,
     overlaps,
     phase_errors,
     undisturbed_iterations,
@@ -117,6 +118,15 @@ def test_a_late_pause_disturbs_its_iteration_and_those_beside_it() -> None:
     assert spans == [(ORIGIN, ORIGIN + 10)]
     assert overlaps(report("h1", phase(9, 10, 12, 12, 4, 4)), spans)
     assert not overlaps(report("h1", phase(10, 14, 16, 16, 4, 4)), spans)
+
+
+def test_the_lateness_at_first_is_that_of_warmup_and_of_jobs_that_begin_together() -> None:
+    assert EXPERIMENT.measure.warmup == 1
+    first, second = (report("h0", phase(0, 4, 10, 10, 4, 4), iteration=iteration) for iteration in range(2))
+    reports = [replace(first, late=0.03), replace(second, late=0.09)]
+    assert lateness_at_first(reports, EXPERIMENT) == 0.03
+    later = replace(EXPERIMENT, jobs=tuple(replace(job, start_s=1.0) for job in EXPERIMENT.jobs))
+    assert lateness_at_first(reports, later) == 0.0
 
 
 def test_iterations_that_waited_are_held_against_their_phase() -> None:
