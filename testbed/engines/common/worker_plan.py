@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from controller.decision import Decision
 from testbed.experiment.experiment import Experiment, Scale
@@ -19,6 +20,9 @@ from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessa
 from workloads.iteration.pcie_semaphore import PciePlace
 from workloads.iteration.time_shift import TimeShift
 from workloads.job import Flow, Job, Phase
+
+T = TypeVar("T")
+_ByHost: TypeAlias = defaultdict[str, list[T]]
 
 MIN_WINDOW_PACKETS: Final = 8
 MOST_PACKETS: Final = 128
@@ -73,13 +77,17 @@ def byte_windows_of(decision: Decision, job: Job, experiment: Experiment) -> dic
     The smallest weight has the smallest window that keeps a link busy, others one in proportion.
     """
     packet = segment_size(experiment.scale.mtu)
-    found: dict[str, ByteWindows] = {}
-    for flow in job.flows:
-        sizes = [transfer.bytes for phase in job.phases for transfer in phase.transfers if transfer.flow == flow.id]
-        period = sum(round(experiment.scale.size(size)) for size in sizes)
-        if (weights := decision.weights_of(flow)) is not None and period > 0:
-            found[flow.id] = ByteWindows(period, tuple(packet * count for count in weighted_packets(weights.parts)))
-    return found
+    weights = {flow.id: decision.weights_of(flow) for flow in job.flows}
+    periods: Counter[str] = Counter()
+    for phase in job.phases:
+        for transfer in phase.transfers:
+            if weights[transfer.flow] is not None:
+                periods[transfer.flow] += round(experiment.scale.size(transfer.bytes))
+    return {
+        flow: ByteWindows(periods[flow], tuple(packet * count for count in weighted_packets(weight.parts)))
+        for flow, weight in weights.items()
+        if weight is not None and periods[flow] > 0
+    }
 
 
 def weighted_packets(weights: Sequence[float]) -> list[int]:
@@ -115,22 +123,39 @@ def job_plans(job: Job, experiment: Experiment, decision: Decision, *, steps: bo
 
     ``steps``: the worker reports when communication begins and ends.
     """
-    ported = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
+    job = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
+    fabric = experiment.fabric
+    everywhere = replace(_everywhere(job, experiment), steps=steps)
     tos = tos_of_flows(decision, job.flows, experiment.levels)
     counted = {flow.id: byte_marks_of(decision, flow, experiment) for flow in job.flows}
     byte_marks = {flow: marks for flow, marks in counted.items() if marks is not None}
     windows = byte_windows_of(decision, job, experiment)
-    return {
-        host: replace(
-            _plan(ported, host, experiment), tos=tos, byte_marks=byte_marks, byte_windows=windows, steps=steps
+    outgoing, incoming = _connections(job, fabric)
+    phases = [_phases(phase, job, experiment) for phase in job.phases]
+    plans = {}
+    for host in hosts_of(job, fabric):
+        places = [place for place, gpu in enumerate(job.gpus) if fabric.host_of_gpu[gpu] == host]
+        own = [planned.flow for planned in (*outgoing[host], *incoming[host])]
+        plans[host] = replace(
+            everywhere,
+            gpus=tuple(job.gpus[place] for place in places),
+            draws=tuple(job.draws[place] if job.draws else str(place) for place in places),
+            phases=tuple(phase[host] for phase in phases),
+            outgoing=tuple(outgoing[host]),
+            incoming=tuple(incoming[host]),
+            tos=_of(tos, own),
+            byte_marks=_of(byte_marks, own),
+            byte_windows=_of(windows, own),
         )
-        for host in hosts_of(job, experiment.fabric)
-    }
+    return plans
 
 
-def _plan(job: Job, host: str, experiment: Experiment) -> JobPlan:
-    fabric = experiment.fabric
-    here = [place for place, gpu in enumerate(job.gpus) if fabric.host_of_gpu[gpu] == host]
+def _of(values: Mapping[str, T], flows: Iterable[str]) -> dict[str, T]:
+    return {flow: values[flow] for flow in flows if flow in values}
+
+
+def _everywhere(job: Job, experiment: Experiment) -> JobPlan:
+    """What all hosts of a job have in common."""
     return JobPlan(
         name=job.name,
         seed=experiment.seed,
@@ -138,16 +163,27 @@ def _plan(job: Job, host: str, experiment: Experiment) -> JobPlan:
         time_scale=experiment.scale.time,
         jitter=job.jitter,
         stragglers=job.stragglers,
-        gpus=tuple(job.gpus[place] for place in here),
-        draws=tuple(job.draws[place] if job.draws else str(place) for place in here),
-        phases=tuple(_phase(phase, job, host, experiment) for phase in job.phases),
-        outgoing=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.source].host == host),
-        incoming=tuple(_connection(flow, fabric) for flow in job.flows if fabric.ports[flow.target].host == host),
+        gpus=(),
+        draws=(),
+        phases=(),
+        outgoing=(),
+        incoming=(),
         window=window_packets(experiment) * segment_size(experiment.scale.mtu),
         slice_size=slice_size(job, experiment),
         departure=departure_s(job, experiment),
         link_rate=_slowest_first_link(job, experiment),
     )
+
+
+def _connections(job: Job, fabric: Fabric) -> tuple[_ByHost[PlannedConnection], _ByHost[PlannedConnection]]:
+    """Host -> connections of ``job`` that leave it, and that come in."""
+    outgoing: _ByHost[PlannedConnection] = defaultdict(list)
+    incoming: _ByHost[PlannedConnection] = defaultdict(list)
+    for flow in job.flows:
+        planned = _connection(flow, fabric)
+        outgoing[planned.peer].append(planned)
+        incoming[fabric.ports[flow.target].host].append(planned)
+    return outgoing, incoming
 
 
 def slice_size(job: Job, experiment: Experiment) -> int:
@@ -197,25 +233,27 @@ def _inside_s(phase: Phase, host: str, experiment: Experiment) -> float:
     return seconds * experiment.scale.time
 
 
-def _phase(phase: Phase, job: Job, host: str, experiment: Experiment) -> PhasePlan:
-    fabric, scale = experiment.fabric, experiment.scale
-    flows = job.flow_by_id
-    return PhasePlan(
-        compute_s=phase.compute_s,
-        overlap=phase.overlap,
-        out=tuple(
-            OutgoingMessage(move.flow, emulated_size(scale, move.bytes), move.after, round(scale.size(move.lead)))
-            for move in phase.transfers
-            if fabric.ports[flows[move.flow].source].host == host
-        ),
-        into=tuple(
-            IncomingMessage(move.flow, emulated_size(scale, move.bytes))
-            for move in phase.transfers
-            if fabric.ports[flows[move.flow].target].host == host
-        ),
-        inside_s=_inside_s(phase, host, experiment),
-        background=phase.background,
-    )
+def _phases(phase: Phase, job: Job, experiment: Experiment) -> dict[str, PhasePlan]:
+    """Host -> its part of ``phase``."""
+    fabric, scale, flows = experiment.fabric, experiment.scale, job.flow_by_id
+    out: _ByHost[OutgoingMessage] = defaultdict(list)
+    into: _ByHost[IncomingMessage] = defaultdict(list)
+    for move in phase.transfers:
+        flow, size = flows[move.flow], emulated_size(scale, move.bytes)
+        message = OutgoingMessage(move.flow, size, move.after, round(scale.size(move.lead)))
+        out[fabric.ports[flow.source].host].append(message)
+        into[fabric.ports[flow.target].host].append(IncomingMessage(move.flow, size))
+    return {
+        host: PhasePlan(
+            compute_s=phase.compute_s,
+            overlap=phase.overlap,
+            out=tuple(out[host]),
+            into=tuple(into[host]),
+            inside_s=_inside_s(phase, host, experiment),
+            background=phase.background,
+        )
+        for host in hosts_of(job, fabric)
+    }
 
 
 def _connection(flow: Flow, fabric: Fabric) -> PlannedConnection:

@@ -7,8 +7,10 @@ before: no job, no rule, links at any rate.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +18,7 @@ from controller.decision import Decision
 from testbed.engines.emulation.infrastructure import Infrastructure, Tell
 from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.probes.sampler import Sampler
+from testbed.engines.emulation.workers import serve_first
 from testbed.errors import RunFailedError
 from testbed.experiment.demand import SENDING_COST, Demand
 from testbed.experiment.experiment import Experiment, Scale
@@ -87,7 +90,8 @@ async def rehearse(experiment: Experiment, infrastructure: Infrastructure, tell:
     decision = await _announce(infrastructure, jobs)
     await asyncio.gather(*(senders.open(job, decision, steps=False) for job in jobs))
     infrastructure.network.datapath.make_room()
-    rehearsal = await _measure(experiment, infrastructure, senders, jobs, tell)
+    with _not_behind_the_workers():
+        rehearsal = await _measure(experiment, infrastructure, senders, jobs, tell)
     await _clear(infrastructure, senders, jobs)
     return rehearsal
 
@@ -125,6 +129,17 @@ def _longer(job: Job, factor: float) -> Job:
         for phase in job.phases
     )
     return replace(job, phases=phases)
+
+
+@contextmanager
+def _not_behind_the_workers() -> Iterator[None]:
+    """Workers that take all of the CPU at rates too high must not keep this process from lowering them."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    serve_first(0)
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
 async def _announce(infrastructure: Infrastructure, jobs: Iterable[Job]) -> Decision:

@@ -116,7 +116,7 @@ class WorkerPool:
         await self.expect(Ready, "", namespaces)
         for process in {self._opener, *self._processes.values()}:
             assert process is not None
-            _serve_first(process.pid)
+            serve_first(process.pid)
 
     async def _start_opener(self, connections: Sequence[socket.socket], pids: Sequence[int]) -> None:
         """Start the process that opens sockets in the namespaces of ``pids`` for those who ask on ``connections``."""
@@ -224,7 +224,7 @@ def _environment() -> dict[str, str]:
     return child_environment("")
 
 
-def _serve_first(pid: int) -> None:
+def serve_first(pid: int) -> None:
     """Have the kernel serve a process before ordinary ones, where it may: a late worker is a slow GPU.
 
     Not as a real-time process: one that sends all the time would keep another, whose pause has ended, waiting for a
