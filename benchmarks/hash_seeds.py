@@ -11,30 +11,29 @@ from statistics import fmean, stdev
 from typing import Final
 
 from benchmarks.common import Line, main
-from testbed.experiment.experiment import Sharing
 from testbed.reproduce.crux.figures_19_to_22 import jct_changes, utilization
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
-from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, flow_experiment
+from testbed.reproduce.flow_entries import AS_PACKETS, Entry, Twin, flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import CRUX, ECMP, Task, Treatment
 
 TITLE: Final = "figures 19 to 22 over hash seeds, packets simulated, %"
 SEEDS: Final = range(1, 21)
-MAX_MIN: Final[Sharing] = "max-min"
+MAX_MIN: Final[Twin] = "max-min"
 Pair = tuple[Entry, Entry]
 
 
-def pair(scenario: str, seed: int, sharing: Sharing = AS_PACKETS) -> Pair:
+def pair(scenario: str, seed: int, twin: Twin = AS_PACKETS) -> Pair:
     """Without Crux and with it, on the same five-tuples."""
 
     def simulated(treatment: Treatment) -> Entry:
-        return flow_entry(flow_experiment(Task(scenario, treatment, seed), f"sharing={sharing}"))
+        return flow_entry(flow_experiment(Task(scenario, treatment, seed), twin=twin))
 
     return simulated(ECMP), simulated(CRUX)
 
 
-def pairs(scenario: str, seeds: Sequence[int], sharing: Sharing) -> list[Pair]:
+def pairs(scenario: str, seeds: Sequence[int], twin: Twin) -> list[Pair]:
     """A pair for each of ``seeds``."""
-    return [pair(scenario, seed, sharing) for seed in seeds]
+    return [pair(scenario, seed, twin) for seed in seeds]
 
 
 def line(bar: Bar, pairs: Sequence[Pair], max_min: Sequence[Pair]) -> Line:
@@ -64,7 +63,7 @@ def measure(quick: bool) -> list[Line]:
     """A row per group of bars; ``quick`` takes two hash seeds."""
     seeds = SEEDS[:2] if quick else SEEDS
     bars = [bar for figure in FIGURES.values() for bar in figure]
-    return [line(bar, *(pairs(bar.scenario, seeds, sharing) for sharing in (AS_PACKETS, MAX_MIN))) for bar in bars]
+    return [line(bar, *(pairs(bar.scenario, seeds, twin) for twin in (AS_PACKETS, MAX_MIN))) for bar in bars]
 
 
 if __name__ == "__main__":

@@ -77,9 +77,9 @@ def simulated(of_long: float, of_others: float, channels: int) -> float:
     """The share of its port that ``long`` has if the packets are simulated."""
     with TemporaryDirectory(prefix="benchmark-") as folder:
         path = Path(folder) / "scenario.yaml"
-        document = scenario(of_long, of_others, channels) | {"schedulers": ["ecmp"], "sharing": "packets"}
+        document = scenario(of_long, of_others, channels) | {"schedulers": ["ecmp"]}
         path.write_text(yaml.safe_dump(document), "utf-8")
-        (found,) = run_scenario(path, engine="flow", out=folder).summary["runs"]
+        (found,) = run_scenario(path, engine="simulation", out=folder).summary["runs"]
         return share_of_long(found, of_long)
 
 

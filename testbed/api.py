@@ -45,7 +45,7 @@ from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
 from testbed.machine import manifest
 from testbed.machine.capabilities import datapaths_here
-from testbed.machine.compiler_notice import slow_flow_engine
+from testbed.machine.compiler_notice import slow_engine
 from testbed.machine.datapaths import ALWAYS, DatapathChoice, choose
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
@@ -111,9 +111,9 @@ def prepare(
 
     ``scale_of``: directory of a finished emulation whose scale is taken.
     ``RunFailedError`` with one line if a fabric or a part of a manager of another package fails,
-    ``CannotRunError`` where no ``auto`` scale does; the flow engine scales nothing unless it simulates
-    packets (``sharing: packets``), which are those of an emulation on this machine. A datapath that
-    is asked for and missing here is only noted: see ``require_datapaths``.
+    ``CannotRunError`` where no ``auto`` scale does. The flow engine scales nothing; a simulation of what an emulation
+    sends has the scale of one on this machine. A datapath that is asked for and missing here is only noted: see
+    ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
     try:
@@ -123,15 +123,19 @@ def prepare(
         raise RunFailedError(str(error)) from error
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
-    emulated = engine != "flow"
+    emulated = engine == "emulation"
+    network = loaded.network.value() if engine == "simulation" else None
     if not emulated:
         _refuse_programs(loaded, jobs)
-    has_packets = emulated or loaded.sharing == "packets"
+    has_packets = emulated or network is not None
     datapaths = _datapaths(loaded) if has_packets else {}
     capacity = weakest([each.datapath for each in datapaths.values()] or [ALWAYS])
     given = _given_scale(loaded, scale_of)
     share = 1.0 if managed is None else MANAGED_SHARE
-    scale = given or choose_scale(fabric, jobs, capacity.part(share)) if has_packets else UNSCALED
+    if network is not None and not network.as_emulated:
+        scale = given or UNSCALED
+    else:
+        scale = given or choose_scale(fabric, jobs, capacity.part(share)) if has_packets else UNSCALED
     if not emulated:
         datapaths = {}  # simulated packets have the scale that they would have there
     elif given is None:
@@ -150,6 +154,7 @@ def prepare(
             managed=managed,
             sharing=loaded.sharing,
             build=loaded.build,
+            network=network,
             datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
         for choice in loaded.choices
@@ -163,12 +168,13 @@ def _given_scale(scenario: Scenario, directory: str | Path | None) -> Scale | No
         return None if scenario.scale is None else scenario.scale.value()
     run = read_run(Path(directory))
     if run.summary["engine"] != "emulation":
-        raise BadInputError(f"{directory}: a run of the flow engine has no scale, expected that of an emulation")
+        what = run.summary["engine"]
+        raise BadInputError(f"{directory}: this is a run of the engine {what}, expected one of an emulation")
     return run.experiment.scale
 
 
 def _refuse_programs(scenario: Scenario, jobs: Sequence[Job]) -> None:
-    """Raise ``BadInputError`` for a job that is a real program: rates alone do not run it."""
+    """Raise ``BadInputError`` for a job that is a real program: only the emulation runs it."""
     real = next((job.name for job in jobs if job.external is not None), None)
     if real is not None:
         why = f"job '{real}' is of kind external, which only the emulation runs: expected --engine emulation"
@@ -214,7 +220,7 @@ def plan(
 ) -> dict[str, Any]:
     """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
 
-    In the flow engine there is no estimate: ``None``; nor is there a scale unless it simulates packets. Raises
+    Only an emulation has an estimate, and the flow engine has no scale: ``None``. Raises
     ``BadInputError`` or ``CannotRunError`` as ``prepare`` does, ``RunFailedError`` where a scheduler fails.
     """
     prepared = prepare(
@@ -315,7 +321,7 @@ def _checked(document: dict[str, Any], scenario: Scenario) -> tuple[CheckResult,
 def _remark(prepared: Prepared, engine: str, progress: Progress) -> None:
     """Say what should be known before the runs."""
     first = prepared.experiments[0]
-    progress.remark(slow_flow_engine(prepared.scenario.sharing) if engine == "flow" else "")
+    progress.remark(slow_engine(engine, prepared.scenario.sharing))
     progress.remark(nothing_to_schedule(first.jobs, prepared.fabric))
     for line in left_out_of_files(first.jobs, first.managed):
         progress.remark(line)

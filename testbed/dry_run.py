@@ -25,7 +25,7 @@ from testbed.experiment.experiment import Experiment
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import stand_ins
 from testbed.experiment.scale import grain, load_share
-from testbed.machine.compiler_notice import slow_flow_engine
+from testbed.machine.compiler_notice import slow_engine
 from testbed.machine.datapaths import DatapathChoice
 from testbed.metrics.job_metrics import MeaningfulLevels
 from topologies.fabric import Fabric, Path
@@ -64,9 +64,9 @@ def plan(
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
     ``capacity`` is an estimate of what the machine forwards; ``rehearsed``: a run would measure it, and choose the
-    scale by that. ``datapaths``: scheduler's label -> what would forward its packets. The plan of the flow engine has
-    no estimate of the wall-clock time, and no scale unless it simulates
-    packets; ``slow_flow_engine`` is a line if the compiler is missing.
+    scale by that. ``datapaths``: scheduler's label -> what would forward its packets. Only that of an emulation
+    has an estimate of the wall-clock time, and that of the flow engine has no scale; ``slow_flow_engine`` is a line if
+    the compiler is missing.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
@@ -88,12 +88,12 @@ def plan(
         "fabric": _fabric(first.fabric),
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
-        "scale": _scale(first, capacity) if emulated or first.sharing == "packets" else None,
+        "scale": _scale(first, capacity) if engine != "flow" else None,
         "rehearsed": rehearsed,
         "not_built": built_part_of(first).left_out_of(first.fabric) if emulated else "",
         "left_out_of_files": left_out_of_files(first.jobs),
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
-        "slow_flow_engine": "" if emulated else slow_flow_engine(first.sharing),
+        "slow_flow_engine": slow_engine(engine, first.sharing),
         "schedulers": schedulers,
         "estimated_s": sum(entry["estimated_s"] for entry in schedulers) if emulated else None,
         **parts,

@@ -30,7 +30,7 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
     """Declare the engine."""
-    default = "emulation sends packets (default), flow computes rates instead and needs no root"
+    default = "emulation sends packets and needs root (default), simulation simulates them, flow computes rates"
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=default)
 
 

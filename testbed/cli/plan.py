@@ -161,19 +161,19 @@ def _closing_lines(document: Document) -> list[str]:
     if document["nothing_to_schedule"]:
         lines.append(document["nothing_to_schedule"])
     lines += document["left_out_of_files"]
-    if document["engine"] == "flow":
+    if document["engine"] != "emulation":
         lines += [document["slow_flow_engine"]] if document["slow_flow_engine"] else []
         times = ", ".join(f"{entry['scheduler']} {time_text(entry['simulated_s'])}" for entry in document["schedulers"])
-        return [*lines, f"the flow engine {_what_it_does(document['scale'])}; simulated time: {times}"]
+        return [*lines, f"{_what_it_does(document['scale'])}; simulated time: {times}"]
     return lines + _emulation_lines(document)
 
 
 def _what_it_does(scale: Document | None) -> str:
     if scale is None:
-        return "computes rates and sends no packets"
+        return "the flow engine computes rates and sends no packets"
     return (
-        f"simulates the packets of an emulation with rates / {scale['bandwidth']:g}, times x {scale['time']:g}, "
-        f"MTU {scale['mtu']}"
+        f"the simulation has the packets of an emulation with rates / {scale['bandwidth']:g}, "
+        f"times x {scale['time']:g}, MTU {scale['mtu']}"
     )
 
 

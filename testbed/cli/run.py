@@ -63,8 +63,9 @@ def _watcher(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Watc
     """What shows the runs while they go on, until ``stack`` ends; None if nobody watches."""
     if not arguments.watch:
         return None
-    if arguments.engine == "flow":
-        print("watch: the flow engine computes its results at once, there is nothing to watch", file=sys.stderr)
+    if arguments.engine != "emulation":
+        what = "flow engine" if arguments.engine == "flow" else arguments.engine
+        print(f"watch: the {what} computes its results at once, there is nothing to watch", file=sys.stderr)
         return None
     from testbed.watch.watcher import Watcher
 

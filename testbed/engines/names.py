@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Final
 
-ENGINES: Final = ("emulation", "flow")
+ENGINES: Final = ("emulation", "simulation", "flow")

@@ -1,4 +1,4 @@
-"""Engines by name: the emulation, and the flow-level twin beside it."""
+"""Engines by name: the emulation, the simulation of packets, and the flow-level twin."""
 
 from __future__ import annotations
 
@@ -49,6 +49,10 @@ def create_engine(name: str, watched: bool = False) -> Engine:
         from testbed.engines.flow.engine import FlowEngine
 
         return FlowEngine()
+    if name == "simulation":
+        from testbed.engines.flow.engine import SimulationEngine
+
+        return SimulationEngine()
     if name != "emulation":
         raise ValueError(f"engine '{name}' is not one of: {', '.join(ENGINES)}")
     from testbed.engines.emulation.engine import EmulationEngine

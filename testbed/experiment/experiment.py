@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from testbed.experiment.network_model import NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
 from topologies.datapath import Datapath
@@ -14,9 +15,9 @@ from topologies.shaping import segment_size
 from workloads.build import JobSpec
 from workloads.job import Job
 
-Sharing = Literal["max-min", "proportional", "packets"]
-"""How flows of one level share a link in the flow engine: max-min fair; proportionally fair, as fixed windows do in the
-long run; or packet by packet, with the windows and queues of an emulation at the experiment's scale."""
+Sharing = Literal["max-min", "proportional"]
+"""How flows of one level share a link in the flow engine: max-min fair; or proportionally fair, as fixed windows do in
+the long run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,8 @@ class Experiment:
 
     Either ``jobs`` stay on their GPUs from their arrival to their end, or there are none and those of ``managed``
     are placed as they come. ``datapath`` is what forwards the packets of an emulation, ``sharing`` how flows of one
-    level share a link in the flow engine. ``build`` is what of the fabric an emulation builds.
+    level share a link in the flow engine. ``build`` is what of the fabric an emulation builds. ``network`` is that of a
+    simulation; None elsewhere.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Experiment:
     datapath: Datapath = "userspace"
     sharing: Sharing = "max-min"
     build: Build = "used"
+    network: NetworkModel | None = None
 
     @property
     def jobs_come_later(self) -> bool:

@@ -80,5 +80,7 @@ def _fresh(dispatcher: Any) -> Any:
 def _sources() -> tuple[tuple[str, int, int], ...]:
     """Path, time of change in ns, and size of every module that may be compiled into another."""
     place = Path(__file__).parents[1]
-    files = sorted(file for folder in ("fluid", "packets", "engines") for file in (place / folder).rglob("*.py"))
+    files = sorted(
+        file for folder in ("fluid", "packets", "rdma", "engines") for file in (place / folder).rglob("*.py")
+    )
     return tuple((str(file.relative_to(place)), file.stat().st_mtime_ns, file.stat().st_size) for file in files)

@@ -10,13 +10,20 @@ FLOWS: Final = "2 to 8 times"
 PROPORTIONAL: Final = "2 to 20 times"
 PACKETS: Final = "10 to 70 times"
 """How many times as long without numba as with it, once its code is compiled: measured, see the lab notebook."""
-LONGER: Final = {"max-min": FLOWS, "proportional": PROPORTIONAL, "packets": PACKETS}
+LONGER: Final = {"max-min": FLOWS, "proportional": PROPORTIONAL}
 
 
 def slow_flow_engine(*sharings: str) -> str:
     """Return the line for runs of the flow engine, for the slowest of ``sharings``; empty with the compiler."""
     slowest = max(sharings, key=list(LONGER).index)
     return _line(f"the flow engine takes {LONGER[slowest]} as long (sharing: {slowest})")
+
+
+def slow_engine(engine: str, sharing: str) -> str:
+    """Return the line for a run of ``engine``; empty with the compiler, and for an emulation."""
+    if engine == "simulation":
+        return _line(f"the simulation takes {PACKETS} as long")
+    return slow_flow_engine(sharing) if engine == "flow" else ""
 
 
 def slow_experiments() -> str:

@@ -1,6 +1,6 @@
 """Every bundled scenario under every scheduler, emulated and by the flow engine: the error of the flow engine.
 
-The flow engine simulates the packets of each emulation at its scale (``sharing: packets``); the errors with rates that
+The packets of each emulation are simulated at its scale; the errors with rates that
 fixed windows have in the long run, and with max-min fair shares, which papers assume, stand beside.
 """
 
@@ -14,7 +14,7 @@ from controller.schedulers.registry import names
 from testbed.errors import EXIT_FAILED, EXIT_NOT_BELIEVABLE, EXIT_OK, BadInputError
 from testbed.experiment.experiment import Sharing
 from testbed.progress import Progress
-from testbed.reproduce.flow_entries import AS_PACKETS, Entry, flow_entry, twin_experiment
+from testbed.reproduce.flow_entries import AS_PACKETS, Entry, Twin, flow_entry, twin_experiment
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.twin_sensitivity import MOVED_S, largest_range, moved_starts
@@ -91,10 +91,10 @@ def _counts(entry: Entry | None) -> bool:
     return entry is not None and any(job["iteration_s"]["mean"] for job in entry["jobs"])
 
 
-def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], sharing: Sharing) -> list[tuple[Entry, Entry]]:
+def _beside(tasks: Sequence[Task], found: Mapping[Task, RunOutcome], twin: Twin) -> list[tuple[Entry, Entry]]:
     """The entries of both engines for each of ``tasks``."""
     entries = ((task, found[task]) for task in tasks)
-    return [(run.entry, flow_entry(twin_experiment(task, run.scale(), sharing))) for task, run in entries if run.entry]
+    return [(run.entry, flow_entry(twin_experiment(task, run.scale(), twin))) for task, run in entries if run.entry]
 
 
 def _errors(sharing: Sharing, made: Sequence[tuple[Entry, Entry]]) -> dict[str, float]:

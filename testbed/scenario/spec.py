@@ -20,12 +20,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from testbed.experiment.experiment import LinkFailure, Measure, Scale, Sharing
+from testbed.experiment.experiment import LinkFailure, Measure, Scale
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.fabrics import FabricSpec, kinds_spelled
 from testbed.scenario.jobs.model_file import ModelFileSpec
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
+from testbed.scenario.network import NetworkSpec, SharingEntry
 from testbed.scenario.quantities import (
     Count,
     Factor,
@@ -376,10 +377,10 @@ class ScenarioSpec(_Spec):
     datapath: Datapath | None = Field(
         None, description="what forwards the packets of an emulation (default: the best that the machine has)"
     )
-    sharing: Sharing = Field(
-        "max-min",
-        description="how flows of one level share a link in the flow engine: max-min, proportional or packets",
+    sharing: SharingEntry = Field(
+        "max-min", description="how flows of one level share a link in the flow engine: max-min or proportional"
     )
+    network: NetworkSpec = Field(NetworkSpec.model_construct(), description="what the network of a simulation is")
     build: Build = Field(
         "used",
         description="what of the fabric an emulation builds: what some connection of a job can use, or all",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from testbed.engines.registry import create_engine
 from testbed.errors import RunFailedError, TestbedError
-from testbed.machine.compiler_notice import slow_flow_engine
+from testbed.machine.compiler_notice import slow_engine, slow_flow_engine
 from testbed.machine.distribution import package_version
 from testbed.progress import Progress
 from testbed.results.run_directory import RunDirectory
@@ -81,7 +81,7 @@ def _points(sweep: Sweep, arguments: argparse.Namespace) -> tuple[SweepPoint, ..
 def _slow(sweep: Sweep, arguments: argparse.Namespace) -> str:
     """The line that says how much longer the points take without the compiler, for the slowest of them; or empty."""
     if sweep.engine != "flow" or arguments.on != "here":
-        return ""
+        return slow_engine(sweep.engine, "") if arguments.on == "here" else ""
     varied = next((axis.values for axis in sweep.axes if axis.key == "sharing"), ())
     return slow_flow_engine(*(varied or [load_scenario(sweep.scenario).sharing]))
 

@@ -1,7 +1,7 @@
 """What each job of a run would have lost with nothing beside it: the same job, simulated by itself.
 
-The jobs of an emulation are simulated packet by packet at its scale, those of the flow engine as the flow engine ran
-them: same draws, stragglers, experts and constants. A job has the paths that it had in the run, at the same times;
+The jobs of an emulation are simulated packet by packet at its scale, those of other engines as these ran them: same
+draws, stragglers, experts and constants. A job has the paths that it had in the run, at the same times;
 levels, rates and shifts are decided because of other jobs, so a job alone has none.
 """
 
@@ -16,6 +16,7 @@ from controller.decision import ClusterView, Decision, Event, Scheduler
 from testbed.engines.common.iterations import iteration_rows
 from testbed.engines.flow.cluster import FlowCluster
 from testbed.experiment.experiment import UNSCALED, Experiment
+from testbed.experiment.network_model import AS_EMULATED
 from testbed.results.path_history import PathsFrom, collides, own_link, own_links, path_history
 from testbed.results.record import AloneRow, RunRecord
 from topologies.fabric import Fabric
@@ -71,8 +72,8 @@ def _begun(record: RunRecord) -> dict[str, float]:
 
 def _by_itself(experiment: Experiment, record: RunRecord) -> Experiment:
     """The experiment without its jobs and failures: recorded paths lead around failed links as they did in the run."""
-    sharing = "packets" if record.engine == "emulation" else experiment.sharing
-    return replace(experiment, jobs=(), managed=None, link_failures=(), sharing=sharing)
+    network = AS_EMULATED if record.engine == "emulation" else experiment.network
+    return replace(experiment, jobs=(), managed=None, link_failures=(), network=network)
 
 
 def _alone(job: Job, history: Sequence[PathsFrom], where: Experiment, limit_s: float) -> list[AloneRow]:

@@ -26,6 +26,7 @@ from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_s
 from testbed.engines.flow.fluid_network import FluidNetwork
 from testbed.engines.flow.network import Network
 from testbed.engines.flow.packet_network import PacketNetwork
+from testbed.engines.flow.rdma_network import RdmaNetwork
 from testbed.engines.flow.streams import FlowReceiver, FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
@@ -388,6 +389,8 @@ class FlowCluster:
 
 def _network_of(experiment: Experiment) -> Network:
     capacity = {name: link.capacity for name, link in experiment.fabric.links.items()}
-    if experiment.sharing == "packets":
+    if experiment.network is not None and experiment.network.as_emulated:
         return PacketNetwork(capacity, experiment)
+    if experiment.network is not None:
+        return RdmaNetwork(capacity, experiment)
     return FluidNetwork(capacity, proportional=experiment.sharing == "proportional")

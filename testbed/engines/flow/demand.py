@@ -37,7 +37,9 @@ def _demands(experiment: Experiment) -> list[Demand]:
         return [peak_demand(experiment.fabric, stand_ins(managed, experiment.fabric))]
     if choice.name not in {each.name for each in schedulers.BUILT_IN}:
         experiment = replace(experiment, scheduler=SchedulerChoice("ecmp", label=choice.label))
-    experiment = replace(experiment, jobs=tuple(map(synthetic, experiment.jobs)), scale=UNSCALED, sharing="max-min")
+    experiment = replace(
+        experiment, jobs=tuple(map(synthetic, experiment.jobs)), scale=UNSCALED, sharing="max-min", network=None
+    )
     return [_demand(part) for part in (each_alone(experiment) if isolates_jobs(experiment) else (experiment,))]
 
 

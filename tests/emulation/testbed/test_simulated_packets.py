@@ -1,4 +1,4 @@
-"""The flow engine, simulating packets, and the emulation, sending them, say the same: two rings that share a cable."""
+"""The simulation of packets and the emulation, which sends them, say the same: two rings that share a cable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_shares_of_a_cable_are_those_of_simulated_packets(tmp_path: Path) -> Non
     done.skip_if_disturbed()
     path = tmp_path / "simulated.yaml"
     path.write_text(SCENARIO, "utf-8")
-    simulated = run_scenario(path, engine="flow", overrides=["sharing=packets"], out=tmp_path / "flow").summary
+    simulated = run_scenario(path, engine="simulation", out=tmp_path / "simulation").summary
     for run in simulated["runs"]:
         assert done.run(run["scheduler"])["gpu_utilization"] == pytest.approx(run["gpu_utilization"], abs=0.02)
         for job in run["jobs"]:

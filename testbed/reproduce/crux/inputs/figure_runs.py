@@ -11,12 +11,12 @@ from typing import Final
 from testbed.api import prepare
 from testbed.experiment.experiment import Experiment
 from testbed.metrics.job_metrics import job_metrics
-from testbed.reproduce.flow_entries import AS_PACKETS, flow_runs
+from testbed.reproduce.flow_entries import flow_runs
 from testbed.results.record import RunRecord
 from workloads.models.figure_calibration import A_PRIORI, EQUALLY_FITTED, FigureInputs, calibrations
 
-AS_EMULATED: Final = (f"sharing={AS_PACKETS}", "measure={iterations: 5, warmup: 2, time_limit: 100s}")
-"""Options of all runs: the packets of an emulation, and as many iterations as means over many hash seeds need."""
+ENOUGH: Final = ("measure={iterations: 5, warmup: 2, time_limit: 100s}",)
+"""Options of all runs: as many iterations as means over many hash seeds need."""
 
 
 def overrides(scenario: str, inputs: FigureInputs) -> tuple[str, ...]:
@@ -37,10 +37,10 @@ def _jobs_of(scenario: str) -> tuple[str, ...]:
 
 
 def computed(scenario: str, scheduler: str, changed: tuple[str, ...], seed: int) -> dict[str, tuple[int, float, float]]:
-    """Return job -> (GPUs, utilisation, mean iteration in s) by the flow engine, ``changed`` overridden."""
-    overridden = (*AS_EMULATED, *changed)
+    """Return job -> (GPUs, utilisation, mean iteration in s) by simulated packets, ``changed`` overridden."""
+    overridden = (*ENOUGH, *changed)
     (experiment,) = prepare(
-        scenario, engine="flow", schedulers=[scheduler], overrides=overridden, seed=seed
+        scenario, engine="simulation", schedulers=[scheduler], overrides=overridden, seed=seed
     ).experiments
     found: dict[str, tuple[int, float, float]] = {}
     for part, record in flow_runs(experiment):

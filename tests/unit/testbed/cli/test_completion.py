@@ -60,7 +60,7 @@ def test_scenarios_are_bundled_ones_files_and_directories(tmp_path: Path) -> Non
 
 
 def test_values_of_options_are_completed(tmp_path: Path) -> None:
-    assert completions("testbed run hello --engine ", tmp_path) == ["emulation", "flow"]
+    assert completions("testbed run hello --engine ", tmp_path) == ["emulation", "simulation", "flow"]
     assert completions("testbed plan hello --scheduler crux-p", tmp_path) == ["crux-pa", "crux-ps-pa"]
     assert completions("testbed reproduce lina", tmp_path) == [name for name in experiments() if "lina" in name]
 

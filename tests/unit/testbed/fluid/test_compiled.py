@@ -58,6 +58,7 @@ PROGRAMS = {
     "simulate": JOBS + SIMULATE,
     "run": FLOW_ENGINE.replace("SHARING", "max-min"),
     "run in proportion": FLOW_ENGINE.replace("SHARING", "proportional"),
+    "simulation": FLOW_ENGINE.replace("flow", "simulation").replace("SHARING", "max-min"),
 }
 
 

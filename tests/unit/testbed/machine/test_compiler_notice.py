@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.machine.compiler_notice import LONGER, slow_experiments, slow_flow_engine
+from testbed.machine.compiler_notice import LONGER, PACKETS, slow_engine, slow_experiments, slow_flow_engine
 from testbed.reproduce.command import say_if_slow
 from testbed.reproduce.experiments import find
 
@@ -42,8 +42,8 @@ def test_a_run_says_it_once_before_anything_else(tmp_path: Path) -> None:
 
 
 def test_a_plan_of_the_flow_engine_says_it_and_one_of_an_emulation_does_not(tmp_path: Path) -> None:
-    (line,) = notices(without_compiler("plan", "hello", "--engine", "flow", "--set", "sharing=packets", cwd=tmp_path))
-    assert LONGER["packets"] in line and line.endswith(INSTALL)
+    (line,) = notices(without_compiler("plan", "hello", "--engine", "simulation", cwd=tmp_path))
+    assert PACKETS in line and line.endswith(INSTALL)
     assert notices(without_compiler("plan", "hello", cwd=tmp_path)) == []
 
 
@@ -63,10 +63,10 @@ def test_experiments_that_compute_say_it(monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_of_several_kinds_of_sharing_the_slowest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert "sharing: packets" in slow_flow_engine("max-min", "packets", "proportional")
+    assert "sharing: proportional" in slow_flow_engine("max-min", "proportional")
     assert all(re.fullmatch(r"\d+ to \d+ times", times) for times in LONGER.values())
 
 
 def test_with_the_compiler_nothing_is_said() -> None:
     pytest.importorskip("numba")
-    assert slow_flow_engine("packets") == slow_experiments() == ""
+    assert slow_flow_engine("proportional") == slow_engine("simulation", "") == slow_experiments() == ""

@@ -58,8 +58,7 @@ def test_the_flow_engine_agrees_with_itself_and_a_degraded_run_proves_nothing(
     tmp_path: Path, verdict: str, status: int
 ) -> None:
     def compute(task: Task, out: Path, beside: Beside) -> tuple[Path, dict[str, Any]]:
-        overrides = [*task.treatment.overrides, "sharing=packets"]
-        result = run_scenario(task.scenario, engine="flow", overrides=overrides, out=out)
+        result = run_scenario(task.scenario, engine="simulation", overrides=task.treatment.overrides, out=out)
         result.summary["runs"][0]["fidelity"]["verdict"] = verdict
         return result.directory, result.summary
 

@@ -10,15 +10,16 @@ import pytest
 from benchmarks import window_shares
 from testbed.api import plan, prepare, run_scenario
 from testbed.engines.flow.packet_network import PacketNetwork
+from testbed.errors import BadInputError
 from testbed.experiment.experiment import UNSCALED
 from topologies.mininet_adapter import hosts
 
 SCALE = "scale={bandwidth: 4000, time: 1, mtu: 9000}"
 
 
-def run_of(scenario: str, scheduler: str, sharing: str, folder: Path, *more: str) -> dict[str, Any]:
-    overrides = [f"sharing={sharing}", SCALE, "checks=[]", *more]
-    result = run_scenario(scenario, engine="flow", schedulers=[scheduler], overrides=overrides, out=folder)
+def run_of(scenario: str, scheduler: str, engine: str, folder: Path, *more: str) -> dict[str, Any]:
+    overrides = [SCALE, "checks=[]", *more]
+    result = run_scenario(scenario, engine=engine, schedulers=[scheduler], overrides=overrides, out=folder)
     (found,) = result.summary["runs"]
     return dict(found)
 
@@ -33,7 +34,7 @@ def test_as_many_packets_wait_in_a_nic_as_the_emulated_hosts_let_wait() -> None:
 
 
 def test_jobs_at_their_own_levels_are_as_fast_as_fluids(tmp_path: Path) -> None:
-    packets, fluid = (run_of("hello.yaml", "crux", sharing, tmp_path) for sharing in ("packets", "max-min"))
+    packets, fluid = (run_of("hello.yaml", "crux", engine, tmp_path) for engine in ("simulation", "flow"))
     assert packets["gpu_utilization"] == pytest.approx(fluid["gpu_utilization"], abs=0.01)
     for mine, other in zip(packets["jobs"], fluid["jobs"], strict=True):
         assert mine["iteration_s"]["mean"] == pytest.approx(other["iteration_s"]["mean"], rel=0.02)
@@ -43,7 +44,9 @@ def test_jobs_at_their_own_levels_are_as_fast_as_fluids(tmp_path: Path) -> None:
     "scheduler", ["cassini", "crux", "mltcp", "pfabric", "pias", "sglb", "sincronia", "varys", "lina", "ideal"]
 )
 def test_every_kind_of_decision_reaches_the_packets(scheduler: str, tmp_path: Path) -> None:
-    found = run_of("hello.yaml", scheduler, "packets", tmp_path, "measure={iterations: 4, warmup: 1, time_limit: 60s}")
+    found = run_of(
+        "hello.yaml", scheduler, "simulation", tmp_path, "measure={iterations: 4, warmup: 1, time_limit: 60s}"
+    )
     assert 0.5 < found["gpu_utilization"] <= 1.0
 
 
@@ -55,26 +58,31 @@ def test_flows_that_share_two_queues_get_what_real_packets_got(
 
 
 def test_a_run_is_the_same_again(tmp_path: Path) -> None:
-    first, second = (run_of("hello.yaml", "ecmp", "packets", tmp_path / name) for name in "ab")
+    first, second = (run_of("hello.yaml", "ecmp", "simulation", tmp_path / name) for name in "ab")
     assert first == second
 
 
 def test_jobs_of_a_manager_come_and_go(tmp_path: Path) -> None:
-    found = run_of("arrivals.yaml", "ecmp", "packets", tmp_path)
+    found = run_of("arrivals.yaml", "ecmp", "simulation", tmp_path)
     assert found["gpu_utilization"] > 0.1
 
 
-def test_only_packets_need_a_scale_in_the_flow_engine() -> None:
+def test_only_packets_need_a_scale() -> None:
     for sharing in ("max-min", "proportional"):
         (experiment,) = prepare(
             "hello.yaml", engine="flow", schedulers=["crux"], overrides=[f"sharing={sharing}"]
         ).experiments
         assert experiment.scale == UNSCALED
-    (packets,) = prepare("hello.yaml", engine="flow", schedulers=["crux"], overrides=["sharing=packets"]).experiments
+    (packets,) = prepare("hello.yaml", engine="simulation", schedulers=["crux"]).experiments
     (emulated,) = prepare("hello.yaml", schedulers=["crux"]).experiments
     assert packets.scale == emulated.scale
 
 
 def test_a_plan_says_which_packets_would_be_simulated() -> None:
-    document = plan("hello.yaml", engine="flow", overrides=["sharing=packets", SCALE])
+    document = plan("hello.yaml", engine="simulation", overrides=[SCALE])
     assert document["scale"]["bandwidth"] == 4000 and document["estimated_s"] is None
+
+
+def test_what_was_a_way_to_share_links_is_an_engine_of_its_own() -> None:
+    with pytest.raises(BadInputError, match=r"'packets' is an engine of its own now, .* --engine simulation"):
+        prepare("hello.yaml", engine="flow", overrides=["sharing=packets"])

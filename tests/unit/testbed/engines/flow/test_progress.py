@@ -27,7 +27,7 @@ def test_a_run_is_announced_before_its_first_event() -> None:
 
 @pytest.mark.parametrize(
     ("scenario", "overrides"),
-    [("spread", ()), ("clos96-2to1", ("measure.iterations=2",)), ("hello", ("jobs.small.start=3s", "sharing=packets"))],
+    [("spread", ()), ("clos96-2to1", ("measure.iterations=2",)), ("hello", ("jobs.small.start=3s",))],
 )
 def test_there_is_a_time_left_from_the_second_message_on(scenario: str, overrides: tuple[str, ...]) -> None:
     messages = told(scenario, *overrides)

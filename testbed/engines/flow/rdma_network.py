@@ -1,0 +1,344 @@
+"""Messages as packets of RDMA connections, on the links of a fabric and through the buffers of its switches.
+
+Link rates count payload, as in the other engines: a full packet's headers come on top. Sizes are bytes of the scenario,
+times its seconds: at a bandwidth scale of 10 packets are ten times as large and everything else stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.engines.flow.wrong_networks import stuck
+from testbed.errors import RunFailedError
+from testbed.experiment.experiment import Experiment
+from testbed.experiment.network_model import NetworkModel
+from testbed.rdma import state as kinds
+from testbed.rdma.balancing import BALANCING, HASH
+from testbed.rdma.senders import ROUNDING
+from testbed.rdma.simulate import go_on, let_send, simulate
+from testbed.rdma.state import NONE, Agenda, Counters, Queues, Records, Rules, Stamps, State, records
+from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
+from topologies.fabric import NETWORK_KINDS, Fabric
+from topologies.shaping import DEFAULT_LEVELS
+from workloads.job import Job
+
+HEADERS: Final = 82
+"""Bytes on the wire beside the payload: preamble and gap 20, Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4."""
+_FIRST_ROOM: Final = 64
+_EVENTS_PER_QUEUE: Final = 8
+"""Pauses and their ends that may be on their way to one queue at a time."""
+
+
+class RdmaNetwork:
+    """Flows in numbered places; a place is used again when no packet of its flow is under way any more."""
+
+    def __init__(self, capacity: Mapping[str, float], experiment: Experiment) -> None:
+        """``capacity``: link -> bit/s of the scenario. ``ValueError`` if ``experiment`` has no network."""
+        if experiment.network is None:
+            raise ValueError("the experiment has no network to simulate")
+        self.number: Mapping[str, int] = {link: number for number, link in enumerate(capacity)}
+        self._names = list(capacity)
+        self._fabric, self._model = experiment.fabric, experiment.network
+        self._payload = float(experiment.scale.unscale_size(self._model.mtu))
+        self._state = _empty(self._names, capacity, experiment)
+        self._free = list(range(_FIRST_ROOM - 1, -1, -1))
+        self._leaving: list[int] = []
+        self._paths: dict[tuple[tuple[str, ...], ...], int] = {}
+        self._used_paths = 0
+        self._now = 0.0
+
+    def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
+        """Take a flow in that forwards what comes in by slices of ``slice_size`` bytes; return its place."""
+        self._leaving = [place for place in self._leaving if not self._reclaim(place)]
+        if not self._free:
+            self._make_room_for_flows()
+        place = self._free.pop()
+        self._state.flows[place] = np.zeros(1, kinds.FLOW)[0]
+        record = self._state.flows[place]
+        record.limit = record.until = inf
+        record.slice = max(slice_size, self._payload * ROUNDING)
+        record.after = record.follower = record.next_ready = record.first_answer = NONE
+        record.level = level
+        self.lead_over(place, way)
+        forth, record.back_s = self._delays(way)
+        if TRANSPORTS[self._model.transport] == HPCC:
+            for values in self._state.seen:
+                values[place] = 0.0
+        begin(self._state, place, forth + record.back_s, self._now)
+        return place
+
+    def remove(self, place: int) -> None:
+        """Forget the flow at ``place``; its packets that are under way travel on, and nobody hears of them."""
+        record = self._state.flows[place]
+        record.sending, record.follower = False, NONE
+        record.message = record.until = inf
+        self._leaving.append(place)
+
+    def _reclaim(self, place: int) -> bool:
+        record = self._state.flows[place]
+        if record.packets or record.ready or record.alarm or record.notice:
+            return False
+        self._free.append(place)
+        return True
+
+    # What a decision changes
+
+    def lead_over(self, place: int, way: Sequence[str]) -> None:
+        """Send the flow's next packets over the links ``way``, or over all paths that its packets may take."""
+        ways = self._ways(tuple(way))
+        if ways not in self._paths:
+            self._paths[ways] = self._put_paths(ways)
+        record = self._state.flows[place]
+        record.path, record.paths = self._paths[ways], len(ways)
+
+    def _ways(self, way: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        if BALANCING[self._model.load_balancing] == HASH:
+            return (way,)
+        inside = [place for place, link in enumerate(way) if self._fabric.links[link].kind in NETWORK_KINDS]
+        first, last = inside[0], inside[-1]
+        source, target = self._fabric.links[way[first]].source, self._fabric.links[way[last]].target
+        candidates = self._fabric.candidate_paths(source, target)
+        return tuple((*way[:first], *path, *way[last + 1 :]) for path in candidates)
+
+    def _put_paths(self, ways: Sequence[Sequence[str]]) -> int:
+        first = self._used_paths
+        self._used_paths += len(ways)
+        self._make_room_for_paths(self._used_paths, max(map(len, ways)))
+        for number, way in enumerate(ways, first):
+            self._state.paths[number] = NONE
+            self._state.paths[number, : len(way)] = [self.number[link] for link in way]
+        return first
+
+    def set_level(self, place: int, level: int, until: float = inf) -> None:
+        """Mark the next packets for ``level``; an event comes when ``until`` bytes of the message have been sent."""
+        record = self._state.flows[place]
+        record.level, record.until = level, until
+
+    def set_limit(self, place: int, bytes_per_s: float) -> None:
+        """Let the flow be no faster; infinite for no limit."""
+        self._state.flows[place].limit = bytes_per_s
+        let_send(self._state, place, self._now)
+
+    def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
+        """Weights stand for windows of different sizes, which congestion control chooses itself: ignored."""
+
+    # Messages
+
+    def begin(self, place: int, size: float, lead: float, after: int | None, consumed: float) -> None:
+        """Start a message. Past ``lead`` it forwards what ``after`` brings beyond ``consumed`` bytes of its total."""
+        record = self._state.flows[place]
+        record.message, record.lead, record.leader_total = size, lead, consumed
+        record.sent = record.arrived = 0.0
+        record.through = False
+        record.after = NONE if after is None else after
+        if after is not None:
+            self._state.flows[after].follower = place
+
+    def send(self, place: int, sending: bool) -> None:
+        """Let the message flow, or stop it for now."""
+        self._state.flows[place].sending = sending
+        if sending:
+            let_send(self._state, place, self._now)
+
+    def sent(self, place: int) -> float:
+        """Bytes of the current message that are in packets."""
+        return float(self._state.flows[place].sent)
+
+    def ended(self, place: int) -> bool:
+        """Whether all of the current message has arrived."""
+        return bool(self._state.flows[place].through)
+
+    def total(self, place: int) -> float:
+        """Bytes of all messages that have arrived."""
+        return float(self._state.flows[place].total)
+
+    def departure_s(self, job: Job) -> float:
+        """Links have no token buckets: nothing leaves ahead of their rate."""
+        return 0.0
+
+    def link_is_busy(self, place: int) -> bool:
+        """Whether packets wait at the first link of the flow."""
+        state = self._state
+        link = int(state.paths[state.flows[place].path, 0])
+        return bool(state.links[link].free_s > self._now)
+
+    def hold_back_s(self, place: int, departure: float) -> float:
+        """A message whose flow has a limit ends a packet early, and nothing makes up for that."""
+        return 0.0
+
+    def hops(self, place: int) -> int:
+        """None whose time is not simulated: packets have their delays already."""
+        return 0
+
+    def _delays(self, way: Sequence[str]) -> tuple[float, float]:
+        """Seconds that a packet takes over ``way`` when nothing else is there, and its answer back, which is short."""
+        links = [self._state.links[self.number[link]] for link in way]
+        delay = sum(float(link.delay) for link in links)
+        size = self._state.rules.payload + self._state.rules.header
+        return delay + sum(size / float(link.rate) for link in links), delay
+
+    # Time
+
+    def run(self, now: float, until: float) -> tuple[float, list[int]]:
+        """Go on from ``now`` to the next event, at most to ``until``; return when that is.
+
+        And the places whose message is through or has reached its count of bytes. ``RunFailedError`` if packets wait
+        for each other for ever.
+        """
+        counters = self._state.counters
+        while True:
+            now = float(simulate(self._state, now, until))
+            if not counters.short[0]:
+                break
+            self._make_room_for_packets()
+            go_on(self._state, now)
+        self._now = now
+        if counters.planned[0] == 0 and counters.unused[0] < len(self._state.unused):
+            raise RunFailedError(stuck(self._state, self._names))
+        found = self._state.reached[: counters.reached[0]].tolist()
+        counters.reached[0] = 0
+        return now, list(dict.fromkeys(found))
+
+    def take_bytes(self) -> dict[tuple[str, int], float]:
+        """(link, level) -> bytes sent since the last call."""
+        sent = self._state.queues.sent
+        links, levels = np.nonzero(sent)
+        found = {
+            (self._names[link], level): float(sent[link, level])
+            for link, level in zip(links.tolist(), levels.tolist(), strict=True)
+        }
+        sent[:] = 0.0
+        return found
+
+    def counts(self) -> dict[str, int]:
+        """What has happened to packets since the beginning, by the names of :class:`testbed.rdma.state.Counters`."""
+        counters = self._state.counters
+        names = ("hops", "delivered", "marks", "notices", "pauses")
+        return {name: int(getattr(counters, name)[0]) for name in names}
+
+    # Room
+
+    def _make_room_for_flows(self) -> None:
+        """Twice as many flows."""
+        state, room = self._state, len(self._state.flows)
+        self._state = state._replace(
+            flows=_more_records(state.flows, room),
+            seen=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.seen)),
+            agenda=Agenda(*(_longer(values, 3 * room) for values in state.agenda)),
+            reached=_longer(state.reached, len(state.reached)),
+        )
+        self._free = list(range(2 * room - 1, room - 1, -1))
+
+    def _make_room_for_packets(self) -> None:
+        """Twice as many packets."""
+        state, room = self._state, len(self._state.packets)
+        self._state = state._replace(
+            packets=_more_records(state.packets, room),
+            stamps=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.stamps)),
+            unused=_longer(np.arange(room, 2 * room), room),
+        )
+        state.counters.unused[0], state.counters.short[0] = room, 0
+
+    def _make_room_for_paths(self, count: int, hops: int) -> None:
+        """Room for ``count`` paths of up to ``hops`` links."""
+        state = self._state
+        rows, width = max(len(state.paths), 2 * count), max(state.paths.shape[1], hops + 1)
+        if count <= len(state.paths) and width == state.paths.shape[1]:
+            return
+        paths = np.full((rows, width), NONE)
+        paths[: len(state.paths), : state.paths.shape[1]] = state.paths
+        self._state = state._replace(
+            paths=paths,
+            stamps=Stamps(*(_wider(values, width) for values in state.stamps)),
+            seen=Stamps(*(_wider(values, width) for values in state.seen)),
+        )
+
+
+def _longer(array: NDArray[Any], by: int) -> NDArray[Any]:
+    return np.concatenate((array, np.zeros((by, *array.shape[1:]), array.dtype)))
+
+
+def _wider(array: NDArray[Any], width: int) -> NDArray[Any]:
+    return np.ascontiguousarray(np.concatenate((array, np.zeros((len(array), width - array.shape[1]))), axis=1))
+
+
+def _more_records(old: Records, by: int) -> Records:
+    return np.concatenate((old, np.zeros(by, old.dtype))).view(np.recarray)
+
+
+def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Experiment) -> State:
+    """Nothing under way."""
+    model, scale, room, levels = _model(experiment), experiment.scale, _FIRST_ROOM, DEFAULT_LEVELS
+    payload, header = float(scale.unscale_size(model.mtu)), float(scale.unscale_size(HEADERS))
+    shape = (len(names), levels)
+    telemetry = room if TRANSPORTS[model.transport] == HPCC else 1
+    rules = Rules(
+        payload=payload,
+        header=header,
+        transport=TRANSPORTS[model.transport],
+        balancing=BALANCING[model.load_balancing],
+        marked=model.ecn.probability,
+        buffer=model.buffers.size,
+        alpha=model.buffers.alpha,
+        resume=2 * (payload + header),
+        pauses=model.buffers.lossless,
+    )
+    counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
+    counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003
+    events = 2 * len(names) + 3 * room + _EVENTS_PER_QUEUE * len(names) * levels
+    none = [np.full(shape, NONE) for _ in range(4)]
+    return State(
+        flows=records(room, kinds.FLOW),
+        links=_links(names, capacity, experiment.fabric, model, (payload + header) / payload),
+        packets=records(room, kinds.PACKET),
+        switches=records(max(1, len(experiment.fabric.switches)), kinds.SWITCH),
+        queues=Queues(
+            none[0],
+            none[1],
+            np.zeros(shape),
+            none[2],
+            none[3],
+            np.zeros(shape),
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.bool_),
+            np.zeros(shape),
+        ),
+        agenda=Agenda(np.zeros(events), np.zeros(events, np.int64)),
+        stamps=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
+        seen=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
+        rules=rules,
+        parameters=np.array([*model.parameters.values(), 0.0]),
+        paths=np.full((1, 1), NONE),
+        unused=np.arange(room),
+        reached=np.zeros(2 * room, np.int64),
+        counters=counters,
+    )
+
+
+def _model(experiment: Experiment) -> NetworkModel:
+    assert experiment.network is not None
+    return experiment.network
+
+
+def _links(
+    names: Sequence[str], capacity: Mapping[str, float], fabric: Fabric, model: NetworkModel, headers: float
+) -> Records:
+    """``headers``: bytes on the wire per byte of payload."""
+    switches = {switch: number for number, switch in enumerate(fabric.switches)}
+    links = records(len(names), kinds.LINK)
+    for record, name in zip(links, names, strict=True):
+        link = fabric.links[name]
+        record.rate = capacity[name] / 8 * headers
+        record.delay = model.delays.link if link.kind in NETWORK_KINDS else 0.0
+        record.first_wire = NONE
+        record.source, record.target = switches.get(link.source, NONE), switches.get(link.target, NONE)
+        if record.target != NONE:
+            record.delay += model.delays.switch
+        record.mark_from = model.ecn.minimum * capacity[name] / model.ecn.rate
+        record.mark_to = model.ecn.maximum * capacity[name] / model.ecn.rate
+    return links

@@ -1,0 +1,67 @@
+"""What the network of a simulation is: how packets are sent, marked, stored and led."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited"]
+"""``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them; the others at
+line rate, with congestion control or, ``unlimited``, none."""
+
+LoadBalancing = Literal["hash", "spray", "spray-in-turn"]
+"""``hash``: packets take the path of the decision; ``spray``: each another one, drawn at random or in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ecn:
+    """Where marks begin and where every packet has one, in bytes waiting at a link of ``rate`` bit/s.
+
+    In proportion at other links; in between up to ``probability`` of the packets are marked. The default: 400 and 1,600
+    KB at 100 Gbit/s, 0.2, as in the simulator of HPCC's authors (alibaba-edu/High-Precision-Congestion-Control).
+    """
+
+    minimum: float = 400e3
+    maximum: float = 1600e3
+    probability: float = 0.2
+    rate: float = 100e9
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """``size`` bytes shared by the ports of a switch; a queue may take ``alpha`` of what is free, then it is paused."""
+
+    size: float = 32e6
+    alpha: float = 0.125
+    lossless: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Seconds that a packet takes along a cable, and through a switch."""
+
+    link: float = 1e-6
+    switch: float = 0.0
+
+
+@dataclass(frozen=True)
+class NetworkModel:
+    """The network of a simulation. ``parameters`` of the transport by name, all of them; ``mtu``: payload in bytes."""
+
+    transport: Transport = "window"
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    ecn: Ecn = Ecn()
+    buffers: Buffers = Buffers()
+    load_balancing: LoadBalancing = "hash"
+    delays: Delays = Delays()
+    mtu: int = 4096
+
+    @property
+    def as_emulated(self) -> bool:
+        """Whether it is the network of an emulation, whose packets depend on its scale."""
+        return self.transport == "window"
+
+
+AS_EMULATED: Final = NetworkModel()
+"""The network that an emulation has."""

@@ -1,0 +1,77 @@
+"""Shared buffers of switches with dynamic thresholds, pauses per level, and marks; compiled.
+
+A queue of what came in over one link may grow to a share of what is free (Choudhury and Hahne, IEEE/ACM Transactions on
+Networking 6(2), 1998). Beyond, the other end of the link is asked to pause that level (IEEE 802.1Qbb), until the queue
+is a little below.
+"""
+
+from __future__ import annotations
+
+from testbed.fluid.compiled import compiled_in_place
+from testbed.rdma.agenda import plan
+from testbed.rdma.state import NONE, PAUSE, RESUME, State
+
+_FACTOR = 48271
+_MODULUS = 2147483647
+"""Of the generator of Park and Miller (Communications of the ACM 36(7), 1993): whole numbers of 31 bits."""
+
+
+@compiled_in_place
+def random_share(state: State) -> float:
+    """The next random number above 0 and below 1."""
+    drawn = state.counters.random[0] * _FACTOR % _MODULUS
+    state.counters.random[0] = drawn
+    return float(drawn / _MODULUS)
+
+
+@compiled_in_place
+def bytes_on_wire(state: State, packet: int) -> float:
+    """Bytes that ``packet`` takes on a link."""
+    return float(state.packets[packet].payload + state.rules.header)
+
+
+@compiled_in_place
+def store(state: State, link: int, packet: int, now: float) -> None:
+    """``packet`` has come in over ``link``: it takes room in the switch, and may be one too many."""
+    switch, level = state.links[link].target, state.packets[packet].level
+    size = bytes_on_wire(state, packet)
+    state.switches[switch].used += size
+    state.switches[switch].most = max(state.switches[switch].most, state.switches[switch].used)
+    held = state.queues.held[link, level] + size
+    state.queues.held[link, level] = held
+    most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
+    if state.rules.pauses and held > most and not state.queues.pausing[link, level]:
+        state.queues.pausing[link, level] = True
+        state.counters.pauses[0] += 1
+        plan(state, now + state.links[link].delay, PAUSE, link * state.queues.held.shape[1] + level)
+
+
+@compiled_in_place
+def release(state: State, link: int, packet: int, now: float) -> None:
+    """``packet``, which came in over ``link``, leaves the switch."""
+    switch, level = state.links[link].target, state.packets[packet].level
+    size = bytes_on_wire(state, packet)
+    state.switches[switch].used -= size
+    held = state.queues.held[link, level] - size
+    state.queues.held[link, level] = held
+    if state.queues.pausing[link, level]:
+        most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
+        if held < size or held <= most - state.rules.resume:
+            state.queues.pausing[link, level] = False
+            plan(state, now + state.links[link].delay, RESUME, link * state.queues.held.shape[1] + level)
+
+
+@compiled_in_place
+def mark(state: State, link: int, packet: int) -> None:
+    """Mark ``packet``, which leaves by ``link``, if the queue behind it is long (RED, RFC 3168)."""
+    record = state.links[link]
+    if record.mark_from == 0.0 or record.source == NONE:
+        return
+    queued = state.queues.queued[link, state.packets[packet].level]
+    if queued <= record.mark_from or state.packets[packet].marked:
+        return
+    if queued > record.mark_to or random_share(state) * (record.mark_to - record.mark_from) < state.rules.marked * (
+        queued - record.mark_from
+    ):
+        state.packets[packet].marked = True
+        state.counters.marks[0] += 1

@@ -1,0 +1,86 @@
+"""From event to event; compiled."""
+
+from __future__ import annotations
+
+from testbed.fluid.compiled import compiled_in_place
+from testbed.rdma.agenda import take_first
+from testbed.rdma.buffers import store
+from testbed.rdma.links import enqueue, serve, take_from_wire, work
+from testbed.rdma.receivers import receive, take_answer
+from testbed.rdma.senders import first_link, offer
+from testbed.rdma.state import ANSWER, ARRIVAL, KINDS, LINK_FREE, NONE, NOTICE, PAUSE, WAKE, State
+from testbed.rdma.transports.dispatch import on_notice
+
+
+@compiled_in_place
+def let_send(state: State, flow: int, now: float) -> None:
+    """Something has happened that may let ``flow`` send."""
+    if offer(state, flow, now):
+        work(state, first_link(state, flow), now)
+
+
+@compiled_in_place
+def arrive(state: State, link: int, now: float) -> None:
+    """A packet comes to the end of ``link``: a switch, or its receiver."""
+    packet = take_from_wire(state, link)
+    state.packets[packet].hop += 1
+    following = state.paths[state.packets[packet].path, state.packets[packet].hop]
+    if following != NONE:
+        if state.links[link].target != NONE:
+            store(state, link, packet, now)
+        enqueue(state, following, packet, now)
+        return
+    flow = state.packets[packet].flow
+    receive(state, packet, now)
+    follower = state.flows[flow].follower
+    if follower >= 0 and state.flows[follower].after == flow:
+        let_send(state, follower, now)
+
+
+@compiled_in_place
+def happen(state: State, what: int, now: float) -> None:
+    """Let one thing of the agenda happen."""
+    kind, number = what % KINDS, what // KINDS
+    if kind == ARRIVAL:
+        arrive(state, number, now)
+    elif kind == LINK_FREE:
+        state.links[number].planned = False
+        serve(state, number, now)
+    elif kind == WAKE:
+        state.flows[number].alarm = False
+        let_send(state, number, now)
+    elif kind == ANSWER:
+        take_answer(state, number)
+        let_send(state, number, now)
+    elif kind == NOTICE:
+        state.flows[number].notice = False
+        on_notice(state, number, now)
+    else:
+        levels = state.queues.paused.shape[1]
+        link, level = number // levels, number % levels
+        state.queues.paused[link, level] += 1 if kind == PAUSE else -1  # those of one moment come in any order
+        if state.queues.paused[link, level] == 0:
+            work(state, link, now)
+
+
+@compiled_in_place
+def simulate(state: State, now: float, until: float) -> float:
+    """Let packets move from ``now`` to ``until``, or until a flow is in ``reached`` or none is unused; return when."""
+    counters, times = state.counters, state.agenda.time
+    while counters.reached[0] == 0 and counters.short[0] == 0:
+        if counters.planned[0] == 0 or times[0] > until:
+            return until
+        now = max(now, times[0])
+        happen(state, take_first(state), now)
+    return now
+
+
+@compiled_in_place
+def go_on(state: State, now: float) -> None:
+    """There are unused packets again: let every link send that could not."""
+    queues = state.queues
+    for link in range(len(queues.first)):
+        for level in range(queues.first.shape[1]):
+            if queues.first_ready[link, level] != NONE:
+                work(state, link, now)
+                break

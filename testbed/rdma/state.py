@@ -1,0 +1,215 @@
+"""What the simulation keeps: records by flow, link, packet and switch, with named fields.
+
+Sizes are bytes of the scenario, times its seconds. Numbers of flows, links, packets, paths and switches are indices;
+:data:`NONE` is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Records: TypeAlias = Any
+"""A structured array; ``records[number].field`` is a value that can be set."""
+
+NONE: Final = -1
+
+FLOW: Final = np.dtype(
+    [
+        # The message: its bytes, those sent and those that have arrived; those of all messages that have arrived; bytes
+        # sent at which an event comes.
+        ("message", np.float64),
+        ("sent", np.float64),
+        ("arrived", np.float64),
+        ("total", np.float64),
+        ("until", np.float64),
+        # What it forwards: bytes that it may send at once, the leader's total before its message, and the slice.
+        ("lead", np.float64),
+        ("leader_total", np.float64),
+        ("slice", np.float64),
+        ("after", np.int64),
+        ("follower", np.int64),
+        # Bytes per second that a decision allows, when it may send again, and seconds that an answer takes back.
+        ("limit", np.float64),
+        ("next_s", np.float64),
+        ("back_s", np.float64),
+        ("level", np.int64),
+        # Its candidate paths are ``paths`` from the first on, the next one in turn.
+        ("path", np.int64),
+        ("paths", np.int64),
+        ("turn", np.int64),
+        # The next flow that is ready at its first link; whether it is in that list; whether a wake-up is planned.
+        ("next_ready", np.int64),
+        ("ready", np.bool_),
+        ("alarm", np.bool_),
+        ("sending", np.bool_),
+        ("through", np.bool_),
+        # Packets that are under way or whose answers are; bytes that are not answered; answers on their way back.
+        ("packets", np.int64),
+        ("in_flight", np.float64),
+        ("first_answer", np.int64),
+        ("last_answer", np.int64),
+        # Congestion control: rate and target in bytes per second, window in bytes, alpha; what else a transport keeps.
+        ("rate", np.float64),
+        ("target", np.float64),
+        ("window", np.float64),
+        ("alpha", np.float64),
+        ("alpha_s", np.float64),
+        ("increase_s", np.float64),
+        ("counted", np.float64),
+        ("by_time", np.int64),
+        ("by_bytes", np.int64),
+        ("notified_s", np.float64),
+        ("notice", np.bool_),
+        ("answered", np.float64),
+        ("marked", np.float64),
+        ("round_end", np.float64),
+        ("reference", np.float64),
+        ("stage", np.int64),
+        ("utilization", np.float64),
+        ("round_trip_s", np.float64),
+    ]
+)
+
+LINK: Final = np.dtype(
+    [
+        # Bytes on the wire per second, seconds to the other end; when the packet that is being sent has left.
+        ("rate", np.float64),
+        ("delay", np.float64),
+        ("free_s", np.float64),
+        # Whether an event is planned for that time; packets that travel, in order.
+        ("planned", np.bool_),
+        ("first_wire", np.int64),
+        ("last_wire", np.int64),
+        # The switch that it leaves and the one that it leads to, NONE for hosts.
+        ("source", np.int64),
+        ("target", np.int64),
+        # Bytes sent since the beginning; where marks begin, where all packets have one, and their share there.
+        ("sent", np.float64),
+        ("mark_from", np.float64),
+        ("mark_to", np.float64),
+    ]
+)
+
+PACKET: Final = np.dtype(
+    [
+        ("payload", np.float64),
+        ("flow", np.int64),
+        ("path", np.int64),
+        ("hop", np.int64),
+        ("level", np.int64),
+        ("behind", np.int64),
+        ("at_s", np.float64),
+        ("sent_s", np.float64),
+        ("marked", np.bool_),
+    ]
+)
+
+SWITCH: Final = np.dtype([("used", np.float64), ("most", np.float64)])
+
+
+class Queues(NamedTuple):
+    """By link and level.
+
+    ``first`` and ``last`` packet that waits, and bytes ``queued``; ``first_ready`` and ``last_ready`` flow that may
+    send here; ``held`` bytes in the switch at its end that came over it; ``paused``: above 0 it may not send, ``pausing``:
+    that was asked of it; bytes ``sent`` since they were read.
+    """
+
+    first: Integers
+    last: Integers
+    queued: Floats
+    first_ready: Integers
+    last_ready: Integers
+    held: Floats
+    paused: Integers
+    pausing: Flags
+    sent: Floats
+
+
+class Agenda(NamedTuple):
+    """A heap of what happens next: ``time`` and ``what``, a number of :data:`KINDS` per link, flow or queue."""
+
+    time: Floats
+    what: Integers
+
+
+LINK_FREE, ARRIVAL, WAKE, ANSWER, NOTICE, PAUSE, RESUME = range(7)
+KINDS: Final = 8
+
+
+class Stamps(NamedTuple):
+    """By packet, or flow, and hop, as in-band telemetry has them: bytes ``queued``, bytes ``sent`` before, and when."""
+
+    queued: Floats
+    sent: Floats
+    at_s: Floats
+
+
+class Rules(NamedTuple):
+    """What all have in common.
+
+    Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
+    share of packets that is marked at random. ``buffer`` bytes of a switch, of whose free part one queue may take
+    ``alpha``, and by how many bytes it must be below that to resume; whether there are ``pauses``.
+    """
+
+    payload: float
+    header: float
+    transport: int
+    balancing: int
+    marked: float
+    buffer: float
+    alpha: float
+    resume: float
+    pauses: bool
+
+
+class Counters(NamedTuple):
+    """One number each, in an array of one: planned events, unused packets, flows in ``reached``, whether packets ran
+    short, the state of the random numbers; marks, notices, pauses, packets dropped and delivered, and packet hops."""
+
+    planned: Integers
+    unused: Integers
+    reached: Integers
+    short: Integers
+    random: Integers
+    marks: Integers
+    notices: Integers
+    pauses: Integers
+    delivered: Integers
+    hops: Integers
+
+
+class State(NamedTuple):
+    """All of it.
+
+    ``paths`` [paths, hops + 1] are links in order, then -1. ``unused`` packets are a stack. ``reached`` [2 flows] are
+    flows that something has happened to. ``parameters`` are those of the transport, ``stamps`` of packets, ``seen`` the
+    last ones of each flow.
+    """
+
+    flows: Records
+    links: Records
+    packets: Records
+    switches: Records
+    queues: Queues
+    agenda: Agenda
+    stamps: Stamps
+    seen: Stamps
+    rules: Rules
+    parameters: Floats
+    paths: Integers
+    unused: Integers
+    reached: Integers
+    counters: Counters
+
+
+def records(count: int, kind: np.dtype[Any]) -> Records:
+    """``count`` records, all zero."""
+    return np.zeros(count, kind).view(np.recarray)

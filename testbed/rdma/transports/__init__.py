@@ -1,0 +1,1 @@
+"""Congestion control: how fast a flow may send, and what it learns from marks, notices and telemetry; compiled."""

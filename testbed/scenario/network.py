@@ -1,0 +1,96 @@
+"""The network of a scenario: what that of a simulation is, and how flows share links in the flow engine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+
+from testbed.experiment.experiment import Sharing
+from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport
+from testbed.rdma.transports.dispatch import defaults_of
+from testbed.scenario.quantities import Factor, Flag, Rate, Share, Size, Time
+from topologies.input.spelling import expectation
+
+_ECN: Final = Ecn()
+_BUFFERS: Final = Buffers()
+_DELAYS: Final = Delays()
+SMALLEST_PAYLOAD: Final = 256
+LARGEST_PAYLOAD: Final = 9000
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EcnSpec(_Spec):
+    """Marks; see :class:`testbed.experiment.network_model.Ecn`."""
+
+    minimum: Size = Field(_ECN.minimum, description="bytes waiting at which marks begin")
+    maximum: Size = Field(_ECN.maximum, description="bytes waiting at which every packet has one")
+    probability: Share = Field(_ECN.probability, description="share of packets with a mark just below the maximum")
+    rate: Rate = Field(_ECN.rate, description="rate of the link that these bytes are for; in proportion at others")
+
+
+class BuffersSpec(_Spec):
+    """Buffers of switches; see :class:`testbed.experiment.network_model.Buffers`."""
+
+    size: Size = Field(_BUFFERS.size, description="bytes that the ports of a switch share")
+    alpha: Factor = Field(_BUFFERS.alpha, description="how many times what is free a queue may take")
+    lossless: Flag = Field(_BUFFERS.lossless, description="whether queues that are too long are paused")
+
+
+class DelaysSpec(_Spec):
+    """Delays; see :class:`testbed.experiment.network_model.Delays`."""
+
+    link: Time = Field(_DELAYS.link, description="time along a cable")
+    switch: Time = Field(_DELAYS.switch, description="time through a switch")
+
+
+class NetworkSpec(_Spec):
+    """The network of a simulation; see :class:`testbed.experiment.network_model.NetworkModel`."""
+
+    transport: Transport = Field(
+        "window", description="how packets are sent: window (as in an emulation), dcqcn, dctcp, hpcc or unlimited"
+    )
+    parameters: dict[str, Factor] = Field({}, description="parameters of the transport by name, in place of its own")
+    ecn: EcnSpec = Field(EcnSpec.model_construct(), description="when switches mark packets")
+    buffers: BuffersSpec = Field(BuffersSpec.model_construct(), description="buffers of switches")
+    load_balancing: LoadBalancing = Field(
+        "hash", description="paths of packets: hash (of the decision), spray (at random) or spray-in-turn"
+    )
+    delays: DelaysSpec = Field(DelaysSpec.model_construct(), description="delays of links and switches")
+    mtu: Annotated[int, Field(strict=True, ge=SMALLEST_PAYLOAD, le=LARGEST_PAYLOAD)] = Field(
+        NetworkModel.mtu, description="payload of a full packet in bytes"
+    )
+
+    @field_validator("parameters")
+    @classmethod
+    def _known(cls, given: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        transport = str(info.data.get("transport", "window"))
+        known = tuple(defaults_of(transport))
+        for name in given:
+            if name not in known:
+                raise ValueError(f"transport {transport} has no parameter '{name}', {expectation(name, known)}")
+        return given
+
+    def value(self) -> NetworkModel:
+        """Return it as engines take it."""
+        return NetworkModel(
+            self.transport,
+            {**defaults_of(self.transport), **self.parameters},
+            Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate),
+            Buffers(self.buffers.size, self.buffers.alpha, self.buffers.lossless),
+            self.load_balancing,
+            Delays(self.delays.link, self.delays.switch),
+            self.mtu,
+        )
+
+
+def _no_packets(value: object) -> object:
+    if value == "packets":
+        raise ValueError("'packets' is an engine of its own now, expected max-min or proportional: --engine simulation")
+    return value
+
+
+SharingEntry = Annotated[Sharing, BeforeValidator(_no_packets)]
