@@ -59,6 +59,7 @@ from testbed.results.record import RunRecord
 from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
+from testbed.scenario.network.engines import network_of, refuse_programs
 from topologies.fabric import Fabric
 from workloads.job import Job
 from workloads.plugin_errors import PluginError
@@ -112,8 +113,8 @@ def prepare(
     ``scale_of``: directory of a finished emulation whose scale is taken.
     ``RunFailedError`` with one line if a fabric or a part of a manager of another package fails,
     ``CannotRunError`` where no ``auto`` scale does. The flow engine scales nothing; a simulation of what an emulation
-    sends has the scale of one on this machine. A datapath that is asked for and missing here is only noted: see
-    ``require_datapaths``.
+    sends has the scale of one on this machine, any other that of the line. A datapath that is asked for and missing
+    here is only noted: see ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
     try:
@@ -124,18 +125,18 @@ def prepare(
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
     emulated = engine == "emulation"
-    network = loaded.network.value() if engine == "simulation" else None
+    network = network_of(loaded, engine)
     if not emulated:
-        _refuse_programs(loaded, jobs)
-    has_packets = emulated or network is not None
-    datapaths = _datapaths(loaded) if has_packets else {}
+        refuse_programs(loaded, jobs)
+    unscaled = not emulated and (network is None or not network.as_emulated)
+    datapaths = {} if unscaled else _datapaths(loaded)
     capacity = weakest([each.datapath for each in datapaths.values()] or [ALWAYS])
     given = _given_scale(loaded, scale_of)
     share = 1.0 if managed is None else MANAGED_SHARE
-    if network is not None and not network.as_emulated:
-        scale = given or UNSCALED
+    if unscaled:
+        scale = UNSCALED if network is None or given is None else given
     else:
-        scale = given or choose_scale(fabric, jobs, capacity.part(share)) if has_packets else UNSCALED
+        scale = given or choose_scale(fabric, jobs, capacity.part(share))
     if not emulated:
         datapaths = {}  # simulated packets have the scale that they would have there
     elif given is None:
@@ -171,14 +172,6 @@ def _given_scale(scenario: Scenario, directory: str | Path | None) -> Scale | No
         what = run.summary["engine"]
         raise BadInputError(f"{directory}: this is a run of the engine {what}, expected one of an emulation")
     return run.experiment.scale
-
-
-def _refuse_programs(scenario: Scenario, jobs: Sequence[Job]) -> None:
-    """Raise ``BadInputError`` for a job that is a real program: only the emulation runs it."""
-    real = next((job.name for job in jobs if job.external is not None), None)
-    if real is not None:
-        why = f"job '{real}' is of kind external, which only the emulation runs: expected --engine emulation"
-        raise BadInputError(scenario.line_of_job(real, why))
 
 
 def _changes(

@@ -89,6 +89,7 @@ def plan(
         "jobs": [_job(job, first.fabric) for job in first.jobs],
         "datapaths": {scheduler: asdict(choice) for scheduler, choice in datapaths.items()},
         "scale": _scale(first, capacity) if engine != "flow" else None,
+        "network": None if first.network is None else first.network.transport,
         "rehearsed": rehearsed,
         "not_built": built_part_of(first).left_out_of(first.fabric) if emulated else "",
         "left_out_of_files": left_out_of_files(first.jobs),

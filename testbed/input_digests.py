@@ -16,7 +16,7 @@ from typing import Final
 from controller.schedulers import registry as schedulers
 from testbed.experiment.experiment import Managed
 from testbed.scenario import Scenario
-from testbed.scenario.fabrics import FILE_KEYS, GENERATORS
+from testbed.scenario.network.fabrics import FILE_KEYS, GENERATORS
 from topologies.limits import LimitError, open_regular
 from topologies.registry import BUILT_IN
 from workloads.imported.chakra import files_of

@@ -16,7 +16,7 @@ from unittest.mock import patch
 from benchmarks.attack import samples
 from benchmarks.attack.inputs import Verdict, command
 from benchmarks.attack.mutation import odd_value, structural, textual
-from testbed.scenario import fabrics
+from testbed.scenario.network import fabrics
 from topologies.clos import clos
 from topologies.fabric import Fabric, Link
 from topologies.registry import BUILT_IN

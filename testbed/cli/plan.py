@@ -164,13 +164,17 @@ def _closing_lines(document: Document) -> list[str]:
     if document["engine"] != "emulation":
         lines += [document["slow_flow_engine"]] if document["slow_flow_engine"] else []
         times = ", ".join(f"{entry['scheduler']} {time_text(entry['simulated_s'])}" for entry in document["schedulers"])
-        return [*lines, f"{_what_it_does(document['scale'])}; simulated time: {times}"]
+        return [*lines, f"{_what_it_does(document)}; simulated time: {times}"]
     return lines + _emulation_lines(document)
 
 
-def _what_it_does(scale: Document | None) -> str:
+def _what_it_does(document: Document) -> str:
+    scale = document["scale"]
     if scale is None:
         return "the flow engine computes rates and sends no packets"
+    if document["network"] != "window":
+        rates = "at line rate" if scale["bandwidth"] == 1.0 else f"with rates / {scale['bandwidth']:g}"
+        return f"the simulation has the packets of {document['network']} {rates}"
     return (
         f"the simulation has the packets of an emulation with rates / {scale['bandwidth']:g}, "
         f"times x {scale['time']:g}, MTU {scale['mtu']}"

@@ -34,7 +34,6 @@ class Buffers:
 
     size: float = 32e6
     alpha: float = 0.125
-    lossless: bool = True
 
 
 @dataclass(frozen=True, slots=True)

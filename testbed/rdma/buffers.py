@@ -40,7 +40,7 @@ def store(state: State, link: int, packet: int, now: float) -> None:
     held = state.queues.held[link, level] + size
     state.queues.held[link, level] = held
     most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
-    if state.rules.pauses and held > most and not state.queues.pausing[link, level]:
+    if held > most and not state.queues.pausing[link, level]:
         state.queues.pausing[link, level] = True
         state.counters.pauses[0] += 1
         plan(state, now + state.links[link].delay, PAUSE, link * state.queues.held.shape[1] + level)

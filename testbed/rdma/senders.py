@@ -53,10 +53,8 @@ def next_size(state: State, flow: int) -> float:
         size = left
     elif size <= rounding:
         return 0.0
-    if left <= _NOTHING * record.message:
+    if left <= _NOTHING * record.message or record.in_flight >= window_of(state, flow):
         return 0.0
-    if record.in_flight > rounding and record.in_flight + size > window_of(state, flow) + rounding:
-        return 0.0  # a window smaller than a packet still lets one out: the rate makes up for it
     return float(size)
 
 

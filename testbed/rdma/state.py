@@ -117,8 +117,8 @@ class Queues(NamedTuple):
     """By link and level.
 
     ``first`` and ``last`` packet that waits, and bytes ``queued``; ``first_ready`` and ``last_ready`` flow that may
-    send here; ``held`` bytes in the switch at its end that came over it; ``paused``: above 0 it may not send, ``pausing``:
-    that was asked of it; bytes ``sent`` since they were read.
+    send here; ``held`` bytes in the switch at its end that came over it; ``paused``: above 0 it may not send,
+    ``pausing``: that was asked of it; bytes ``sent`` since they were read.
     """
 
     first: Integers
@@ -156,7 +156,7 @@ class Rules(NamedTuple):
 
     Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
     share of packets that is marked at random. ``buffer`` bytes of a switch, of whose free part one queue may take
-    ``alpha``, and by how many bytes it must be below that to resume; whether there are ``pauses``.
+    ``alpha``, and by how many bytes it must be below that to ``resume``.
     """
 
     payload: float
@@ -167,7 +167,6 @@ class Rules(NamedTuple):
     buffer: float
     alpha: float
     resume: float
-    pauses: bool
 
 
 class Counters(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from testbed.bundled_scenarios import names as bundled
 from testbed.experiment.experiment import Managed
-from testbed.scenario.fabrics import build_fabric
 from testbed.scenario.loading import Scenario, load
+from testbed.scenario.network.fabrics import build_fabric
 from topologies.fabric import Fabric
 from workloads.job import Job
 

@@ -9,7 +9,7 @@ from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.external import external_problems
-from testbed.scenario.fabrics import FabricSection, build_fabric
+from testbed.scenario.network.fabrics import FabricSection, build_fabric
 from testbed.scenario.on_fabric import failure_problems, placement_problems, size_problems
 from testbed.scenario.spec import JobEntry, LinkFailureSpec
 from topologies.limits import CHECKS, JOBS, LINK_FAILURES, PLACEMENTS

@@ -16,9 +16,9 @@ from testbed.errors import BadInputError
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.crosscheck import Parts, cross_problems, job_names
 from testbed.scenario.document import Document, DocumentError, Location, Problem, parse_yaml
-from testbed.scenario.fabrics import FabricSection, FabricSpec, find_files
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, own_entries, scheduler_labels, take_own_entries
+from testbed.scenario.network.fabrics import FabricSection, FabricSpec, find_files
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
 from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScaleSpec, ScenarioSpec, SchedulerEntry
 from topologies.input.spelling import nearest

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.scenario.document import Location, Problem
-from testbed.scenario.fabrics import FABRICS
 from testbed.scenario.jobs.model_file import ModelFileSpec
 from testbed.scenario.managers import JobFailuresSpec, ManagerSpec
+from testbed.scenario.network.fabrics import FABRICS
 from testbed.scenario.quantities import EXPECTED
 from testbed.scenario.spec import (
     ExpertsSpec,

@@ -23,10 +23,10 @@ from pydantic_core import PydanticCustomError
 from testbed.experiment.experiment import LinkFailure, Measure, Scale
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
-from testbed.scenario.fabrics import FabricSpec, kinds_spelled
 from testbed.scenario.jobs.model_file import ModelFileSpec
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
-from testbed.scenario.network import NetworkSpec, SharingEntry
+from testbed.scenario.network.fabrics import FabricSpec, kinds_spelled
+from testbed.scenario.network.simulation import NetworkSpec, SharingEntry
 from testbed.scenario.quantities import (
     Count,
     Factor,

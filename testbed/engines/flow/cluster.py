@@ -23,10 +23,10 @@ from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
 from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
-from testbed.engines.flow.fluid_network import FluidNetwork
-from testbed.engines.flow.network import Network
-from testbed.engines.flow.packet_network import PacketNetwork
-from testbed.engines.flow.rdma_network import RdmaNetwork
+from testbed.engines.flow.networks.fluid_network import FluidNetwork
+from testbed.engines.flow.networks.network import Network
+from testbed.engines.flow.networks.packet_network import PacketNetwork
+from testbed.engines.flow.networks.rdma_network import RdmaNetwork
 from testbed.engines.flow.streams import FlowReceiver, FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow

@@ -1,4 +1,4 @@
-"""The columns of numbers that are kept for each flow of :mod:`testbed.engines.flow.fluid_network`."""
+"""The columns of numbers that are kept for each flow of :mod:`testbed.engines.flow.networks.fluid_network`."""
 
 from __future__ import annotations
 

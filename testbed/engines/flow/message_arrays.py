@@ -31,7 +31,7 @@ def _forwardable(rows: Floats, leaders: Floats) -> Floats:
 
 
 def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
-    """As :func:`testbed.engines.flow.fluid_network.caught_up`."""
+    """As :func:`testbed.engines.flow.networks.fluid_network.caught_up`."""
     found = np.full(len(after), NOBODY)
     flows = np.flatnonzero(sending & (after >= 0))
     rows = values[flows]
@@ -45,7 +45,7 @@ def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
 
 
 def next_change(sending: Flags, after: Integers, values: Floats) -> float:
-    """As :func:`testbed.engines.flow.fluid_network.next_change`."""
+    """As :func:`testbed.engines.flow.networks.fluid_network.next_change`."""
     flows = np.flatnonzero(sending & (values[:, RATE] > 0.0))
     if not flows.size:
         return np.inf
@@ -68,7 +68,7 @@ def next_change(sending: Flags, after: Integers, values: Floats) -> float:
 
 
 def advance(sending: Flags, values: Floats, seconds: float) -> Flags:
-    """As :func:`testbed.engines.flow.fluid_network.advance`."""
+    """As :func:`testbed.engines.flow.networks.fluid_network.advance`."""
     reached = np.zeros(len(sending), np.bool_)
     flows = np.flatnonzero(sending)
     rows = values[flows]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from controller.decision import ByteLevels
-from testbed.engines.flow.fluid_network import ROUNDING
-from testbed.engines.flow.network import Network
+from testbed.engines.flow.networks.fluid_network import ROUNDING
+from testbed.engines.flow.networks.network import Network
 from workloads.iteration.hold import Hold
 
 

@@ -21,7 +21,7 @@ from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.results.run_inputs import OF_SCHEDULER, SCENARIO, RunInputs
 from testbed.scenario import load
 from testbed.scenario.document import DocumentError, parse_yaml
-from testbed.scenario.fabrics import FILE_KEYS
+from testbed.scenario.network.fabrics import FILE_KEYS
 from testbed.scenario.old_keys import rename_old_keys
 from topologies.limits import YAML_BYTES, LimitError, read_text
 from topologies.registry import BUILT_IN as FABRICS

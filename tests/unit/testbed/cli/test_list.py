@@ -10,7 +10,7 @@ import pytest
 from testbed.cli.discovery.list import KINDS
 from testbed.cli.main import main
 from testbed.scenario import bundled
-from testbed.scenario.fabrics import FABRICS
+from testbed.scenario.network.fabrics import FABRICS
 from workloads.communication.collectives import COLLECTIVES
 from workloads.managers import registry
 from workloads.managers.catalogue import MANAGERS

@@ -46,6 +46,23 @@ with tempfile.TemporaryDirectory() as place:
             print(Path(result.directory, scheduler, name).read_text())
 """
 
+RDMA = """
+import sys
+sys.path.insert(0, "tests/reference")
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from rdma_traffic import Traffic, experiment_of, network_model
+from testbed.experiment.network_model import Buffers
+for transport in ("unlimited", "dcqcn", "dctcp", "hpcc"):
+    with TemporaryDirectory() as folder:
+        model = network_model(transport, load_balancing="spray", buffers=Buffers(3e5, 0.5))
+        traffic = Traffic(experiment_of(Path(folder), model, hosts=4, tors=2, aggregations=2))
+    for source in ("h0", "h1"):
+        traffic.send(traffic.way(source, "h2"), 4e5)
+    traffic.run()
+    print(traffic.ended, traffic.network.counts())
+"""
+
 
 def printed(program: str) -> str:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -59,6 +76,7 @@ PROGRAMS = {
     "run": FLOW_ENGINE.replace("SHARING", "max-min"),
     "run in proportion": FLOW_ENGINE.replace("SHARING", "proportional"),
     "simulation": FLOW_ENGINE.replace("flow", "simulation").replace("SHARING", "max-min"),
+    "rdma": RDMA,
 }
 
 

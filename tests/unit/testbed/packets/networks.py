@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from testbed.api import prepare
-from testbed.engines.flow.packet_network import PacketNetwork
+from testbed.engines.flow.networks.packet_network import PacketNetwork
 from testbed.experiment.experiment import Experiment, Scale
 
 PACKET = 8960.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.flow.packet_network import PacketNetwork
+from testbed.engines.flow.networks.packet_network import PacketNetwork
 from testbed.packets import state as columns
 from tests.unit.testbed.packets.networks import PACKET, RATE, SHRUNK, ends, network, send
 from topologies.shaping import BURST_S

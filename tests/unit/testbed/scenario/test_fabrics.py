@@ -14,7 +14,7 @@ import pytest
 from testbed.cli.main import main
 from testbed.errors import BadInputError
 from testbed.scenario import build_fabric, load
-from testbed.scenario.fabrics import FABRICS, model_of
+from testbed.scenario.network.fabrics import FABRICS, model_of
 from tests.unit.topologies.formats.simai_files import topology
 from topologies.registry import BUILT_IN
 

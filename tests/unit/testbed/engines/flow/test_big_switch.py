@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pytest
 
-from testbed.engines.flow.fluid_network import FluidNetwork
+from testbed.engines.flow.networks.fluid_network import FluidNetwork
 
 Coflow = Sequence[tuple[int, int, float]]
 """(input port, output port, units) of each flow."""

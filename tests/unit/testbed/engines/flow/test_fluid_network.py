@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.engines.flow.fluid_network import FluidNetwork
+from testbed.engines.flow.networks.fluid_network import FluidNetwork
 
 SIZE, LEAD = 1000.0, 100.0
 

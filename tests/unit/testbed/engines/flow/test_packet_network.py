@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import window_shares
 from testbed.api import plan, prepare, run_scenario
-from testbed.engines.flow.packet_network import PacketNetwork
+from testbed.engines.flow.networks.packet_network import PacketNetwork
 from testbed.errors import BadInputError
 from testbed.experiment.experiment import UNSCALED
 from topologies.mininet_adapter import hosts

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from testbed.experiment.experiment import Sharing
 from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport
 from testbed.rdma.transports.dispatch import defaults_of
-from testbed.scenario.quantities import Factor, Flag, Rate, Share, Size, Time
+from testbed.scenario.quantities import Factor, Rate, Share, Size, Time
 from topologies.input.spelling import expectation
 
 _ECN: Final = Ecn()
@@ -37,7 +37,6 @@ class BuffersSpec(_Spec):
 
     size: Size = Field(_BUFFERS.size, description="bytes that the ports of a switch share")
     alpha: Factor = Field(_BUFFERS.alpha, description="how many times what is free a queue may take")
-    lossless: Flag = Field(_BUFFERS.lossless, description="whether queues that are too long are paused")
 
 
 class DelaysSpec(_Spec):
@@ -80,7 +79,7 @@ class NetworkSpec(_Spec):
             self.transport,
             {**defaults_of(self.transport), **self.parameters},
             Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate),
-            Buffers(self.buffers.size, self.buffers.alpha, self.buffers.lossless),
+            Buffers(self.buffers.size, self.buffers.alpha),
             self.load_balancing,
             Delays(self.delays.link, self.delays.switch),
             self.mtu,

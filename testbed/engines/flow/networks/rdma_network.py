@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.engines.flow.wrong_networks import stuck
+from testbed.engines.flow.networks.deadlocks import stuck
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.network_model import NetworkModel
@@ -286,7 +286,6 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
         buffer=model.buffers.size,
         alpha=model.buffers.alpha,
         resume=2 * (payload + header),
-        pauses=model.buffers.lossless,
     )
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
     counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003

@@ -1,0 +1,1 @@
+"""What a scenario says of the network: its fabric, and how its packets are simulated."""

@@ -1,0 +1,145 @@
+"""Packets at line rate do what analysis says: alone, behind each other, paused, in a circle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rdma_traffic import Traffic, experiment_of, network_model
+
+from testbed.errors import RunFailedError
+from testbed.experiment.network_model import Buffers, Delays
+
+PACKET_S = (4096 + 82) * 8 / 100e9
+"""A full packet on a link whose payload passes at slightly less than 100 Gbit/s takes at most this long."""
+TRANSPORTS = ("unlimited", "dcqcn", "dctcp", "hpcc")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rdma")
+
+
+@pytest.mark.parametrize("size", [1.0, 4096.0, 1e6])
+def test_a_message_alone_takes_its_bytes_over_the_rate_and_a_packet_more_per_link(folder: Path, size: float) -> None:
+    model = network_model(delays=Delays(1e-6, 0.5e-6))
+    traffic = Traffic(experiment_of(folder, model, hosts=2, tors=2))
+    place = traffic.send(traffic.way("h0", "h1"), size)
+    traffic.run()
+    links, switches = 4, 3
+    fluid = size * 8 / 100e9 + links * 1e-6 + switches * 0.5e-6
+    assert fluid < traffic.ended[place] <= fluid + links * PACKET_S
+
+
+def test_flows_on_links_of_their_own_do_not_disturb_each_other(folder: Path) -> None:
+    traffic = Traffic(experiment_of(folder, network_model(), hosts=4))
+    pair = [traffic.send(traffic.way("h0", "h1"), 1e6), traffic.send(traffic.way("h2", "h3"), 1e6)]
+    traffic.run()
+    assert traffic.ended[pair[0]] == traffic.ended[pair[1]]
+
+
+def test_a_level_waits_until_nothing_of_a_higher_one_is_there(folder: Path) -> None:
+    traffic = Traffic(experiment_of(folder, network_model(), hosts=3))
+    high = traffic.send(traffic.way("h1", "h0"), 10e6, level=0)
+    low = traffic.send(traffic.way("h2", "h0"), 10e6, level=3)
+    traffic.run()
+    alone = 10e6 * 8 / 100e9
+    assert traffic.ended[high] == pytest.approx(alone, abs=3e-6 + 3 * PACKET_S)
+    assert traffic.ended[low] == pytest.approx(2 * alone, abs=3e-6 + 3 * PACKET_S)
+
+
+def test_only_the_level_that_is_congested_is_paused(folder: Path) -> None:
+    """Both hosts send low to h0, more than it takes; h1 also sends high to h3: that goes on at its full rate."""
+    model = network_model(buffers=Buffers(1e6, 0.125))
+    traffic = Traffic(experiment_of(folder, model, hosts=4))
+    for source in ("h1", "h2"):
+        traffic.send(traffic.way(source, "h0"), 50e6, level=3)
+    traffic.run(1e-3)
+    begun = traffic.now
+    high = traffic.send(traffic.way("h1", "h3"), 10e6, level=0)
+    traffic.run()
+    assert traffic.network.counts()["pauses"] > 0
+    assert traffic.ended[high] - begun == pytest.approx(10e6 * 8 / 100e9, abs=3e-6 + 4 * PACKET_S)
+
+
+def test_at_one_level_a_pause_holds_back_a_victim(folder: Path) -> None:
+    """The same at one level: packets to h3 wait behind the pause that those to h0 have caused."""
+    model = network_model(buffers=Buffers(1e6, 0.125))
+    traffic = Traffic(experiment_of(folder, model, hosts=4))
+    for source in ("h1", "h2"):
+        traffic.send(traffic.way(source, "h0"), 50e6)
+    traffic.run(1e-3)
+    begun = traffic.now
+    victim = traffic.send(traffic.way("h1", "h3"), 10e6)
+    traffic.run()
+    assert traffic.ended[victim] - begun > 1.8 * 10e6 * 8 / 100e9
+
+
+def test_packets_that_wait_in_a_circle_are_a_deadlock_with_names(folder: Path) -> None:
+    model = network_model(buffers=Buffers(1e6, 0.125))
+    traffic = Traffic(experiment_of(folder, model, hosts=6, tors=3, aggregations=2))
+    circles = (
+        ("h{}n0p0->tor0", "tor0->agg0", "agg0->tor1", "tor1->agg1", "agg1->tor2", "tor2->h4n0p0"),
+        ("h{}n0p0->tor1", "tor1->agg1", "agg1->tor0", "tor0->agg0", "agg0->tor2", "tor2->h5n0p0"),
+    )
+    for first, way in zip((0, 2), circles, strict=True):
+        for host in (first, first + 1):
+            traffic.send([link.format(host) for link in way], 50e6)
+    with pytest.raises(
+        RunFailedError, match="deadlock: at level 0 these links pause each other in a circle: "
+    ) as error:
+        traffic.run()
+    assert {"tor0->agg0", "agg0->tor1", "tor1->agg1", "agg1->tor0"} <= set(str(error.value).replace(",", "").split())
+
+
+@pytest.mark.parametrize("balancing", ["spray", "spray-in-turn"])
+def test_sprayed_packets_use_all_paths(folder: Path, balancing: str) -> None:
+    """Two hosts of a ToR send to two of another over two aggregation switches: on one path they would share it."""
+    model = network_model(load_balancing=balancing)
+    traffic = Traffic(experiment_of(folder, model, hosts=4, tors=2, aggregations=2))
+    pair = [traffic.send(traffic.way("h0", "h2"), 10e6), traffic.send(traffic.way("h1", "h3"), 10e6)]
+    traffic.run()
+    alone = 10e6 * 8 / 100e9
+    assert max(traffic.ended[place] for place in pair) < 1.1 * alone
+    loads = [moved for (link, _), moved in traffic.network.take_bytes().items() if link.startswith("tor0->agg")]
+    assert len(loads) == 2 and max(loads) < 1.1 * min(loads)
+
+
+messages = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 5), st.floats(1.0, 3e5), st.integers(0, 2), st.integers(0, 3)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=messages, transport=st.sampled_from(TRANSPORTS), seed=st.integers(0, 5), kilobytes=st.integers(200, 2000))
+def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
+    folder: Path, drawn: list[tuple[int, int, float, int, int]], transport: str, seed: int, kilobytes: int
+) -> None:
+    model = replace(network_model(transport), buffers=Buffers(kilobytes * 1e3, 0.25), load_balancing="spray")
+    experiment = experiment_of(folder, model, hosts=6, tors=2, aggregations=2, seed=seed)
+
+    def run() -> tuple[Traffic, dict[int, float]]:
+        traffic, sizes = Traffic(experiment), {}
+        for source, target, size, level, number in drawn:
+            if source != target:
+                place = traffic.send(traffic.way(f"h{source}", f"h{target}", number), size, level)
+                sizes[place] = size
+        traffic.run()
+        return traffic, sizes
+
+    traffic, sizes = run()
+    assert set(traffic.ended) == set(sizes)
+    for place, size in sizes.items():
+        assert traffic.network.total(place) == pytest.approx(size, rel=1e-9)
+    state = traffic.network._state
+    assert np.abs(state.queues.held).max() < 1e-3 and np.abs(state.queues.queued).max() < 1e-3
+    assert not state.queues.pausing.any() and not state.queues.paused.any()
+    assert len(set(state.unused[: state.counters.unused[0]].tolist())) == len(state.unused)
+    again, _ = run()
+    assert again.ended == traffic.ended and again.network.counts() == traffic.network.counts()
