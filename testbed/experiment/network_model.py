@@ -64,3 +64,12 @@ class NetworkModel:
 
 AS_EMULATED: Final = NetworkModel()
 """The network that an emulation has."""
+
+COUNTED: Final = (
+    ("packets", "", "packets delivered in a simulation at line rate; null elsewhere, like those below"),
+    ("marked_share", "share", "share of them that a switch marked"),
+    ("notices", "", "congestion notifications that senders got"),
+    ("pauses", "", "times that a level of a link was paused"),
+    ("largest_buffer_bytes", "bytes", "most bytes that a switch held at a time"),
+)
+"""What is counted of a network at line rate: its name, unit and meaning."""

@@ -8,10 +8,11 @@ cluster managers are in :mod:`testbed.metrics.manager_metrics`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from testbed.experiment.network_model import COUNTED
 from testbed.metrics import formats
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
 
@@ -191,6 +192,11 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     ),
 )
 
+
+def _counted(key: str) -> Callable[[MeasuredRun], object]:
+    return lambda run: cast(Mapping[str, object], run.record.environment.get("network", {})).get(key)
+
+
 RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     Metric("scheduler", "", "the scheduler: its label in the scenario", lambda run: run.record.scheduler),
     Metric(
@@ -336,6 +342,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         lambda run: sum(row.paths_changed for row in run.record.decisions),
         check=True,
     ),
+    *(Metric(f"network.{key}", unit, what, _counted(key), check=True) for key, unit, what in COUNTED),
     Metric("manager", "", "metrics of the manager, below", lambda run: run.manager, managed=True),
     Metric(
         "scheduler_name", "", "its name; the label is the same if it has no other", lambda run: run.record.choice.name

@@ -79,6 +79,17 @@ def left_out(summary: Summary) -> list[str]:
     return lines
 
 
+def networks(summary: Summary) -> list[str]:
+    """A line for every run at line rate: what switches and senders did about congestion."""
+    return [
+        f"{run['scheduler']}: of {found['packets']:,} packets {percent(found['marked_share'])} % were marked, "
+        f"{found['notices']:,} notices, {found['pauses']:,} pauses, "
+        f"at most {found['largest_buffer_bytes'] / 1e6:.3g} MB in a switch"
+        for run in summary["runs"]
+        if (found := run.get("network") or {}).get("packets")
+    ]
+
+
 def schedulers_behind(summary: Summary) -> list[str]:
     """A line for every scheduler that has a label or options: ``no-priorities (crux, priorities: false)``."""
     choices = [
@@ -237,7 +248,7 @@ def show_summary(summary: Summary, console: Console | None = None) -> None:
     say(schedulers_behind(summary), out)
     lines = [*doubts(summary), *left_out(summary), *refusals(summary), *beside_the_numbers(summary)]
     say(lines, out, style="yellow")
-    say([headline(summary)], out)
+    say([*networks(summary), headline(summary)], out)
 
 
 def _job_names(summary: Summary) -> list[str]:

@@ -156,6 +156,10 @@ class FlowCluster:
         taken = self._network.take_bytes().items()
         self.links += [LinkRow(self.now, link, level, moved, 0.0, 0) for (link, level), moved in taken]
 
+    def counted(self) -> dict[str, float]:
+        """What is counted of packets."""
+        return self._network.counted()
+
     # Jobs
 
     def _expect(self, job: Job) -> None:

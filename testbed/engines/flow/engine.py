@@ -82,7 +82,7 @@ class FlowEngine:
             iterations=rows,
             links=tuple(cluster.links),
             decisions=tuple(cluster.decisions),
-            environment={"events": cluster.events},
+            environment={"events": cluster.events, "network": cluster.counted()},
             managed=record_of(cluster.managed, cluster.now),
         )
 

@@ -14,7 +14,16 @@ from testbed.report.page.fabric_view import fabric_view, shown_links
 from testbed.report.page.job_loads import JobLoads, job_loads
 from testbed.report.page.tables_view import table_views
 from testbed.report.page.timeline import MAX_ROWS, gpu_rows, timeline_view
-from testbed.report.tables import beside_the_numbers, doubts, idle_shares, left_out, marked, refusals, schedulers_behind
+from testbed.report.tables import (
+    beside_the_numbers,
+    doubts,
+    idle_shares,
+    left_out,
+    marked,
+    networks,
+    refusals,
+    schedulers_behind,
+)
 from testbed.results.record import DecisionRow, RunRecord
 from topologies.fabric import Link
 from workloads.job import Job
@@ -49,7 +58,7 @@ def payload(
         "headline": headline(summary),
         "doubts": doubts(summary),
         "changed": list(changed),
-        "left_out": [*beside_the_numbers(summary), *left_out(summary)],
+        "left_out": [*beside_the_numbers(summary), *left_out(summary), *networks(summary)],
         "schedulers_behind": schedulers_behind(summary),
         "refusals": refusals(summary),
         "jobs": jobs,

@@ -84,6 +84,10 @@ class Network(Protocol):
         """
         ...
 
+    def counted(self) -> dict[str, float]:
+        """What is counted of packets; nothing where there are none at line rate."""
+        ...
+
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
         ...

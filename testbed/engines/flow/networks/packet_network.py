@@ -188,6 +188,10 @@ class PacketNetwork:
         counters[columns.REACHED] = 0
         return now, list(dict.fromkeys(found))
 
+    def counted(self) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
         sent = self._state.links.sent

@@ -215,11 +215,18 @@ class RdmaNetwork:
         sent[:] = 0.0
         return found
 
-    def counts(self) -> dict[str, int]:
-        """What has happened to packets since the beginning, by the names of :class:`testbed.rdma.state.Counters`."""
+    def counted(self) -> dict[str, float]:
+        """What has happened to packets since the beginning, by the names of :data:`COUNTED`, and their hops."""
         counters = self._state.counters
-        names = ("hops", "delivered", "marks", "notices", "pauses")
-        return {name: int(getattr(counters, name)[0]) for name in names}
+        packets = int(counters.delivered[0])
+        return {
+            "packets": packets,
+            "marked_share": int(counters.marks[0]) / packets if packets else 0.0,
+            "notices": int(counters.notices[0]),
+            "pauses": int(counters.pauses[0]),
+            "largest_buffer_bytes": float(self._state.switches.most.max()),
+            "packet_hops": int(counters.hops[0]),
+        }
 
     # Room
 

@@ -60,7 +60,7 @@ for transport in ("unlimited", "dcqcn", "dctcp", "hpcc"):
     for source in ("h0", "h1"):
         traffic.send(traffic.way(source, "h2"), 4e5)
     traffic.run()
-    print(traffic.ended, traffic.network.counts())
+    print(traffic.ended, traffic.network.counted())
 """
 
 

@@ -62,7 +62,7 @@ def test_only_the_level_that_is_congested_is_paused(folder: Path) -> None:
     begun = traffic.now
     high = traffic.send(traffic.way("h1", "h3"), 10e6, level=0)
     traffic.run()
-    assert traffic.network.counts()["pauses"] > 0
+    assert traffic.network.counted()["pauses"] > 0
     assert traffic.ended[high] - begun == pytest.approx(10e6 * 8 / 100e9, abs=3e-6 + 4 * PACKET_S)
 
 
@@ -142,4 +142,4 @@ def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     assert not state.queues.pausing.any() and not state.queues.paused.any()
     assert len(set(state.unused[: state.counters.unused[0]].tolist())) == len(state.unused)
     again, _ = run()
-    assert again.ended == traffic.ended and again.network.counts() == traffic.network.counts()
+    assert again.ended == traffic.ended and again.network.counted() == traffic.network.counted()

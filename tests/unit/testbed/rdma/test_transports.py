@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,23 +23,28 @@ class Incast:
     notices_per_s: float
 
 
+def marks(counted: Mapping[str, float]) -> float:
+    return counted["marked_share"] * counted["packets"]
+
+
 def incast(folder: Path, model: NetworkModel, senders: int, rate: int, steady_s: float, seconds: float) -> Incast:
     traffic = Traffic(experiment_of(folder, model, hosts=senders + 1, rate=rate))
     places = [traffic.send(traffic.way(f"h{number + 1}", "h0"), 1e12) for number in range(senders)]
     traffic.run(steady_s)
     network, begun = traffic.network, traffic.now
     link = network.number[traffic.way("h1", "h0")[-1]]
-    before, counted = [network.total(place) for place in places], network.counts()
+    before, counted = [network.total(place) for place in places], network.counted()
     queues = []
     while traffic.now < begun + seconds:
         traffic.run(traffic.now + 20e-6)
         queues.append(float(network._state.queues.queued[link, 0]))
-    after = network.counts()
+    after = network.counted()
     passed = traffic.now - begun
     return Incast(
         float(np.mean(queues)),
         [8 * (network.total(place) - was) / passed for place, was in zip(places, before, strict=True)],
-        (after["marks"] - counted["marks"]) / (after["delivered"] - counted["delivered"]),
+        (after["marked_share"] * after["packets"] - counted["marked_share"] * counted["packets"])
+        / (after["packets"] - counted["packets"]),
         (after["notices"] - counted["notices"]) / passed,
     )
 
