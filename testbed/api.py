@@ -39,7 +39,7 @@ from testbed.errors import (
 from testbed.experiment.capacity import Capacity, weakest
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.demand import Demand
-from testbed.experiment.experiment import UNSCALED, Experiment, Scale
+from testbed.experiment.experiment import UNSCALED, Experiment, Managed, Scale
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
@@ -117,11 +117,7 @@ def prepare(
     here is only noted: see ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
-    try:
-        fabric = build_fabric(loaded)
-        placed, managed = build_jobs(loaded, fabric), build_managed(loaded, fabric)
-    except PluginError as error:
-        raise RunFailedError(str(error)) from error
+    fabric, placed, managed = _built(loaded)
     jobs = placed if managed is None else stand_ins(managed, fabric)
     measure = loaded.measure.value() if managed is None else measure_all(loaded.measure.value(), managed)
     emulated = engine == "emulation"
@@ -132,11 +128,9 @@ def prepare(
     datapaths = {} if unscaled else _datapaths(loaded)
     capacity = weakest([each.datapath for each in datapaths.values()] or [ALWAYS])
     given = _given_scale(loaded, scale_of)
-    share = 1.0 if managed is None else MANAGED_SHARE
-    if unscaled:
-        scale = UNSCALED if network is None or given is None else given
-    else:
-        scale = given or choose_scale(fabric, jobs, capacity.part(share))
+    scale = UNSCALED if network is None or given is None else given
+    if not unscaled:
+        scale = given or choose_scale(fabric, jobs, capacity.part(1.0 if managed is None else MANAGED_SHARE))
     if not emulated:
         datapaths = {}  # simulated packets have the scale that they would have there
     elif given is None:
@@ -161,6 +155,15 @@ def prepare(
         for choice in loaded.choices
     )
     return Prepared(loaded, fabric, jobs, experiments, capacity, emulated and given is None, datapaths)
+
+
+def _built(scenario: Scenario) -> tuple[Fabric, tuple[Job, ...], Managed | None]:
+    """Its fabric, and its jobs or those that a manager places."""
+    try:
+        fabric = build_fabric(scenario)
+        return fabric, build_jobs(scenario, fabric), build_managed(scenario, fabric)
+    except PluginError as error:
+        raise RunFailedError(str(error)) from error
 
 
 def _given_scale(scenario: Scenario, directory: str | Path | None) -> Scale | None:
