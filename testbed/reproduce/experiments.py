@@ -8,7 +8,7 @@ from typing import Final
 from testbed.errors import BadInputError
 from testbed.reproduce.crux import crux_figures
 from testbed.reproduce.managers import manager_experiments
-from testbed.reproduce.number_formats import change, percent
+from testbed.reproduce.number_formats import change, count, percent
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 from topologies.input.spelling import expectation
 
@@ -33,8 +33,24 @@ TWIN: Final = PaperExperiment(
     seeds=1,
 )
 
+TRANSPORTS: Final = PaperExperiment(
+    name="transports",
+    summary="schedulers on the network of an emulation and on those of RDMA clusters, every packet simulated",
+    source="no paper: what congestion control, pauses and spraying change; two rows at line rate take hours",
+    columns=(
+        *(
+            PaperColumn(network, f"{network} %", percent)
+            for network in ("window", "unlimited", "dcqcn", "hpcc", "spray")
+        ),
+        PaperColumn("marked", "dcqcn: marked %", percent),
+        PaperColumn("pauses", "pauses", count),
+    ),
+    function="testbed.reproduce.transports:reproduce",
+    rows=True,
+)
+
 EXPERIMENTS: Final[Mapping[str, PaperExperiment]] = {
-    each.name: each for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN)
+    each.name: each for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN, TRANSPORTS)
 }
 
 
