@@ -73,7 +73,21 @@ def _fresh(dispatcher: Any) -> Any:
     file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp"):
         file._source_stamp = (file._source_stamp, _sources())
+    if hasattr(file, "_load_index"):
+        file._load_index = _or_nothing(file._load_index)
     return dispatcher
+
+
+def _or_nothing(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """What ``load`` finds; nothing where the index of kept code names types that are no longer there."""
+
+    def careful() -> dict[Any, Any]:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    return careful
 
 
 @cache

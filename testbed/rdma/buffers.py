@@ -37,13 +37,13 @@ def store(state: State, link: int, packet: int, now: float) -> None:
     size = bytes_on_wire(state, packet)
     state.switches[switch].used += size
     state.switches[switch].most = max(state.switches[switch].most, state.switches[switch].used)
-    held = state.queues.held[link, level] + size
-    state.queues.held[link, level] = held
+    queue = state.queues[link, level]
+    queue.held += size
     most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
-    if held > most and not state.queues.pausing[link, level]:
-        state.queues.pausing[link, level] = True
+    if queue.held > most and not queue.pausing:
+        queue.pausing = True
         state.counters.pauses[0] += 1
-        plan(state, now + state.links[link].delay, PAUSE, link * state.queues.held.shape[1] + level)
+        plan(state, now + state.links[link].delay, PAUSE, link * state.queues.shape[1] + level)
 
 
 @compiled_in_place
@@ -52,13 +52,13 @@ def release(state: State, link: int, packet: int, now: float) -> None:
     switch, level = state.links[link].target, state.packets[packet].level
     size = bytes_on_wire(state, packet)
     state.switches[switch].used -= size
-    held = state.queues.held[link, level] - size
-    state.queues.held[link, level] = held
-    if state.queues.pausing[link, level]:
+    queue = state.queues[link, level]
+    queue.held -= size
+    if queue.pausing:
         most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
-        if held < size or held <= most - state.rules.resume:
-            state.queues.pausing[link, level] = False
-            plan(state, now + state.links[link].delay, RESUME, link * state.queues.held.shape[1] + level)
+        if queue.held < size or queue.held <= most - state.rules.resume:
+            queue.pausing = False
+            plan(state, now + state.links[link].delay, RESUME, link * state.queues.shape[1] + level)
 
 
 @compiled_in_place
@@ -67,7 +67,7 @@ def mark(state: State, link: int, packet: int) -> None:
     record = state.links[link]
     if record.mark_from == 0.0 or record.source == NONE:
         return
-    queued = state.queues.queued[link, state.packets[packet].level]
+    queued = state.queues[link, state.packets[packet].level].queued
     if queued <= record.mark_from or state.packets[packet].marked:
         return
     if queued > record.mark_to or random_share(state) * (record.mark_to - record.mark_from) < state.rules.marked * (

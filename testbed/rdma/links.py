@@ -12,14 +12,16 @@ from testbed.rdma.state import ARRIVAL, LINK_FREE, NONE, State
 @compiled_in_place
 def enqueue(state: State, link: int, packet: int, now: float) -> None:
     """Put ``packet`` at the end of its level's queue at ``link``, which sends it at once if it can."""
-    queues, level = state.queues, state.packets[packet].level
+    level = state.packets[packet].level
+    queue = state.queues[link, level]
     state.packets[packet].behind = NONE
-    if queues.first[link, level] == NONE:
-        queues.first[link, level] = packet
+    if queue.first == NONE:
+        queue.first = packet
+        state.links[link].waiting |= 1 << level
     else:
-        state.packets[queues.last[link, level]].behind = packet
-    queues.last[link, level] = packet
-    queues.queued[link, level] += bytes_on_wire(state, packet)
+        state.packets[queue.last].behind = packet
+    queue.last = packet
+    queue.queued += bytes_on_wire(state, packet)
     work(state, link, now)
 
 
@@ -38,39 +40,37 @@ def work(state: State, link: int, now: float) -> None:
 @compiled_in_place
 def serve(state: State, link: int, now: float) -> None:
     """Send the next packet over ``link``, which is free: of the highest level that waits and is not paused."""
-    queues = state.queues
-    levels = queues.first.shape[1]
+    record = state.links[link]
     packet = NONE
-    level = 0
-    while level < levels:
-        if queues.paused[link, level] == 0:
-            packet = queues.first[link, level]
-            if packet != NONE:
-                queues.first[link, level] = state.packets[packet].behind
-                queues.queued[link, level] -= bytes_on_wire(state, packet)
-                break
-            packet = next_packet(state, link, level, now)
-            if packet != NONE:
-                break
-        level += 1
+    may_leave = record.waiting & ~record.paused
+    while packet == NONE and may_leave != 0:
+        level = 0
+        while may_leave & (1 << level) == 0:
+            level += 1
+        packet = take(state, link, level, now)
+        may_leave = record.waiting & ~record.paused
+        if state.counters.short[0] != 0:
+            break
     if packet != NONE:
         send(state, link, packet, now)
-        if something_waits(state, link, level):
-            state.links[link].planned = True
-            plan(state, state.links[link].free_s, LINK_FREE, link)
+        if record.waiting & ~record.paused != 0:
+            record.planned = True
+            plan(state, record.free_s, LINK_FREE, link)
 
 
 @compiled_in_place
-def something_waits(state: State, link: int, level: int) -> bool:
-    """Whether there is more to send over ``link``, looked for from ``level``, where it is most likely."""
-    queues = state.queues
-    levels = queues.first.shape[1]
-    for step in range(levels):
-        place = level + step if level + step < levels else level + step - levels
-        waits = queues.first[link, place] != NONE or queues.first_ready[link, place] != NONE
-        if waits and queues.paused[link, place] == 0:
-            return True
-    return False
+def take(state: State, link: int, level: int, now: float) -> int:
+    """The next packet of ``level`` at ``link``; NONE if it turns out that no flow there may send."""
+    queue = state.queues[link, level]
+    packet = queue.first
+    if packet != NONE:
+        queue.first = state.packets[packet].behind
+        queue.queued -= bytes_on_wire(state, packet)
+    else:
+        packet = next_packet(state, link, level, now)
+    if queue.first == NONE and queue.first_ready == NONE:
+        state.links[link].waiting &= ~(1 << level)
+    return int(packet)
 
 
 @compiled_in_place
@@ -83,12 +83,12 @@ def send(state: State, link: int, packet: int, now: float) -> None:
         mark(state, link, packet)
         release(state, state.paths[state.packets[packet].path, hop - 1], packet, now)
     if len(state.stamps.at_s) > 1:
-        state.stamps.queued[packet, hop] = state.queues.queued[link, level]
+        state.stamps.queued[packet, hop] = state.queues[link, level].queued
         state.stamps.sent[packet, hop] = record.sent
         state.stamps.at_s[packet, hop] = now
     state.counters.hops[0] += 1
     record.sent += size
-    state.queues.sent[link, level] += state.packets[packet].payload
+    state.queues[link, level].sent += state.packets[packet].payload
     free_s = now + size / record.rate
     record.free_s = free_s
     state.packets[packet].at_s = free_s + record.delay

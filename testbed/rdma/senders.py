@@ -79,26 +79,28 @@ def offer(state: State, flow: int, now: float) -> bool:
             plan(state, record.next_s, WAKE, flow)
         return False
     link, level = first_link(state, flow), record.level
+    queue = state.queues[link, level]
     record.ready, record.next_ready = True, NONE
-    if state.queues.first_ready[link, level] == NONE:
-        state.queues.first_ready[link, level] = flow
+    if queue.first_ready == NONE:
+        queue.first_ready = flow
+        state.links[link].waiting |= 1 << level
     else:
-        state.flows[state.queues.last_ready[link, level]].next_ready = flow
-    state.queues.last_ready[link, level] = flow
+        state.flows[queue.last_ready].next_ready = flow
+    queue.last_ready = flow
     return True
 
 
 @compiled_in_place
 def next_packet(state: State, link: int, level: int, now: float) -> int:
     """The packet of the flow whose turn it is at ``link``; NONE if none has one, or there are no packets left."""
-    queues = state.queues
-    while queues.first_ready[link, level] != NONE:
+    queue = state.queues[link, level]
+    while queue.first_ready != NONE:
         if state.counters.unused[0] == 0:
             state.counters.short[0] = 1
             return NONE
-        flow = queues.first_ready[link, level]
+        flow = queue.first_ready
         record = state.flows[flow]
-        queues.first_ready[link, level] = record.next_ready
+        queue.first_ready = record.next_ready
         record.ready = False
         size = next_size(state, flow) if record.sending and record.next_s <= now else 0.0
         if size > 0.0:

@@ -56,21 +56,30 @@ def happen(state: State, what: int, now: float) -> None:
         state.flows[number].notice = False
         on_notice(state, number, now)
     else:
-        levels = state.queues.paused.shape[1]
-        link, level = number // levels, number % levels
-        state.queues.paused[link, level] += 1 if kind == PAUSE else -1  # those of one moment come in any order
-        if state.queues.paused[link, level] == 0:
-            work(state, link, now)
+        levels = state.queues.shape[1]
+        hold(state, number // levels, number % levels, 1 if kind == PAUSE else -1, now)
+
+
+@compiled_in_place
+def hold(state: State, link: int, level: int, change: int, now: float) -> None:
+    """A pause of ``level`` begins at ``link``, or ends; those of one moment come in any order."""
+    queue = state.queues[link, level]
+    queue.paused += change
+    if queue.paused > 0:
+        state.links[link].paused |= 1 << level
+    else:
+        state.links[link].paused &= ~(1 << level)
+        work(state, link, now)
 
 
 @compiled_in_place
 def simulate(state: State, now: float, until: float) -> float:
     """Let packets move from ``now`` to ``until``, or until a flow is in ``reached`` or none is unused; return when."""
-    counters, times = state.counters, state.agenda.time
+    counters, events = state.counters, state.agenda
     while counters.reached[0] == 0 and counters.short[0] == 0:
-        if counters.planned[0] == 0 or times[0] > until:
+        if counters.planned[0] == 0 or events[0].at_s > until:
             return until
-        now = max(now, times[0])
+        now = max(now, events[0].at_s)
         happen(state, take_first(state), now)
     return now
 
@@ -78,9 +87,6 @@ def simulate(state: State, now: float, until: float) -> float:
 @compiled_in_place
 def go_on(state: State, now: float) -> None:
     """There are unused packets again: let every link send that could not."""
-    queues = state.queues
-    for link in range(len(queues.first)):
-        for level in range(queues.first.shape[1]):
-            if queues.first_ready[link, level] != NONE:
-                work(state, link, now)
-                break
+    for link in range(len(state.links)):
+        if state.links[link].waiting != 0:
+            work(state, link, now)

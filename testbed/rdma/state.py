@@ -73,7 +73,8 @@ FLOW: Final = np.dtype(
         ("stage", np.int64),
         ("utilization", np.float64),
         ("round_trip_s", np.float64),
-    ]
+    ],
+    align=True,
 )
 
 LINK: Final = np.dtype(
@@ -93,7 +94,11 @@ LINK: Final = np.dtype(
         ("sent", np.float64),
         ("mark_from", np.float64),
         ("mark_to", np.float64),
-    ]
+        # A bit per level: whether a packet or a flow waits there, and whether it is paused.
+        ("waiting", np.int64),
+        ("paused", np.int64),
+    ],
+    align=True,
 )
 
 PACKET: Final = np.dtype(
@@ -107,37 +112,34 @@ PACKET: Final = np.dtype(
         ("at_s", np.float64),
         ("sent_s", np.float64),
         ("marked", np.bool_),
-    ]
+    ],
+    align=True,
 )
 
 SWITCH: Final = np.dtype([("used", np.float64), ("most", np.float64)])
 
 
-class Queues(NamedTuple):
-    """By link and level.
+QUEUE: Final = np.dtype(
+    [
+        # Of a level of a link: the first and last packet that waits, and their bytes on the wire.
+        ("first", np.int64),
+        ("last", np.int64),
+        ("queued", np.float64),
+        # The first and last flow that may send here.
+        ("first_ready", np.int64),
+        ("last_ready", np.int64),
+        # Bytes in the switch at the link's end that came over it; whether a pause was asked for, and how many hold.
+        ("held", np.float64),
+        ("paused", np.int64),
+        ("pausing", np.bool_),
+        # Bytes of payload sent since they were read.
+        ("sent", np.float64),
+    ],
+    align=True,
+)
 
-    ``first`` and ``last`` packet that waits, and bytes ``queued``; ``first_ready`` and ``last_ready`` flow that may
-    send here; ``held`` bytes in the switch at its end that came over it; ``paused``: above 0 it may not send,
-    ``pausing``: that was asked of it; bytes ``sent`` since they were read.
-    """
-
-    first: Integers
-    last: Integers
-    queued: Floats
-    first_ready: Integers
-    last_ready: Integers
-    held: Floats
-    paused: Integers
-    pausing: Flags
-    sent: Floats
-
-
-class Agenda(NamedTuple):
-    """A heap of what happens next: ``time`` and ``what``, a number of :data:`KINDS` per link, flow or queue."""
-
-    time: Floats
-    what: Integers
-
+EVENT: Final = np.dtype([("at_s", np.float64), ("what", np.int64)])
+"""When, and a number of :data:`KINDS` per link, flow or queue."""
 
 LINK_FREE, ARRIVAL, WAKE, ANSWER, NOTICE, PAUSE, RESUME = range(7)
 KINDS: Final = 8
@@ -188,7 +190,8 @@ class Counters(NamedTuple):
 class State(NamedTuple):
     """All of it.
 
-    ``paths`` [paths, hops + 1] are links in order, then -1. ``unused`` packets are a stack. ``reached`` [2 flows] are
+    ``queues`` [links, levels]; ``agenda``: a heap of events. ``paths`` [paths, hops + 1] are links in order, then -1.
+    ``unused`` packets are a stack. ``reached`` [2 flows] are
     flows that something has happened to. ``parameters`` are those of the transport, ``stamps`` of packets, ``seen`` the
     last ones of each flow.
     """
@@ -197,8 +200,8 @@ class State(NamedTuple):
     links: Records
     packets: Records
     switches: Records
-    queues: Queues
-    agenda: Agenda
+    queues: Records
+    agenda: Records
     stamps: Stamps
     seen: Stamps
     rules: Rules

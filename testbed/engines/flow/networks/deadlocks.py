@@ -16,8 +16,8 @@ def stuck(state: State, names: Sequence[str]) -> str:
     """One line that names the links whose packets wait because they are paused, in a circle if there is one."""
     waiting = [
         (int(link), int(level))
-        for link, level in np.argwhere(state.queues.paused)
-        if state.queues.first[link, level] != NONE or state.queues.first_ready[link, level] != NONE
+        for link, level in np.argwhere(state.queues["paused"])
+        if state.links[link].waiting & (1 << level)
     ]
     circle = _circle(state, waiting)
     if circle:
@@ -46,7 +46,7 @@ def _waits_for(state: State, queue: tuple[int, int], held: set[tuple[int, int]])
     for other, its_level in sorted(held):
         if its_level != level or state.links[other].source != state.links[link].target:
             continue
-        packet = int(state.queues.first[other, level])
+        packet = int(state.queues[other, level].first)
         while packet != NONE:
             hop = int(state.packets[packet].hop)
             if hop > 0 and state.paths[state.packets[packet].path, hop - 1] == link:

@@ -21,7 +21,7 @@ from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
 from testbed.rdma.simulate import go_on, let_send, simulate
-from testbed.rdma.state import NONE, Agenda, Counters, Queues, Records, Rules, Stamps, State, records
+from testbed.rdma.state import NONE, Counters, Records, Rules, Stamps, State, records
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
 from topologies.fabric import NETWORK_KINDS, Fabric
 from topologies.shaping import DEFAULT_LEVELS
@@ -206,7 +206,7 @@ class RdmaNetwork:
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
-        sent = self._state.queues.sent
+        sent = self._state.queues["sent"]
         links, levels = np.nonzero(sent)
         found = {
             (self._names[link], level): float(sent[link, level])
@@ -236,7 +236,7 @@ class RdmaNetwork:
         self._state = state._replace(
             flows=_more_records(state.flows, room),
             seen=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.seen)),
-            agenda=Agenda(*(_longer(values, 3 * room) for values in state.agenda)),
+            agenda=_more_records(state.agenda, 3 * room),
             reached=_longer(state.reached, len(state.reached)),
         )
         self._free = list(range(2 * room - 1, room - 1, -1))
@@ -282,7 +282,6 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
     """Nothing under way."""
     model, scale, room, levels = _model(experiment), experiment.scale, _FIRST_ROOM, DEFAULT_LEVELS
     payload, header = float(scale.unscale_size(model.mtu)), float(scale.unscale_size(HEADERS))
-    shape = (len(names), levels)
     telemetry = room if TRANSPORTS[model.transport] == HPCC else 1
     rules = Rules(
         payload=payload,
@@ -297,24 +296,13 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
     counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003
     events = 2 * len(names) + 3 * room + _EVENTS_PER_QUEUE * len(names) * levels
-    none = [np.full(shape, NONE) for _ in range(4)]
     return State(
         flows=records(room, kinds.FLOW),
         links=_links(names, capacity, experiment.fabric, model, (payload + header) / payload),
         packets=records(room, kinds.PACKET),
         switches=records(max(1, len(experiment.fabric.switches)), kinds.SWITCH),
-        queues=Queues(
-            none[0],
-            none[1],
-            np.zeros(shape),
-            none[2],
-            none[3],
-            np.zeros(shape),
-            np.zeros(shape, np.int64),
-            np.zeros(shape, np.bool_),
-            np.zeros(shape),
-        ),
-        agenda=Agenda(np.zeros(events), np.zeros(events, np.int64)),
+        queues=_queues(len(names), levels),
+        agenda=records(events, kinds.EVENT),
         stamps=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
         seen=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
         rules=rules,
@@ -324,6 +312,13 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
         reached=np.zeros(2 * room, np.int64),
         counters=counters,
     )
+
+
+def _queues(links: int, levels: int) -> Records:
+    queues = records(links * levels, kinds.QUEUE)
+    for name in ("first", "last", "first_ready", "last_ready"):
+        queues[name] = NONE
+    return queues.reshape(links, levels)
 
 
 def _model(experiment: Experiment) -> NetworkModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,29 @@ def test_kept_code_is_not_used_once_a_function_compiled_into_it_has_changed(tmp_
         program = [sys.executable, "-c", "from testbed.fluid.asking import ask; print(ask())"]
         answers.append(subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip())
     assert answers == ["41", "4242"]
+
+
+NAMED = """
+import sys
+from typing import NamedTuple
+import numpy as np
+from testbed.fluid.compiled import compiled
+class {name}(NamedTuple):
+    values: np.ndarray
+@compiled
+def answer(given):
+    return given.values.sum()
+if __name__ != "__main__":
+    print(answer({name}(np.ones(2))))
+"""
+
+
+def test_kept_code_for_a_type_that_is_gone_is_compiled_again(tmp_path: Path) -> None:
+    """As after an upgrade in place: the index of kept code names the types of the old version."""
+    for name in ("Old", "New"):
+        (tmp_path / "typed.py").write_text(NAMED.format(name=name), "utf-8")
+        path = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+        done = subprocess.run(
+            [sys.executable, "-c", "import typed"], cwd=tmp_path, env=path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "2.0\n", "")

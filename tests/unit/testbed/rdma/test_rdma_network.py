@@ -138,8 +138,8 @@ def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     for place, size in sizes.items():
         assert traffic.network.total(place) == pytest.approx(size, rel=1e-9)
     state = traffic.network._state
-    assert np.abs(state.queues.held).max() < 1e-3 and np.abs(state.queues.queued).max() < 1e-3
-    assert not state.queues.pausing.any() and not state.queues.paused.any()
+    assert np.abs(state.queues["held"]).max() < 1e-3 and np.abs(state.queues["queued"]).max() < 1e-3
+    assert not state.queues["pausing"].any() and not state.queues["paused"].any() and not state.links["waiting"].any()
     assert len(set(state.unused[: state.counters.unused[0]].tolist())) == len(state.unused)
     again, _ = run()
     assert again.ended == traffic.ended and again.network.counted() == traffic.network.counted()

@@ -37,7 +37,7 @@ def incast(folder: Path, model: NetworkModel, senders: int, rate: int, steady_s:
     queues = []
     while traffic.now < begun + seconds:
         traffic.run(traffic.now + 20e-6)
-        queues.append(float(network._state.queues.queued[link, 0]))
+        queues.append(float(network._state.queues[link, 0].queued))
     after = network.counted()
     passed = traffic.now - begun
     return Incast(
