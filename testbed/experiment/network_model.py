@@ -10,8 +10,10 @@ Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited"]
 """``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them; the others at
 line rate, with congestion control or, ``unlimited``, none."""
 
-LoadBalancing = Literal["hash", "spray", "spray-in-turn"]
-"""``hash``: packets take the path of the decision; ``spray``: each another one, drawn at random or in turn."""
+LoadBalancing = Literal["hash", "spray", "spray-in-turn", "flowlet", "adaptive"]
+"""``hash``: packets take the path of the decision; ``spray``: each another one, drawn at random or in turn;
+``flowlet``: a flow that was silent for a while takes another one; ``adaptive``: every switch takes the shortest
+queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class NetworkModel:
     load_balancing: LoadBalancing = "hash"
     delays: Delays = Delays()
     mtu: int = 4096
+    flowlet_gap_s: float = 500e-6
 
     @property
     def as_emulated(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import take_first
+from testbed.rdma.balancing import choose_next
 from testbed.rdma.buffers import store
 from testbed.rdma.links import enqueue, serve, take_from_wire, work
 from testbed.rdma.receivers import receive, take_answer
@@ -24,6 +25,8 @@ def arrive(state: State, link: int, now: float) -> None:
     """A packet comes to the end of ``link``: a switch, or its receiver."""
     packet = take_from_wire(state, link)
     state.packets[packet].hop += 1
+    if state.links[link].target != NONE:
+        choose_next(state, packet)
     following = state.paths[state.packets[packet].path, state.packets[packet].hop]
     if following != NONE:
         if state.links[link].target != NONE:

@@ -39,10 +39,11 @@ FLOW: Final = np.dtype(
         ("next_s", np.float64),
         ("back_s", np.float64),
         ("level", np.int64),
-        # Its candidate paths are ``paths`` from the first on, the next one in turn.
+        # Its candidate paths are ``paths`` from the first on; the one of its last packet, and when that left.
         ("path", np.int64),
         ("paths", np.int64),
         ("turn", np.int64),
+        ("left_s", np.float64),
         # The next flow that is ready at its first link; whether it is in that list; whether a wake-up is planned.
         ("next_ready", np.int64),
         ("ready", np.bool_),
@@ -158,7 +159,8 @@ class Rules(NamedTuple):
 
     Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
     share of packets that is marked at random. ``buffer`` bytes of a switch, of whose free part one queue may take
-    ``alpha``, and by how many bytes it must be below that to ``resume``.
+    ``alpha``, and by how many bytes it must be below that to ``resume``. A flow silent for
+    ``flowlet_s`` may take another path.
     """
 
     payload: float
@@ -169,6 +171,7 @@ class Rules(NamedTuple):
     buffer: float
     alpha: float
     resume: float
+    flowlet_s: float
 
 
 class Counters(NamedTuple):

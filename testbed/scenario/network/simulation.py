@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from testbed.experiment.experiment import Sharing
 from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport
 from testbed.rdma.transports.dispatch import defaults_of
-from testbed.scenario.quantities import Factor, Rate, Share, Size, Time
+from testbed.scenario.quantities import Factor, PositiveTime, Rate, Share, Size, Time
 from topologies.input.spelling import expectation
 
 _ECN: Final = Ecn()
@@ -56,7 +56,11 @@ class NetworkSpec(_Spec):
     ecn: EcnSpec = Field(EcnSpec.model_construct(), description="when switches mark packets")
     buffers: BuffersSpec = Field(BuffersSpec.model_construct(), description="buffers of switches")
     load_balancing: LoadBalancing = Field(
-        "hash", description="paths of packets: hash (of the decision), spray (at random) or spray-in-turn"
+        "hash",
+        description="paths of packets: hash (as decided), spray (at random), spray-in-turn, flowlet or adaptive",
+    )
+    flowlet_gap: PositiveTime = Field(
+        NetworkModel.flowlet_gap_s, description="how long a flow is silent before its packets may take another path"
     )
     delays: DelaysSpec = Field(DelaysSpec.model_construct(), description="delays of links and switches")
     mtu: Annotated[int, Field(strict=True, ge=SMALLEST_PAYLOAD, le=LARGEST_PAYLOAD)] = Field(
@@ -83,6 +87,7 @@ class NetworkSpec(_Spec):
             self.load_balancing,
             Delays(self.delays.link, self.delays.switch),
             self.mtu,
+            self.flowlet_gap,
         )
 
 

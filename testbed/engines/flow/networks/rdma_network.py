@@ -292,6 +292,7 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
         buffer=model.buffers.size,
         alpha=model.buffers.alpha,
         resume=2 * (payload + header),
+        flowlet_s=model.flowlet_gap_s,
     )
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
     counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003

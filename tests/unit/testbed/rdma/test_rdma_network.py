@@ -13,6 +13,7 @@ from rdma_traffic import Traffic, experiment_of, network_model
 
 from testbed.errors import RunFailedError
 from testbed.experiment.network_model import Buffers, Delays
+from testbed.rdma.balancing import BALANCING
 
 PACKET_S = (4096 + 82) * 8 / 100e9
 """A full packet on a link whose payload passes at slightly less than 100 Gbit/s takes at most this long."""
@@ -96,7 +97,7 @@ def test_packets_that_wait_in_a_circle_are_a_deadlock_with_names(folder: Path) -
     assert {"tor0->agg0", "agg0->tor1", "tor1->agg1", "agg1->tor0"} <= set(str(error.value).replace(",", "").split())
 
 
-@pytest.mark.parametrize("balancing", ["spray", "spray-in-turn"])
+@pytest.mark.parametrize("balancing", ["spray", "spray-in-turn", "adaptive"])
 def test_sprayed_packets_use_all_paths(folder: Path, balancing: str) -> None:
     """Two hosts of a ToR send to two of another over two aggregation switches: on one path they would share it."""
     model = network_model(load_balancing=balancing)
@@ -109,6 +110,32 @@ def test_sprayed_packets_use_all_paths(folder: Path, balancing: str) -> None:
     assert len(loads) == 2 and max(loads) < 1.1 * min(loads)
 
 
+def test_flowlets_of_a_steady_flow_stay_on_a_path_and_later_ones_may_not(folder: Path) -> None:
+    model = network_model(load_balancing="flowlet", flowlet_gap_s=1e-3)
+    traffic = Traffic(experiment_of(folder, model, hosts=2, tors=2, aggregations=8))
+    place = traffic.send(traffic.way("h0", "h1"), 1e6)
+    used = []
+    for _ in range(12):
+        traffic.run(traffic.now + 2e-3)
+        used.append([link for link, _ in traffic.network.take_bytes() if link.startswith("tor0->agg")])
+        traffic.send((), 1e6, place=place)
+    assert {len(links) for links in used} == {1}
+    assert len({links[0] for links in used}) > 1
+
+
+def test_adaptive_switches_avoid_a_path_that_is_taken(folder: Path) -> None:
+    """h0 to h2 fills the path over agg0; h1 to h3 is spread, but hardly over that."""
+    model = network_model(load_balancing="adaptive")
+    traffic = Traffic(experiment_of(folder, model, hosts=4, tors=2, aggregations=2))
+    fixed = traffic.send(traffic.way("h0", "h2"), 10e6)
+    traffic.network._state.flows[fixed].paths = 1
+    traffic.send(traffic.way("h1", "h3"), 10e6)
+    traffic.run()
+    loads = {link: moved for (link, _), moved in traffic.network.take_bytes().items() if link.startswith("tor0->agg")}
+    taken = traffic.way("h0", "h2")[1]
+    assert loads[taken] < 1.25 * 10e6 < sum(loads.values()) - loads[taken] + 5e6
+
+
 messages = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.floats(1.0, 3e5), st.integers(0, 2), st.integers(0, 3)),
     min_size=1,
@@ -117,11 +144,22 @@ messages = st.lists(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(drawn=messages, transport=st.sampled_from(TRANSPORTS), seed=st.integers(0, 5), kilobytes=st.integers(200, 2000))
+@given(
+    drawn=messages,
+    transport=st.sampled_from(TRANSPORTS),
+    balancing=st.sampled_from(list(BALANCING)),
+    seed=st.integers(0, 5),
+    kilobytes=st.integers(200, 2000),
+)
 def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
-    folder: Path, drawn: list[tuple[int, int, float, int, int]], transport: str, seed: int, kilobytes: int
+    folder: Path,
+    drawn: list[tuple[int, int, float, int, int]],
+    transport: str,
+    balancing: str,
+    seed: int,
+    kilobytes: int,
 ) -> None:
-    model = replace(network_model(transport), buffers=Buffers(kilobytes * 1e3, 0.25), load_balancing="spray")
+    model = replace(network_model(transport), buffers=Buffers(kilobytes * 1e3, 0.25), load_balancing=balancing)  # type: ignore[arg-type]
     experiment = experiment_of(folder, model, hosts=6, tors=2, aggregations=2, seed=seed)
 
     def run() -> tuple[Traffic, dict[int, float]]:
