@@ -30,12 +30,20 @@ class Ecn:
     rate: float = 100e9
 
 
+WhenFull = Literal["pause", "go-back-n", "selective-repeat"]
+
+
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """``size`` bytes shared by the ports of a switch; a queue may take ``alpha`` of what is free, then it is paused."""
+    """``size`` bytes shared by the ports of a switch, of which a queue may take ``alpha`` times what is free.
+
+    ``when_full``: then it is paused, or packets are dropped and sent again, after ``timeout_s`` if not before.
+    """
 
     size: float = 32e6
     alpha: float = 0.125
+    when_full: WhenFull = "pause"
+    timeout_s: float = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,7 @@ COUNTED: Final = (
     ("marked_share", "share", "share of them that a switch marked"),
     ("notices", "", "congestion notifications that senders got"),
     ("pauses", "", "times that a level of a link was paused"),
+    ("dropped", "", "packets that switches dropped"),
     ("largest_buffer_bytes", "bytes", "most bytes that a switch held at a time"),
 )
 """What is counted of a network at line rate: its name, unit and meaning."""

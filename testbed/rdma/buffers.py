@@ -1,4 +1,4 @@
-"""Shared buffers of switches with dynamic thresholds, pauses per level, and marks; compiled.
+"""Shared buffers of switches with dynamic thresholds, pauses per level or drops, and marks; compiled.
 
 A queue of what came in over one link may grow to a share of what is free (Choudhury and Hahne, IEEE/ACM Transactions on
 Networking 6(2), 1998). Beyond, the other end of the link is asked to pause that level (IEEE 802.1Qbb), until the queue
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
-from testbed.rdma.state import NONE, PAUSE, RESUME, State
+from testbed.rdma.state import NONE, PAUSE, PAUSES, RESUME, State
 
 _FACTOR = 48271
 _MODULUS = 2147483647
@@ -40,10 +40,20 @@ def store(state: State, link: int, packet: int, now: float) -> None:
     queue = state.queues[link, level]
     queue.held += size
     most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
-    if queue.held > most and not queue.pausing:
+    if state.rules.when_full == PAUSES and queue.held > most and not queue.pausing:
         queue.pausing = True
         state.counters.pauses[0] += 1
         plan(state, now + state.links[link].delay, PAUSE, link * state.queues.shape[1] + level)
+
+
+@compiled_in_place
+def has_room(state: State, switch: int, link: int, packet: int) -> bool:
+    """Whether ``switch`` takes ``packet``, which is to leave by ``link``; where there are pauses it always does."""
+    if state.rules.when_full == PAUSES:
+        return True
+    free = state.rules.buffer - state.switches[switch].used
+    waits = state.queues[link, state.packets[packet].level].queued
+    return bool(bytes_on_wire(state, packet) <= free and waits <= state.rules.alpha * free)
 
 
 @compiled_in_place

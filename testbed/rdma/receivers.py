@@ -23,7 +23,7 @@ def receive(state: State, packet: int, now: float) -> None:
     if answers(state):
         answer(state, flow, packet, now)
     else:
-        record.in_flight -= payload
+        no_longer_in_flight(state, flow, packet)
         forget(state, flow, packet)
     if record.arrived >= record.message - ROUNDING * state.rules.payload and not record.through:
         record.through = True
@@ -63,9 +63,16 @@ def take_answer(state: State, flow: int) -> None:
     record.first_answer = state.packets[packet].behind
     if record.first_answer != NONE:
         plan(state, state.packets[record.first_answer].at_s, ANSWER, flow)
-    record.in_flight -= state.packets[packet].payload
+    no_longer_in_flight(state, flow, packet)
     on_answer(state, flow, packet)
     forget(state, flow, packet)
+
+
+@compiled_in_place
+def no_longer_in_flight(state: State, flow: int, packet: int) -> None:
+    """``packet`` has arrived, or that is known, unless the flow has gone back since it was sent."""
+    if state.packets[packet].generation == state.flows[flow].generation:
+        state.flows[flow].in_flight -= state.packets[packet].payload
 
 
 @compiled_in_place

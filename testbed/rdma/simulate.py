@@ -5,11 +5,26 @@ from __future__ import annotations
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import take_first
 from testbed.rdma.balancing import choose_next
-from testbed.rdma.buffers import store
+from testbed.rdma.buffers import has_room, store
 from testbed.rdma.links import enqueue, serve, take_from_wire, work
+from testbed.rdma.losses import asked, drop, is_out_of_order, repeat, time_out
 from testbed.rdma.receivers import receive, take_answer
 from testbed.rdma.senders import first_link, offer
-from testbed.rdma.state import ANSWER, ARRIVAL, KINDS, LINK_FREE, NONE, NOTICE, PAUSE, WAKE, State
+from testbed.rdma.state import (
+    ANSWER,
+    ARRIVAL,
+    ASKED,
+    GO_BACK_N,
+    KINDS,
+    LINK_FREE,
+    LOSS,
+    NONE,
+    NOTICE,
+    PAUSE,
+    TIMEOUT,
+    WAKE,
+    State,
+)
 from testbed.rdma.transports.dispatch import on_notice
 
 
@@ -30,10 +45,15 @@ def arrive(state: State, link: int, now: float) -> None:
     following = state.paths[state.packets[packet].path, state.packets[packet].hop]
     if following != NONE:
         if state.links[link].target != NONE:
+            if not has_room(state, state.links[link].target, following, packet):
+                drop(state, packet, now)
+                return
             store(state, link, packet, now)
         enqueue(state, following, packet, now)
         return
     flow = state.packets[packet].flow
+    if state.rules.when_full == GO_BACK_N and is_out_of_order(state, packet, now):
+        return
     receive(state, packet, now)
     follower = state.flows[flow].follower
     if follower >= 0 and state.flows[follower].after == flow:
@@ -58,6 +78,14 @@ def happen(state: State, what: int, now: float) -> None:
     elif kind == NOTICE:
         state.flows[number].notice = False
         on_notice(state, number, now)
+    elif kind == ASKED:
+        asked(state, number)
+        let_send(state, number, now)
+    elif kind == TIMEOUT:
+        time_out(state, number, now)
+        let_send(state, number, now)
+    elif kind == LOSS:
+        let_send(state, repeat(state, number), now)
     else:
         levels = state.queues.shape[1]
         hold(state, number // levels, number % levels, 1 if kind == PAUSE else -1, now)

@@ -19,6 +19,10 @@ Records: TypeAlias = Any
 
 NONE: Final = -1
 
+PAUSES, GO_BACK_N, SELECTIVE_REPEAT = range(3)
+WHEN_FULL: Final = {"pause": PAUSES, "go-back-n": GO_BACK_N, "selective-repeat": SELECTIVE_REPEAT}
+"""What is done about a queue that is too long: its sender is paused, or packets are dropped and sent again."""
+
 FLOW: Final = np.dtype(
     [
         # The message: its bytes, those sent and those that have arrived; those of all messages that have arrived; bytes
@@ -55,6 +59,14 @@ FLOW: Final = np.dtype(
         ("in_flight", np.float64),
         ("first_answer", np.int64),
         ("last_answer", np.int64),
+        # Whether a packet was dropped since it last went back to send again, and when; how often it did, in all and before
+        # this message; whether the receiver has asked for that, or a timeout is planned.
+        ("lost", np.bool_),
+        ("lost_s", np.float64),
+        ("generation", np.int64),
+        ("first_generation", np.int64),
+        ("asked", np.bool_),
+        ("timer", np.bool_),
         # Congestion control: rate and target in bytes per second, window in bytes, alpha; what else a transport keeps.
         ("rate", np.float64),
         ("target", np.float64),
@@ -112,6 +124,9 @@ PACKET: Final = np.dtype(
         ("behind", np.int64),
         ("at_s", np.float64),
         ("sent_s", np.float64),
+        # Where it is in its message, and how often the flow had gone back when it was sent.
+        ("offset", np.float64),
+        ("generation", np.int64),
         ("marked", np.bool_),
     ],
     align=True,
@@ -142,8 +157,8 @@ QUEUE: Final = np.dtype(
 EVENT: Final = np.dtype([("at_s", np.float64), ("what", np.int64)])
 """When, and a number of :data:`KINDS` per link, flow or queue."""
 
-LINK_FREE, ARRIVAL, WAKE, ANSWER, NOTICE, PAUSE, RESUME = range(7)
-KINDS: Final = 8
+LINK_FREE, ARRIVAL, WAKE, ANSWER, NOTICE, PAUSE, RESUME, ASKED, TIMEOUT, LOSS = range(10)
+KINDS: Final = 16
 
 
 class Stamps(NamedTuple):
@@ -160,7 +175,8 @@ class Rules(NamedTuple):
     Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
     share of packets that is marked at random. ``buffer`` bytes of a switch, of whose free part one queue may take
     ``alpha``, and by how many bytes it must be below that to ``resume``. A flow silent for
-    ``flowlet_s`` may take another path.
+    ``flowlet_s`` may take another path. What is done
+    ``when_full``, and how long a sender waits for answers before it sends again.
     """
 
     payload: float
@@ -172,6 +188,8 @@ class Rules(NamedTuple):
     alpha: float
     resume: float
     flowlet_s: float
+    when_full: int
+    timeout_s: float
 
 
 class Counters(NamedTuple):
@@ -187,6 +205,7 @@ class Counters(NamedTuple):
     notices: Integers
     pauses: Integers
     delivered: Integers
+    dropped: Integers
     hops: Integers
 
 

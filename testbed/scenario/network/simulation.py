@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from testbed.experiment.experiment import Sharing
-from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport
+from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport, WhenFull
 from testbed.rdma.transports.dispatch import defaults_of
 from testbed.scenario.quantities import Factor, PositiveTime, Rate, Share, Size, Time
 from topologies.input.spelling import expectation
@@ -37,6 +37,8 @@ class BuffersSpec(_Spec):
 
     size: Size = Field(_BUFFERS.size, description="bytes that the ports of a switch share")
     alpha: Factor = Field(_BUFFERS.alpha, description="how many times what is free a queue may take")
+    when_full: WhenFull = Field("pause", description="then it is paused, or packets are dropped and sent again")
+    timeout: PositiveTime = Field(_BUFFERS.timeout_s, description="when they are sent again if no answer asks for it")
 
 
 class DelaysSpec(_Spec):
@@ -83,7 +85,7 @@ class NetworkSpec(_Spec):
             self.transport,
             {**defaults_of(self.transport), **self.parameters},
             Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate),
-            Buffers(self.buffers.size, self.buffers.alpha),
+            Buffers(self.buffers.size, self.buffers.alpha, self.buffers.when_full, self.buffers.timeout),
             self.load_balancing,
             Delays(self.delays.link, self.delays.switch),
             self.mtu,

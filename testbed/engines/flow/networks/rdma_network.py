@@ -21,7 +21,7 @@ from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
 from testbed.rdma.simulate import go_on, let_send, simulate
-from testbed.rdma.state import NONE, Counters, Records, Rules, Stamps, State, records
+from testbed.rdma.state import GO_BACK_N, NONE, WHEN_FULL, Counters, Records, Rules, Stamps, State, records
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
 from topologies.fabric import NETWORK_KINDS, Fabric
 from topologies.shaping import DEFAULT_LEVELS
@@ -81,7 +81,7 @@ class RdmaNetwork:
 
     def _reclaim(self, place: int) -> bool:
         record = self._state.flows[place]
-        if record.packets or record.ready or record.alarm or record.notice:
+        if record.packets or record.ready or record.alarm or record.notice or record.asked or record.timer:
             return False
         self._free.append(place)
         return True
@@ -134,6 +134,9 @@ class RdmaNetwork:
         record = self._state.flows[place]
         record.message, record.lead, record.leader_total = size, lead, consumed
         record.sent = record.arrived = 0.0
+        if self._state.rules.when_full == GO_BACK_N:  # packets that were sent twice may still be under way
+            record.generation += 1
+            record.first_generation, record.in_flight, record.lost = record.generation, 0.0, False
         record.through = False
         record.after = NONE if after is None else after
         if after is not None:
@@ -224,6 +227,7 @@ class RdmaNetwork:
             "marked_share": int(counters.marks[0]) / packets if packets else 0.0,
             "notices": int(counters.notices[0]),
             "pauses": int(counters.pauses[0]),
+            "dropped": int(counters.dropped[0]),
             "largest_buffer_bytes": float(self._state.switches.most.max()),
             "packet_hops": int(counters.hops[0]),
         }
@@ -236,7 +240,7 @@ class RdmaNetwork:
         self._state = state._replace(
             flows=_more_records(state.flows, room),
             seen=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.seen)),
-            agenda=_more_records(state.agenda, 3 * room),
+            agenda=_more_records(state.agenda, 5 * room),
             reached=_longer(state.reached, len(state.reached)),
         )
         self._free = list(range(2 * room - 1, room - 1, -1))
@@ -246,6 +250,7 @@ class RdmaNetwork:
         state, room = self._state, len(self._state.packets)
         self._state = state._replace(
             packets=_more_records(state.packets, room),
+            agenda=_more_records(state.agenda, room),
             stamps=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.stamps)),
             unused=_longer(np.arange(room, 2 * room), room),
         )
@@ -293,10 +298,12 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
         alpha=model.buffers.alpha,
         resume=2 * (payload + header),
         flowlet_s=model.flowlet_gap_s,
+        when_full=WHEN_FULL[model.buffers.when_full],
+        timeout_s=model.buffers.timeout_s,
     )
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
     counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003
-    events = 2 * len(names) + 3 * room + _EVENTS_PER_QUEUE * len(names) * levels
+    events = 2 * len(names) + 6 * room + _EVENTS_PER_QUEUE * len(names) * levels
     return State(
         flows=records(room, kinds.FLOW),
         links=_links(names, capacity, experiment.fabric, model, (payload + header) / payload),

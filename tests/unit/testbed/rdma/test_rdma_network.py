@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rdma_traffic import Traffic, experiment_of, network_model
 
 from testbed.errors import RunFailedError
 from testbed.experiment.network_model import Buffers, Delays
 from testbed.rdma.balancing import BALANCING
+from testbed.rdma.state import WHEN_FULL
 
 PACKET_S = (4096 + 82) * 8 / 100e9
 """A full packet on a link whose payload passes at slightly less than 100 Gbit/s takes at most this long."""
@@ -110,6 +111,45 @@ def test_sprayed_packets_use_all_paths(folder: Path, balancing: str) -> None:
     assert len(loads) == 2 and max(loads) < 1.1 * min(loads)
 
 
+@pytest.mark.parametrize("when_full", ["go-back-n", "selective-repeat"])
+def test_what_a_full_switch_drops_is_sent_again_and_a_buffer_never_holds_more_than_it_has(
+    folder: Path, when_full: str
+) -> None:
+    buffers = Buffers(5e5, 0.5, when_full)  # type: ignore[arg-type]
+    traffic = Traffic(experiment_of(folder, network_model("dcqcn", buffers=buffers), hosts=5))
+    places = [traffic.send(traffic.way(f"h{number}", "h0"), 5e6) for number in range(1, 5)]
+    traffic.run()
+    assert set(traffic.ended) == set(places)
+    found = traffic.network.counted()
+    assert found["dropped"] > 0 and found["pauses"] == 0
+    assert found["largest_buffer_bytes"] <= 5e5
+    assert all(traffic.network.total(place) == pytest.approx(5e6) for place in places)
+
+
+def test_a_last_packet_that_is_dropped_is_sent_again_after_a_timeout(folder: Path) -> None:
+    """One packet is being sent, one waits, and there is no room for a third, which has nothing behind it."""
+    buffers = Buffers(6e3, 1.0, "go-back-n", timeout_s=2e-3)
+    traffic = Traffic(experiment_of(folder, network_model(buffers=buffers), hosts=4))
+    for source in ("h1", "h2", "h3"):
+        traffic.send(traffic.way(source, "h0"), 4096.0)
+    traffic.run()
+    *others, last = sorted(traffic.ended.values())
+    assert max(others) < 1e-4 and 2e-3 < last < 2.1e-3
+    assert traffic.network.counted()["dropped"] == 1
+
+
+def test_selective_repeat_needs_less_time_than_going_back(folder: Path) -> None:
+    def seconds(when_full: str) -> float:
+        buffers = Buffers(2e5, 0.5, when_full)  # type: ignore[arg-type]
+        traffic = Traffic(experiment_of(folder, network_model("dcqcn", buffers=buffers), hosts=9))
+        for number in range(1, 9):
+            traffic.send(traffic.way(f"h{number}", "h0"), 2e6)
+        traffic.run()
+        return max(traffic.ended.values())
+
+    assert 8 * 2e6 * 8 / 100e9 < seconds("selective-repeat") < seconds("go-back-n")
+
+
 def test_flowlets_of_a_steady_flow_stay_on_a_path_and_later_ones_may_not(folder: Path) -> None:
     model = network_model(load_balancing="flowlet", flowlet_gap_s=1e-3)
     traffic = Traffic(experiment_of(folder, model, hosts=2, tors=2, aggregations=8))
@@ -143,11 +183,17 @@ messages = st.lists(
 )
 
 
+REORDERED = [(0, 3, 180225.0, 0, 0), (3, 0, 172815.0, 0, 0), (5, 0, 120480.0, 2, 0), (4, 1, 42608.0, 2, 0)]
+"""Packets that overtake each other fill a window with what its receiver does not take."""
+
+
+@example(REORDERED, "dctcp", "spray-in-turn", "go-back-n", 0, 557)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     drawn=messages,
     transport=st.sampled_from(TRANSPORTS),
     balancing=st.sampled_from(list(BALANCING)),
+    when_full=st.sampled_from(list(WHEN_FULL)),
     seed=st.integers(0, 5),
     kilobytes=st.integers(200, 2000),
 )
@@ -156,10 +202,13 @@ def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     drawn: list[tuple[int, int, float, int, int]],
     transport: str,
     balancing: str,
+    when_full: str,
     seed: int,
     kilobytes: int,
 ) -> None:
-    model = replace(network_model(transport), buffers=Buffers(kilobytes * 1e3, 0.25), load_balancing=balancing)  # type: ignore[arg-type]
+    model = replace(
+        network_model(transport), buffers=Buffers(kilobytes * 1e3, 0.25, when_full), load_balancing=balancing
+    )  # type: ignore[arg-type]
     experiment = experiment_of(folder, model, hosts=6, tors=2, aggregations=2, seed=seed)
 
     def run() -> tuple[Traffic, dict[int, float]]:
