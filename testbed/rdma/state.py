@@ -59,7 +59,7 @@ FLOW: Final = np.dtype(
         ("in_flight", np.float64),
         ("first_answer", np.int64),
         ("last_answer", np.int64),
-        # Whether a packet was dropped since it last went back to send again, and when; how often it did, in all and before
+        # Whether a packet was dropped since it last went back, and when; how often it went back, in all and before
         # this message; whether the receiver has asked for that, or a timeout is planned.
         ("lost", np.bool_),
         ("lost_s", np.float64),
