@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.flow import fluid_network, message_arrays
+from testbed.engines.flow import message_arrays
 from testbed.engines.flow.columns import COLUMNS, HEAVIER, LIMIT, SIZE, UNTIL, WAITS
+from testbed.engines.flow.networks import fluid_network
 from testbed.fluid import maxmin
 from testbed.fluid.arrays import maxmin as arrays
 
