@@ -32,7 +32,7 @@ def bytes_on_wire(state: State, packet: int) -> float:
 
 @compiled_in_place
 def store(state: State, link: int, packet: int, now: float) -> None:
-    """``packet`` has come in over ``link``: it takes room in the switch, and may be one too many."""
+    """``packet`` has come in over ``link``: it takes room in the switch, which may ask for a pause."""
     switch, level = state.links[link].target, state.packets[packet].level
     size = bytes_on_wire(state, packet)
     state.switches[switch].used += size
@@ -43,7 +43,14 @@ def store(state: State, link: int, packet: int, now: float) -> None:
     if state.rules.when_full == PAUSES and queue.held > most and not queue.pausing:
         queue.pausing = True
         state.counters.pauses[0] += 1
-        plan(state, now + state.links[link].delay, PAUSE, link * state.queues.shape[1] + level)
+        tell(state, link, level, PAUSE, now)
+
+
+@compiled_in_place
+def tell(state: State, link: int, level: int, kind: int, now: float) -> None:
+    """Ask the other end of ``link`` to pause ``level``, or to go on: it hears of that after the link's delay."""
+    state.counters.changing[0] += 1
+    plan(state, now + state.links[link].delay, kind, link * state.queues.shape[1] + level)
 
 
 @compiled_in_place
@@ -68,7 +75,7 @@ def release(state: State, link: int, packet: int, now: float) -> None:
         most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
         if queue.held < size or queue.held <= most - state.rules.resume:
             queue.pausing = False
-            plan(state, now + state.links[link].delay, RESUME, link * state.queues.shape[1] + level)
+            tell(state, link, level, RESUME, now)
 
 
 @compiled_in_place

@@ -120,7 +120,7 @@ def new_packet(state: State, flow: int, size: float, now: float) -> int:
     packet = state.unused[counters.unused[0]]
     fields = state.packets[packet]
     fields.payload, fields.flow, fields.hop, fields.level = size, flow, 0, record.level
-    fields.path, fields.marked, fields.sent_s = choose_path(state, flow, now), False, now
+    fields.path, fields.marked = choose_path(state, flow, now), False
     fields.offset, fields.generation = record.sent, record.generation
     record.sent += size
     record.in_flight += size

@@ -27,6 +27,11 @@ from testbed.rdma.state import (
 )
 from testbed.rdma.transports.dispatch import on_notice
 
+_PER_FLOW = 5
+"""A wake-up, an answer, a notice, a request to go back and a timeout."""
+_MOST_CHANGES = 8
+"""Pauses and their ends that come of one event, at most."""
+
 
 @compiled_in_place
 def let_send(state: State, flow: int, now: float) -> None:
@@ -94,6 +99,7 @@ def happen(state: State, what: int, now: float) -> None:
 @compiled_in_place
 def hold(state: State, link: int, level: int, change: int, now: float) -> None:
     """A pause of ``level`` begins at ``link``, or ends; those of one moment come in any order."""
+    state.counters.changing[0] -= 1
     queue = state.queues[link, level]
     queue.paused += change
     if queue.paused > 0:
@@ -104,10 +110,23 @@ def hold(state: State, link: int, level: int, change: int, now: float) -> None:
 
 
 @compiled_in_place
+def others(state: State) -> int:
+    """The most events other than pauses that can be planned at a time."""
+    return 2 * len(state.links) + _PER_FLOW * len(state.flows) + len(state.packets)
+
+
+@compiled_in_place
 def simulate(state: State, now: float, until: float) -> float:
-    """Let packets move from ``now`` to ``until``, or until a flow is in ``reached`` or none is unused; return when."""
+    """Let packets move from ``now`` to ``until``, or until a flow is in ``reached`` or room is short; return when.
+
+    All but pauses have at most one event each on the agenda, so that only those can fill it.
+    """
     counters, events = state.counters, state.agenda
+    room = len(events) - others(state) - _MOST_CHANGES
     while counters.reached[0] == 0 and counters.short[0] == 0:
+        if counters.changing[0] > room:
+            counters.short[0] = 1
+            break
         if counters.planned[0] == 0 or events[0].at_s > until:
             return until
         now = max(now, events[0].at_s)
@@ -117,7 +136,7 @@ def simulate(state: State, now: float, until: float) -> float:
 
 @compiled_in_place
 def go_on(state: State, now: float) -> None:
-    """There are unused packets again: let every link send that could not."""
+    """There is room again: let every link send that could not."""
     for link in range(len(state.links)):
         if state.links[link].waiting != 0:
             work(state, link, now)

@@ -103,7 +103,7 @@ LINK: Final = np.dtype(
         # The switch that it leaves and the one that it leads to, NONE for hosts.
         ("source", np.int64),
         ("target", np.int64),
-        # Bytes sent since the beginning; where marks begin, where all packets have one, and their share there.
+        # Bytes sent since the beginning; bytes waiting where marks begin, and where all packets have one.
         ("sent", np.float64),
         ("mark_from", np.float64),
         ("mark_to", np.float64),
@@ -123,7 +123,6 @@ PACKET: Final = np.dtype(
         ("level", np.int64),
         ("behind", np.int64),
         ("at_s", np.float64),
-        ("sent_s", np.float64),
         # Where it is in its message, and how often the flow had gone back when it was sent.
         ("offset", np.float64),
         ("generation", np.int64),
@@ -133,7 +132,7 @@ PACKET: Final = np.dtype(
 )
 
 SWITCH: Final = np.dtype([("used", np.float64), ("most", np.float64)])
-
+"""Bytes that it holds, and the most that it has held."""
 
 QUEUE: Final = np.dtype(
     [
@@ -174,9 +173,8 @@ class Rules(NamedTuple):
 
     Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
     share of packets that is marked at random. ``buffer`` bytes of a switch, of whose free part one queue may take
-    ``alpha``, and by how many bytes it must be below that to ``resume``. A flow silent for
-    ``flowlet_s`` may take another path. What is done
-    ``when_full``, and how long a sender waits for answers before it sends again.
+    ``alpha``, and by how many bytes it must be below that to ``resume``. A flow silent for ``flowlet_s`` may take
+    another path. What is done ``when_full``, and how long a sender waits for answers before it sends again.
     """
 
     payload: float
@@ -193,10 +191,15 @@ class Rules(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """One number each, in an array of one: planned events, unused packets, flows in ``reached``, whether packets ran
-    short, the state of the random numbers; marks, notices, pauses, packets dropped and delivered, and packet hops."""
+    """One number each, in an array of one.
+
+    Planned events, pauses and their ends among them that are on their way, unused packets, flows in ``reached``,
+    whether packets or room for events ran short, the state of the random numbers; then marks, notices, pauses, packets
+    delivered and dropped, and packet hops.
+    """
 
     planned: Integers
+    changing: Integers
     unused: Integers
     reached: Integers
     short: Integers
@@ -213,9 +216,8 @@ class State(NamedTuple):
     """All of it.
 
     ``queues`` [links, levels]; ``agenda``: a heap of events. ``paths`` [paths, hops + 1] are links in order, then -1.
-    ``unused`` packets are a stack. ``reached`` [2 flows] are
-    flows that something has happened to. ``parameters`` are those of the transport, ``stamps`` of packets, ``seen`` the
-    last ones of each flow.
+    ``unused`` packets are a stack. ``reached`` [2 flows] are flows that something has happened to. ``parameters`` are
+    those of the transport, ``stamps`` of packets, ``seen`` the last ones of each flow.
     """
 
     flows: Records

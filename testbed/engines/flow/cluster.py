@@ -23,10 +23,7 @@ from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
 from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
-from testbed.engines.flow.networks.fluid_network import FluidNetwork
-from testbed.engines.flow.networks.network import Network
-from testbed.engines.flow.networks.packet_network import PacketNetwork
-from testbed.engines.flow.networks.rdma_network import RdmaNetwork
+from testbed.engines.flow.networks.create import create_network
 from testbed.engines.flow.streams import FlowReceiver, FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
@@ -73,7 +70,7 @@ class FlowCluster:
         self._scaled = experiment
         experiment = self._experiment = replace(experiment, scale=UNSCALED)
         fabric = experiment.fabric
-        self._network = _network_of(self._scaled)
+        self._network = create_network(self._scaled)
         if scheduler is None:
             scheduler = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
         self._decider = Decider(fabric, scheduler, experiment.levels, experiment.seed, with_hashed_paths)
@@ -224,7 +221,9 @@ class FlowCluster:
             self._down.append(event.link)
         else:
             self._down.remove(event.link)
-        decision = self._decider.links_changed(self._experiment.fabric.without(self._down), event)
+        left = self._experiment.fabric.without(self._down)
+        self._network.links_changed(left)
+        decision = self._decider.links_changed(left, event)
         self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
         self.carry_out(decision)
 
@@ -389,12 +388,3 @@ class FlowCluster:
     def _resume(self, stream: FlowSender) -> None:
         running, flow = self._at_place[stream.place]
         running.programs[self._host(flow.source)].resume(stream)
-
-
-def _network_of(experiment: Experiment) -> Network:
-    capacity = {name: link.capacity for name, link in experiment.fabric.links.items()}
-    if experiment.network is not None and experiment.network.as_emulated:
-        return PacketNetwork(capacity, experiment)
-    if experiment.network is not None:
-        return RdmaNetwork(capacity, experiment)
-    return FluidNetwork(capacity, proportional=experiment.sharing == "proportional")

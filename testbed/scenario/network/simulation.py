@@ -27,9 +27,19 @@ class EcnSpec(_Spec):
     """Marks; see :class:`testbed.experiment.network_model.Ecn`."""
 
     minimum: Size = Field(_ECN.minimum, description="bytes waiting at which marks begin")
-    maximum: Size = Field(_ECN.maximum, description="bytes waiting at which every packet has one")
+    maximum: Size = Field(
+        _ECN.maximum, description="bytes waiting at which every packet has one", validate_default=True
+    )
     probability: Share = Field(_ECN.probability, description="share of packets with a mark just below the maximum")
     rate: Rate = Field(_ECN.rate, description="rate of the link that these bytes are for; in proportion at others")
+
+    @field_validator("maximum")
+    @classmethod
+    def _not_below(cls, maximum: float, info: ValidationInfo) -> float:
+        minimum = info.data.get("minimum", 0.0)
+        if maximum < minimum:
+            raise ValueError(f"maximum is {maximum:g} bytes, expected at least minimum, {minimum:g}")
+        return maximum
 
 
 class BuffersSpec(_Spec):
@@ -37,7 +47,7 @@ class BuffersSpec(_Spec):
 
     size: Size = Field(_BUFFERS.size, description="bytes that the ports of a switch share")
     alpha: Factor = Field(_BUFFERS.alpha, description="how many times what is free a queue may take")
-    when_full: WhenFull = Field("pause", description="then it is paused, or packets are dropped and sent again")
+    when_full: WhenFull = Field(_BUFFERS.when_full, description="then pause it, or drop packets, which are sent again")
     timeout: PositiveTime = Field(_BUFFERS.timeout_s, description="when they are sent again if no answer asks for it")
 
 

@@ -34,6 +34,7 @@ from testbed.engines.flow.columns import (
 from testbed.engines.flow.columns import ROUNDING as ROUNDING
 from testbed.fluid.compiled import compiled, compiled_or
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
+from topologies.fabric import Fabric
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.job import Job
 
@@ -106,6 +107,9 @@ class FluidNetwork:
         self._ways[place] = NOBODY
         self._ways[place, : len(way)] = [self.number[link] for link in way]
         self._stale = True
+
+    def links_changed(self, fabric: Fabric) -> None:
+        """Flows are led as decided, and decisions avoid what has failed."""
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Serve the flow at ``level``; an event comes when it has sent ``until`` bytes of its message."""

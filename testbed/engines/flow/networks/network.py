@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Protocol
 
+from topologies.fabric import Fabric
 from workloads.job import Job
 
 
@@ -27,6 +28,10 @@ class Network(Protocol):
 
     def lead_over(self, place: int, way: Sequence[str]) -> None:
         """Send the flow over the links ``way`` from now on."""
+        ...
+
+    def links_changed(self, fabric: Fabric) -> None:
+        """Take note that cables have failed or carry again: ``fabric`` is what is left."""
         ...
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.engines.common.worker_plan import departure_s, weighted_packets, window_packets
+from testbed.engines.flow.networks.arrays import longer, taken
 from testbed.experiment.experiment import Experiment
 from testbed.packets import state as columns
 from testbed.packets.flows import ROUNDING, try_later
 from testbed.packets.simulate import simulate
 from testbed.packets.state import NONE, Agenda, Flows, Integers, Links, Packets, Rules, State
+from topologies.fabric import Fabric
 from topologies.shaping import (
     BURST_S,
     DEFAULT_LEVELS,
@@ -92,6 +94,9 @@ class PacketNetwork:
             self._make_room_for_path(self._paths[key], len(key))
             self._state.paths[self._paths[key], : len(key)] = [self.number[link] for link in key]
         self._state.flows.numbers[place, columns.PATH] = self._paths[key]
+
+    def links_changed(self, fabric: Fabric) -> None:
+        """Flows are led as decided, and decisions avoid what has failed."""
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Mark the next packets for ``level``; an event comes when ``until`` bytes of the message have been sent."""
@@ -194,14 +199,7 @@ class PacketNetwork:
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
-        sent = self._state.links.sent
-        links, levels = np.nonzero(sent)
-        found = {
-            (self._names[link], level): float(sent[link, level])
-            for link, level in zip(links.tolist(), levels.tolist(), strict=True)
-        }
-        sent[:] = 0.0
-        return found
+        return taken(self._names, self._state.links.sent)
 
     # Room
 
@@ -212,30 +210,30 @@ class PacketNetwork:
         state.counters[columns.FIRST_TO_TRY] = 0
         flows, agenda = state.flows, state.agenda
         self._state = state._replace(
-            flows=Flows(_longer(flows.values, room), _longer(flows.numbers, room), _longer(flows.windows, room)),
-            agenda=Agenda(_longer(agenda.time, room), _longer(agenda.what, room)),
-            to_try=_longer(np.roll(state.to_try, -first), room),
-            reached=_longer(state.reached, len(state.reached)),
+            flows=Flows(longer(flows.values, room), longer(flows.numbers, room), longer(flows.windows, room)),
+            agenda=Agenda(longer(agenda.time, room), longer(agenda.what, room)),
+            to_try=longer(np.roll(state.to_try, -first), room),
+            reached=longer(state.reached, len(state.reached)),
         )
         self._free = list(range(2 * room - 1, room - 1, -1))
 
     def _make_room_for_packets(self) -> None:
         """Twice as many packets."""
         old, room = self._state.packets, len(self._state.packets.size)
-        longer = Packets(
-            size=_longer(old.size, room),
-            flow=_longer(old.flow, room),
-            path=_longer(old.path, room),
-            hop=_longer(old.hop, room),
-            level=_longer(old.level, room),
-            behind=_longer(old.behind, room),
-            later=_longer(old.later, room),
-            landed=_longer(old.landed, room),
-            unused=_longer(np.arange(room, 2 * room), room),
+        twice = Packets(
+            size=longer(old.size, room),
+            flow=longer(old.flow, room),
+            path=longer(old.path, room),
+            hop=longer(old.hop, room),
+            level=longer(old.level, room),
+            behind=longer(old.behind, room),
+            later=longer(old.later, room),
+            landed=longer(old.landed, room),
+            unused=longer(np.arange(room, 2 * room), room),
         )
         self._state.counters[columns.UNUSED] = room
         self._state.counters[columns.SHORT] = 0
-        self._state = self._state._replace(packets=longer)
+        self._state = self._state._replace(packets=twice)
 
     def _make_room_for_path(self, number: int, hops: int) -> None:
         """Room for a path of ``hops`` links."""
@@ -245,10 +243,6 @@ class PacketNetwork:
             more = np.full((rows, width), NONE)
             more[: len(paths), : paths.shape[1]] = paths
             self._state = self._state._replace(paths=more)
-
-
-def _longer(array: NDArray[Number], by: int) -> NDArray[Number]:
-    return np.concatenate((array, np.zeros((by, *array.shape[1:]), array.dtype)))
 
 
 def _none(room: int) -> Integers:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.engines.flow.networks.arrays import longer, taken
 from testbed.engines.flow.networks.deadlocks import stuck
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
@@ -20,7 +21,7 @@ from testbed.experiment.network_model import NetworkModel
 from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
-from testbed.rdma.simulate import go_on, let_send, simulate
+from testbed.rdma.simulate import go_on, let_send, others, simulate
 from testbed.rdma.state import GO_BACK_N, NONE, WHEN_FULL, Counters, Records, Rules, Stamps, State, records
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
 from topologies.fabric import NETWORK_KINDS, Fabric
@@ -30,8 +31,8 @@ from workloads.job import Job
 HEADERS: Final = 82
 """Bytes on the wire beside the payload: preamble and gap 20, Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4."""
 _FIRST_ROOM: Final = 64
-_EVENTS_PER_QUEUE: Final = 8
-"""Pauses and their ends that may be on their way to one queue at a time."""
+_FIRST_PAUSES: Final = 64
+"""Room for so many pauses and their ends on their way, at first."""
 
 
 class RdmaNetwork:
@@ -39,13 +40,15 @@ class RdmaNetwork:
 
     def __init__(self, capacity: Mapping[str, float], experiment: Experiment) -> None:
         """``capacity``: link -> bit/s of the scenario. ``ValueError`` if ``experiment`` has no network."""
-        if experiment.network is None:
+        model = experiment.network
+        if model is None:
             raise ValueError("the experiment has no network to simulate")
         self.number: Mapping[str, int] = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
-        self._fabric, self._model = experiment.fabric, experiment.network
+        self._fabric, self._model = experiment.fabric, model
         self._payload = float(experiment.scale.unscale_size(self._model.mtu))
-        self._state = _empty(self._names, capacity, experiment)
+        self._state = _empty(self._names, capacity, experiment, model)
+        _require_room(self._state)
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
         self._leaving: list[int] = []
         self._paths: dict[tuple[tuple[str, ...], ...], int] = {}
@@ -61,7 +64,8 @@ class RdmaNetwork:
         self._state.flows[place] = np.zeros(1, kinds.FLOW)[0]
         record = self._state.flows[place]
         record.limit = record.until = inf
-        record.slice = max(slice_size, self._payload * ROUNDING)
+        whole = slice_size // self._payload * self._payload  # a rest would travel as a packet of its own
+        record.slice = whole or max(slice_size, self._payload * ROUNDING)
         record.after = record.follower = record.next_ready = record.first_answer = NONE
         record.level = level
         self.lead_over(place, way)
@@ -102,7 +106,10 @@ class RdmaNetwork:
         inside = [place for place, link in enumerate(way) if self._fabric.links[link].kind in NETWORK_KINDS]
         first, last = inside[0], inside[-1]
         source, target = self._fabric.links[way[first]].source, self._fabric.links[way[last]].target
-        candidates = self._fabric.candidate_paths(source, target)
+        try:
+            candidates = self._fabric.candidate_paths(source, target)
+        except ValueError:  # failures have left none
+            return (way,)
         return tuple((*way[:first], *path, *way[last + 1 :]) for path in candidates)
 
     def _put_paths(self, ways: Sequence[Sequence[str]]) -> int:
@@ -113,6 +120,10 @@ class RdmaNetwork:
             self._state.paths[number] = NONE
             self._state.paths[number, : len(way)] = [self.number[link] for link in way]
         return first
+
+    def links_changed(self, fabric: Fabric) -> None:
+        """Take no more packets over cables that are not in ``fabric``, once each flow is led anew."""
+        self._fabric = fabric
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Mark the next packets for ``level``; an event comes when ``until`` bytes of the message have been sent."""
@@ -125,7 +136,10 @@ class RdmaNetwork:
         let_send(self._state, place, self._now)
 
     def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
-        """Weights stand for windows of different sizes, which congestion control chooses itself: ignored."""
+        """Weights stand for windows of different sizes, which congestion control chooses itself: ``RunFailedError``."""
+        raise RunFailedError(
+            f"the scheduler gives flows weights, which transport {self._model.transport} does not have, expected window"
+        )
 
     # Messages
 
@@ -175,7 +189,7 @@ class RdmaNetwork:
         return 0.0
 
     def hops(self, place: int) -> int:
-        """None whose time is not simulated: packets have their delays already."""
+        """0: packets have their delays already."""
         return 0
 
     def _delays(self, way: Sequence[str]) -> tuple[float, float]:
@@ -198,7 +212,7 @@ class RdmaNetwork:
             now = float(simulate(self._state, now, until))
             if not counters.short[0]:
                 break
-            self._make_room_for_packets()
+            self._make_room()
             go_on(self._state, now)
         self._now = now
         if counters.planned[0] == 0 and counters.unused[0] < len(self._state.unused):
@@ -209,14 +223,7 @@ class RdmaNetwork:
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
-        sent = self._state.queues["sent"]
-        links, levels = np.nonzero(sent)
-        found = {
-            (self._names[link], level): float(sent[link, level])
-            for link, level in zip(links.tolist(), levels.tolist(), strict=True)
-        }
-        sent[:] = 0.0
-        return found
+        return taken(self._names, self._state.queues["sent"])
 
     def counted(self) -> dict[str, float]:
         """What has happened to packets since the beginning, by the names of :data:`COUNTED`, and their hops."""
@@ -239,11 +246,19 @@ class RdmaNetwork:
         state, room = self._state, len(self._state.flows)
         self._state = state._replace(
             flows=_more_records(state.flows, room),
-            seen=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.seen)),
+            seen=Stamps(*(longer(values, room if len(values) > 1 else 0) for values in state.seen)),
             agenda=_more_records(state.agenda, 5 * room),
-            reached=_longer(state.reached, len(state.reached)),
+            reached=longer(state.reached, len(state.reached)),
         )
         self._free = list(range(2 * room - 1, room - 1, -1))
+
+    def _make_room(self) -> None:
+        """For twice as many packets if there are no unused ones, or else for more pauses on their way."""
+        self._state.counters.short[0] = 0
+        if self._state.counters.unused[0] == 0:
+            self._make_room_for_packets()
+        else:
+            self._state = self._state._replace(agenda=_more_records(self._state.agenda, len(self._state.agenda)))
 
     def _make_room_for_packets(self) -> None:
         """Twice as many packets."""
@@ -251,10 +266,10 @@ class RdmaNetwork:
         self._state = state._replace(
             packets=_more_records(state.packets, room),
             agenda=_more_records(state.agenda, room),
-            stamps=Stamps(*(_longer(values, room if len(values) > 1 else 0) for values in state.stamps)),
-            unused=_longer(np.arange(room, 2 * room), room),
+            stamps=Stamps(*(longer(values, room if len(values) > 1 else 0) for values in state.stamps)),
+            unused=longer(np.arange(room, 2 * room), room),
         )
-        state.counters.unused[0], state.counters.short[0] = room, 0
+        state.counters.unused[0] = room
 
     def _make_room_for_paths(self, count: int, hops: int) -> None:
         """Room for ``count`` paths of up to ``hops`` links."""
@@ -271,10 +286,6 @@ class RdmaNetwork:
         )
 
 
-def _longer(array: NDArray[Any], by: int) -> NDArray[Any]:
-    return np.concatenate((array, np.zeros((by, *array.shape[1:]), array.dtype)))
-
-
 def _wider(array: NDArray[Any], width: int) -> NDArray[Any]:
     return np.ascontiguousarray(np.concatenate((array, np.zeros((len(array), width - array.shape[1]))), axis=1))
 
@@ -283,9 +294,9 @@ def _more_records(old: Records, by: int) -> Records:
     return np.concatenate((old, np.zeros(by, old.dtype))).view(np.recarray)
 
 
-def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Experiment) -> State:
+def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Experiment, model: NetworkModel) -> State:
     """Nothing under way."""
-    model, scale, room, levels = _model(experiment), experiment.scale, _FIRST_ROOM, DEFAULT_LEVELS
+    scale, room, levels = experiment.scale, _FIRST_ROOM, DEFAULT_LEVELS
     payload, header = float(scale.unscale_size(model.mtu)), float(scale.unscale_size(HEADERS))
     telemetry = room if TRANSPORTS[model.transport] == HPCC else 1
     rules = Rules(
@@ -303,14 +314,13 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
     )
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
     counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003
-    events = 2 * len(names) + 6 * room + _EVENTS_PER_QUEUE * len(names) * levels
-    return State(
+    state = State(
         flows=records(room, kinds.FLOW),
         links=_links(names, capacity, experiment.fabric, model, (payload + header) / payload),
         packets=records(room, kinds.PACKET),
         switches=records(max(1, len(experiment.fabric.switches)), kinds.SWITCH),
         queues=_queues(len(names), levels),
-        agenda=records(events, kinds.EVENT),
+        agenda=records(0, kinds.EVENT),
         stamps=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
         seen=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
         rules=rules,
@@ -320,6 +330,7 @@ def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
         reached=np.zeros(2 * room, np.int64),
         counters=counters,
     )
+    return state._replace(agenda=records(others(state) + _FIRST_PAUSES, kinds.EVENT))
 
 
 def _queues(links: int, levels: int) -> Records:
@@ -329,9 +340,14 @@ def _queues(links: int, levels: int) -> Records:
     return queues.reshape(links, levels)
 
 
-def _model(experiment: Experiment) -> NetworkModel:
-    assert experiment.network is not None
-    return experiment.network
+def _require_room(state: State) -> None:
+    """Raise ``RunFailedError`` if no switch could ever hold a packet."""
+    packet = state.rules.payload + state.rules.header
+    if packet > state.rules.buffer:
+        raise RunFailedError(
+            f"network.buffers.size is {state.rules.buffer:g} bytes, expected room for a packet, which takes {packet:g} "
+            "at this scale.bandwidth"
+        )
 
 
 def _links(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,55 @@ def test_selective_repeat_needs_less_time_than_going_back(folder: Path) -> None:
         return max(traffic.ended.values())
 
     assert 8 * 2e6 * 8 / 100e9 < seconds("selective-repeat") < seconds("go-back-n")
+
+
+def test_sprayed_packets_avoid_a_cable_that_has_failed(folder: Path) -> None:
+    model = network_model(load_balancing="spray")
+    traffic = Traffic(experiment_of(folder, model, hosts=2, tors=2, aggregations=4))
+    place = traffic.send(traffic.way("h0", "h1"), 1e6)
+    traffic.run()
+    traffic.network.take_bytes()
+    left = traffic.fabric.without(["tor0->agg1"])
+    traffic.network.links_changed(left)
+    traffic.network.lead_over(place, left.candidate_paths("h0n0p0", "h1n0p0")[0])
+    traffic.send((), 1e6, place=place)
+    traffic.run()
+    used = {link for link, _ in traffic.network.take_bytes() if link.startswith("tor0->agg")}
+    assert used == {"tor0->agg0", "tor0->agg2", "tor0->agg3"}
+
+
+def test_pauses_on_long_cables_find_room_however_many_are_on_their_way(folder: Path) -> None:
+    """A pause and its end take a millisecond to arrive, and are asked for every few packets."""
+    model = network_model(delays=Delays(1e-3), buffers=Buffers(2e6, 0.02))
+    traffic = Traffic(experiment_of(folder, model, hosts=6))
+    places = [traffic.send(traffic.way(f"h{number}", "h0"), 20e6, number) for number in range(1, 6)]
+    traffic.run()
+    assert set(traffic.ended) == set(places)
+    assert traffic.network.counted()["pauses"] > 1000
+
+
+def test_a_buffer_without_room_for_a_packet_is_refused(folder: Path) -> None:
+    model = network_model(buffers=Buffers(1e3))
+    with pytest.raises(RunFailedError, match=r"network\.buffers\.size is 1000 bytes, expected room for a packet"):
+        Traffic(experiment_of(folder, model, hosts=2))
+
+
+def test_weights_are_refused_where_windows_are_not_the_decisions(folder: Path) -> None:
+    traffic = Traffic(experiment_of(folder, network_model("dcqcn"), hosts=2))
+    with pytest.raises(RunFailedError, match="gives flows weights, which transport dcqcn does not have"):
+        traffic.network.weigh(0, (1.0, 2.0), 1e6)
+
+
+def test_slices_are_whole_packets(folder: Path) -> None:
+    """A ring that forwards by 10,000 bytes sends packets of 4,096 bytes, not 4,096, 4,096 and 1,808."""
+    traffic = Traffic(experiment_of(folder, network_model(), hosts=3))
+    leader, follower = (traffic.network.add(traffic.way(*ends), 0, 1e4) for ends in (("h0", "h1"), ("h1", "h2")))
+    traffic.network.begin(leader, 40960.0, inf, None, 0.0)
+    traffic.network.begin(follower, 40960.0, 0.0, leader, 0.0)
+    for place in (leader, follower):
+        traffic.network.send(place, True)
+    traffic.run()
+    assert traffic.network.counted()["packets"] == 20
 
 
 def test_flowlets_of_a_steady_flow_stay_on_a_path_and_later_ones_may_not(folder: Path) -> None:

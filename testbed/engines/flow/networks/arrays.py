@@ -1,0 +1,27 @@
+"""What networks of packets do with the arrays that they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def longer(array: NDArray[Number], by: int) -> NDArray[Number]:
+    """``array`` with ``by`` more entries along its first axis, all zero."""
+    return np.concatenate((array, np.zeros((by, *array.shape[1:]), array.dtype)))
+
+
+def taken(names: Sequence[str], sent: NDArray[np.float64]) -> dict[tuple[str, int], float]:
+    """(link, level) -> bytes ``sent`` [links, levels], where there are any; they are 0 afterwards."""
+    links, levels = np.nonzero(sent)
+    found = {
+        (names[link], level): float(sent[link, level])
+        for link, level in zip(links.tolist(), levels.tolist(), strict=True)
+    }
+    sent[:] = 0.0
+    return found
