@@ -121,7 +121,7 @@ def test_97_gpus_on_96_are_one_line() -> None:
 
 def test_an_engine_that_there_is_not_is_one_line(tmp_path: Path) -> None:
     done = call("run", "hello.yaml", "--engine", "packets", "--out", str(tmp_path))
-    expected = "invalid choice: 'packets', expected one of emulation, flow (see testbed run --help)"
+    expected = "invalid choice: 'packets', expected one of emulation, simulation, flow (see testbed run --help)"
     assert_one_line(done, 2, f"testbed run: argument --engine: {expected}")
     assert list(tmp_path.iterdir()) == []
 
