@@ -3,7 +3,7 @@
 The order here is the order in ``summary.json``. A metric that is added here appears there, may be named in checks, is a
 column of the tables and of the report where it has one, and is in docs/reference/results.md after
 ``python -m testbed.metrics.documentation --write docs/reference/results.md docs/reference/checks.md``. Those of
-cluster managers are in :mod:`testbed.metrics.manager_metrics`.
+cluster managers are in :mod:`testbed.metrics.managers.manager_metrics`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from testbed.experiment.network_model import COUNTED
 from testbed.metrics import formats
+from testbed.metrics.message_catalogue import messages
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
@@ -148,6 +149,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         lambda job: job.metrics.jct_source,
         check=True,
     ),
+    *messages(column=True),
     Metric(
         "disturbed",
         "",
@@ -327,6 +329,7 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
     ),
     Metric("allocated_gpu_s", "s", "busy + idle GPU time", lambda run: run.allocated_s),
     Metric("loss", "s, points", "the same of all jobs, points weighted by GPU time", lambda run: run.loss),
+    *messages(column=False),
     Metric("changes.decisions", "", "decisions of the run", lambda run: len(run.record.decisions)),
     Metric(
         "changes.levels",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN, check_names
-from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Metric
 
 SCOPES: Final[tuple[tuple[str, tuple[Metric[Any], ...]], ...]] = (

@@ -17,7 +17,8 @@ from testbed.metrics.job_metrics import (
     profile_of,
 )
 from testbed.metrics.losses import Loss, total_loss
-from testbed.metrics.outcomes import queued_s
+from testbed.metrics.managers.outcomes import queued_s
+from testbed.metrics.message_metrics import MessageMetrics, message_metrics, messages_by_job
 from testbed.results.record import RunRecord
 from workloads.analysis import isolated
 from workloads.job import Job
@@ -54,7 +55,8 @@ class MeasuredJob:
 
     ``level``: see :class:`testbed.metrics.job_metrics.MeaningfulLevels`. ``loss``: why its GPUs were idle; None where
     that is unknown. ``alone``: its times by formula; None under a manager, and where the switches chose its paths.
-    ``outcome`` and ``stints``: its outcome under a manager, and the names of its stints in the files.
+    ``outcome`` and ``stints``: its outcome under a manager, and the names of its stints in the files. ``messages``:
+    those that count, None if there are none.
     """
 
     metrics: JobMetrics
@@ -64,6 +66,7 @@ class MeasuredJob:
     alone: AnalyticTimes | None = None
     outcome: JobOutcome | None = None
     stints: tuple[str, ...] = ()
+    messages: MessageMetrics | None = None
 
     @property
     def name(self) -> str:
@@ -118,6 +121,12 @@ class MeasuredRun:
     def work_flop(self) -> float:
         """FLOPs of all jobs in the window."""
         return sum(job.metrics.work_flop for job in self.jobs)
+
+    @cached_property
+    def messages(self) -> MessageMetrics | None:
+        """Those of all jobs; None if there are none."""
+        by_job = messages_by_job(self.record)
+        return message_metrics(by_job, by_job)
 
     @cached_property
     def loss(self) -> Loss | None:

@@ -13,9 +13,10 @@ from testbed.metrics.catalogue import RUN
 from testbed.metrics.comparison import comparison
 from testbed.metrics.job_metrics import MeaningfulLevels, decision_for, job_metrics, shared_gpu_s
 from testbed.metrics.losses import losses_by_stint
-from testbed.metrics.managed_run import ManagedRun
-from testbed.metrics.manager_metrics import MANAGER, outcome_metrics
+from testbed.metrics.managers.managed_run import ManagedRun
+from testbed.metrics.managers.manager_metrics import MANAGER, outcome_metrics
 from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run
+from testbed.metrics.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.metric import entry_of
 from testbed.results.record import ManagedRecord, RunRecord
 from testbed.results.schema import SCHEMA_VERSION
@@ -64,6 +65,7 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
     levels = MeaningfulLevels(placed, experiment.levels)
     metrics = {job.name: job_metrics(record, job) for job in placed}
     losses = losses_by_stint(record, placed, metrics, experiment.fabric)
+    messages = messages_by_job(record)
     jobs = [
         MeasuredJob(
             metrics[job.name],
@@ -71,6 +73,7 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
             levels.of(job, decision),
             losses.get(job.name),
             analytic_times(job, record, experiment),
+            messages=message_metrics(messages, [job.name]),
         )
         for job, decision in [(job, decision_for(record, job)) for job in placed]
     ]

@@ -15,7 +15,7 @@ from testbed.metrics.formats import MISSING as MISSING
 from testbed.metrics.formats import adding_up, change, points_between, with_spread
 from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
-from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
 from testbed.report.comparison.settings import short_names
 from testbed.report.fitting import new_table as new_table

@@ -14,13 +14,14 @@ from testbed.experiment.experiment import Experiment
 from testbed.machine.distribution import require_extra
 from testbed.results.link_samples import sample_starts
 from testbed.results.record import DecisionRow, RunRecord
-from testbed.results.row_files import ITERATION_COLUMNS, LINK_COLUMNS
+from testbed.results.row_files import ITERATION_COLUMNS, LINK_COLUMNS, MESSAGE_COLUMNS
 from workloads.job import Flow
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 ITERATIONS: Final = ("scheduler", *ITERATION_COLUMNS, "measured")
+MESSAGES: Final = ("scheduler", *MESSAGE_COLUMNS, "completion_s", "slowdown")
 LINKS: Final = ("scheduler", *LINK_COLUMNS, "interval_s", "kind", "capacity", "load")
 DECISIONS: Final = ("scheduler", "time_s", "cause", "confirmed_s", "job", "flow", "level", "rate", "path")
 
@@ -44,6 +45,19 @@ def iterations_frame(records: Iterable[RunRecord]) -> DataFrame:
             and row.end_s <= windows[row.job].end_s
             for row in rows
         ]
+    return _pandas().DataFrame(columns)
+
+
+def messages_frame(records: Iterable[RunRecord]) -> DataFrame:
+    """A row per message: the columns of ``messages.csv``, in seconds and bytes.
+
+    ``completion_s``: its flow completion time; ``slowdown``: that divided by the time in an empty network.
+    """
+    columns: dict[str, list[object]] = {name: [] for name in MESSAGES}
+    for record in records:
+        columns["scheduler"] += [record.scheduler] * len(record.messages)
+        for name in MESSAGES[1:]:
+            columns[name] += [getattr(row, name) for row in record.messages]
     return _pandas().DataFrame(columns)
 
 

@@ -26,8 +26,8 @@ class FinishedRun:
     ``changed``: files that are not as the run left them.
 
     The same as pandas data frames, whose columns :mod:`testbed.results.data_frames` describes: ``iterations``,
-    ``links``, ``decisions``; and the summary as ``schedulers`` and ``jobs``. They raise ``CannotRunError`` where pandas
-    is missing.
+    ``messages``, ``links``, ``decisions``; the summary as ``schedulers`` and ``jobs``. They raise ``CannotRunError``
+    where pandas is missing.
     """
 
     directory: Path
@@ -45,6 +45,11 @@ class FinishedRun:
     def iterations(self) -> DataFrame:
         """A row per scheduler, GPU and iteration."""
         return data_frames.iterations_frame(self.records.values())
+
+    @cached_property
+    def messages(self) -> DataFrame:
+        """A row per scheduler and message; with its flow completion time and its slowdown."""
+        return data_frames.messages_frame(self.records.values())
 
     @cached_property
     def links(self) -> DataFrame:

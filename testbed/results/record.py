@@ -52,6 +52,34 @@ class LinkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message: what one flow carries in one phase of one iteration.
+
+    ``start_s``: when its sender was allowed to begin; ``end_s``: when all of it had arrived; the difference is its flow
+    completion time. ``empty_network_s``: what it takes with nothing else on the links of its path.
+    """
+
+    job: str
+    iteration: int
+    phase: int
+    flow: str
+    bytes: float
+    start_s: float
+    end_s: float
+    empty_network_s: float
+
+    @property
+    def completion_s(self) -> float:
+        """Its flow completion time."""
+        return self.end_s - self.start_s
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long it took as in an empty network."""
+        return self.completion_s / self.empty_network_s
+
+
+@dataclass(frozen=True, slots=True)
 class AloneRow:
     """GPU-seconds that the GPUs of a job are idle in one of its iterations when nothing else runs on the fabric.
 
@@ -169,7 +197,7 @@ class RunRecord:
     """One scheduler's run; ``managed`` where a cluster manager placed its jobs.
 
     ``programs``: its jobs of kind ``external``, with the connections that were found. ``alone``: its other jobs by
-    themselves; a job is missing there if it could not be simulated.
+    themselves; a job is missing there if it could not be simulated. ``messages``: those of jobs that are not external.
     """
 
     choice: SchedulerChoice
@@ -184,6 +212,7 @@ class RunRecord:
     managed: ManagedRecord | None = None
     programs: tuple[Job, ...] = ()
     alone: tuple[AloneRow, ...] = ()
+    messages: tuple[MessageRow, ...] = ()
 
     def jobs_of(self, planned: Sequence[Job]) -> tuple[Job, ...]:
         """Return the ``planned`` jobs, real programs with the connections that they had in this run."""

@@ -15,7 +15,6 @@ from controller.service.json_codec import decode, encode
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import (
-    AloneRow,
     DecisionRow,
     Fidelity,
     IterationRow,
@@ -87,9 +86,8 @@ def run_from(
     iterations: Sequence[IterationRow],
     links: Sequence[LinkRow],
     decisions: Sequence[DecisionRow],
-    alone: Sequence[AloneRow] = (),
 ) -> RunRecord:
-    """The record back from its parts."""
+    """The record back from its parts, without messages and jobs alone."""
     programs = decode(tuple[Job, ...], document.get("programs", []), "programs")
     for job in programs:
         check_job(job)
@@ -105,7 +103,6 @@ def run_from(
         environment=_environment(document["environment"]),
         managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
         programs=programs,
-        alone=tuple(alone),
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows of a run as CSV text and back: ``iterations.csv``, ``links.csv`` and ``alone.csv``.
+"""Rows of a run as CSV text and back: ``iterations.csv``, ``links.csv``, ``messages.csv`` and ``alone.csv``.
 
 Times in seconds from the start of the run, sizes in bytes. Numbers are written so that reading
 gives back the very same ones.
@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from testbed.results.record import AloneRow, IterationRow, LinkRow
+from testbed.results.record import AloneRow, IterationRow, LinkRow, MessageRow
 
 ITERATION_COLUMNS: Final[Mapping[str, type]] = {
     "job": str,
@@ -33,6 +33,16 @@ LINK_COLUMNS: Final[Mapping[str, type]] = {
     "bytes": float,
     "queued_bytes": float,
     "drops": int,
+}
+MESSAGE_COLUMNS: Final[Mapping[str, type]] = {
+    "job": str,
+    "iteration": int,
+    "phase": int,
+    "flow": str,
+    "bytes": float,
+    "start_s": float,
+    "end_s": float,
+    "empty_network_s": float,
 }
 ALONE_COLUMNS: Final[Mapping[str, type]] = {
     "job": str,
@@ -61,6 +71,22 @@ def iterations_to_csv(rows: Iterable[IterationRow]) -> str:
 def links_to_csv(rows: Iterable[LinkRow]) -> str:
     """The text of ``links.csv``."""
     return _to_csv(rows, LINK_COLUMNS)
+
+
+def messages_to_csv(rows: Iterable[MessageRow]) -> str:
+    """The text of ``messages.csv``."""
+    return _to_csv(rows, MESSAGE_COLUMNS)
+
+
+def messages_from_csv(text: str) -> tuple[MessageRow, ...]:
+    """The rows of ``messages.csv``; :class:`RowError` names the first line that is none."""
+    return _from_csv(text, MESSAGE_COLUMNS, _message)
+
+
+def _message(values: dict[str, Any]) -> MessageRow:
+    if values["empty_network_s"] <= 0.0:
+        raise ValueError("empty_network_s must be above 0")
+    return MessageRow(**values)
 
 
 def alone_to_csv(rows: Iterable[AloneRow]) -> str:

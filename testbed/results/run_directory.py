@@ -19,6 +19,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -30,7 +31,7 @@ from testbed.results import row_files
 from testbed.results.checksums import KEY, changed_files, checksums
 from testbed.results.chrome_trace import trace_events
 from testbed.results.plain_names import plain_parts, scheduler_name
-from testbed.results.record import AloneRow, RunRecord
+from testbed.results.record import RunRecord
 from testbed.results.record_json import (
     decision_row_from,
     decision_row_to,
@@ -208,6 +209,7 @@ class RunDirectory:
         name = record.scheduler
         self.write_text(f"{name}/iterations.csv", row_files.iterations_to_csv(record.iterations))
         self.write_text(f"{name}/links.csv", row_files.links_to_csv(record.links))
+        self.write_text(f"{name}/messages.csv", row_files.messages_to_csv(record.messages))
         self.write_text(f"{name}/alone.csv", row_files.alone_to_csv(record.alone))
         self.write_json(f"{name}/decisions.json", [decision_row_to(row) for row in record.decisions])
         self.write_json(f"{name}/run.json", {"schema_version": SCHEMA_VERSION, **run_to(record)})
@@ -254,11 +256,13 @@ class RunDirectory:
         )
         iterations = _parsed(folder / "iterations.csv", row_files.iterations_from_csv, "iteration rows")
         links = _parsed(folder / "links.csv", row_files.links_from_csv, "link rows")
-        alone = _alone_rows(folder / "alone.csv")
+        alone = _rows_if_any(folder / "alone.csv", row_files.alone_from_csv, "rows of jobs alone")
+        messages = _rows_if_any(folder / "messages.csv", row_files.messages_from_csv, "rows of messages")
 
         def parse(text: str) -> RunRecord:
             document = run_today(json.loads(text))
-            record = run_from(document, iterations=iterations, links=links, decisions=decisions, alone=alone)
+            record = run_from(document, iterations=iterations, links=links, decisions=decisions)
+            record = replace(record, alone=alone, messages=messages)
             if record.scheduler != scheduler:
                 raise ValueError(f"scheduler {record.scheduler!a} instead of that of its folder")
             return record
@@ -288,9 +292,9 @@ def open_all(paths: Sequence[Path]) -> tuple[RunDirectory, ...]:
     return tuple(opened)
 
 
-def _alone_rows(path: Path) -> tuple[AloneRow, ...]:
-    """The rows of ``alone.csv``; none in a run of a version that did not write it."""
-    return _parsed(path, row_files.alone_from_csv, "rows of jobs alone") if path.exists() else ()
+def _rows_if_any(path: Path, parse: Callable[[str], tuple[_Value, ...]], expected: str) -> tuple[_Value, ...]:
+    """The rows in ``path``; none in a run of a version that did not write it."""
+    return _parsed(path, parse, expected) if path.exists() else ()
 
 
 def _parsed(path: Path, parse: Callable[[str], _Value], expected: str) -> _Value:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
-from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Metric, columns, value_at
 from testbed.results import plain_names
 from testbed.results.record import Verdict

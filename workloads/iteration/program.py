@@ -79,6 +79,9 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self.out: dict[str, SenderT] = {}
         self.into: dict[str, ReceiverT] = {}
         self._dependents: dict[str, SenderT] = {}
+        self._awaited: set[str] = set()
+        self._arrivals: dict[str, float] = {}
+        self._early: dict[str, float] = {}
         self._background: list[_Background] = []
         self.iteration = 0
         self.halted = False
@@ -158,7 +161,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         plan = self._phases[self._phase]
         self._tell_step("begin", plan, self._phase)
         for incoming in plan.into:
-            self.into[incoming.flow].begin(incoming.size, self._slice)
+            self._expect(self.into[incoming.flow], incoming.size)
         self._inside_end = self._ready + plan.inside_s
         if plan.background:
             self._background.append(_Background(self._phase, plan, self._inside_end))
@@ -169,6 +172,22 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._timer(self._ready + departure, lambda _late: self._send_messages(plan, departure))
         if plan.background or not plan.out:
             self._check()
+
+    def _expect(self, stream: ReceiverT, size: int) -> None:
+        """Wait for the next message of ``stream``; it may have arrived before this host was ready for it."""
+        stream.begin(size, self._slice)
+        if stream.done:
+            self._arrivals[stream.flow] = self._early.get(stream.flow, self._ready)
+        else:
+            self._awaited.add(stream.flow)
+
+    def _note_arrival(self, stream: ReceiverT) -> None:
+        """Record when a message had arrived: the current one, or, as far as that is known, one that comes early."""
+        if stream.flow not in self._awaited:
+            self._early[stream.flow] = self._clock()
+        elif stream.done:
+            self._awaited.discard(stream.flow)
+            self._arrivals[stream.flow] = self._clock()
 
     def _send_messages(self, plan: PhasePlan, departure: float) -> None:
         """Send the first packets when a NIC would have sent them whole: a token bucket releases them at once.
@@ -224,6 +243,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     def arrived(self, stream: ReceiverT) -> None:
         """Take note that bytes came in on ``stream``: send what waited for them."""
+        self._note_arrival(stream)
         if self.halted or not (self._communicating or self._background):
             return
         dependent = self._dependents.get(stream.flow)
@@ -295,26 +315,27 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         else:
             self._communication_end = self._clock()
 
-    def _finish(self, plan: PhasePlan) -> None:
-        """The messages of ``plan`` are complete on this host: the next ones may begin."""
+    def _finish(self, plan: PhasePlan) -> tuple[float, ...]:
+        """The messages of ``plan`` are complete on this host, the next ones may begin; return when each arrived."""
         for message in plan.out:
             self.out[message.flow].started = False
             if message.after is not None:
                 self._dependents.pop(message.after, None)
         for incoming in plan.into:
             self.into[incoming.flow].finish()
+        return tuple(self._arrivals.pop(incoming.flow) for incoming in plan.into)
 
     def _end_phase(self, now: float) -> None:
         plan = self._phases[self._phase]
         self._communicating = False
         self._give_back_gpus()
-        if not plan.background:
-            self._finish(plan)
-        self._times.append(PhaseTimes(self._start, self._ready, self._communication_end, now, tuple(self._compute)))
+        arrivals = () if plan.background else self._finish(plan)
+        compute = tuple(self._compute)
+        self._times.append(PhaseTimes(self._start, self._ready, self._communication_end, now, compute, arrivals))
         self._phase += 1
         if self._phase == len(self._phases):
             for behind in self._background:
-                self._finish(behind.plan)
+                self._times[behind.index] = replace(self._times[behind.index], arrivals=self._finish(behind.plan))
             self._background.clear()
             self._report(self.iteration, tuple(self._times), self._late, self._waited)
             self._phase, self._times, self._late = 0, [], 0.0

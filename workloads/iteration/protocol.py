@@ -232,13 +232,17 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTimes:
-    """One phase on one host, in seconds of the machine's clock; ``compute`` per GPU."""
+    """One phase on one host, in seconds of the machine's clock; ``compute`` per GPU.
+
+    ``arrivals``: when each message that comes in had arrived whole, in the order of the plan; empty for real programs.
+    """
 
     start: float
     ready: float
     communication_end: float
     end: float
     compute: tuple[float, ...]
+    arrivals: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ def side_by_side(records: Sequence[RunRecord]) -> RunRecord:
         fidelity=_worst(record.fidelity for record in shifted),
         environment={f"run {index}": record.environment for index, record in enumerate(records)},
         alone=tuple(row for record in records for row in record.alone),
+        messages=tuple(row for record in shifted for row in record.messages),
     )
 
 
@@ -52,6 +53,9 @@ def _later(record: RunRecord, seconds: float) -> RunRecord:
         windows={job: Window(w.start_s + seconds, w.end_s + seconds) for job, w in record.windows.items()},
         iterations=tuple(
             replace(row, start_s=row.start_s + seconds, end_s=row.end_s + seconds) for row in record.iterations
+        ),
+        messages=tuple(
+            replace(row, start_s=row.start_s + seconds, end_s=row.end_s + seconds) for row in record.messages
         ),
         links=tuple(replace(row, time_s=row.time_s + seconds) for row in record.links),
         decisions=tuple(replace(row, time_s=row.time_s + seconds) for row in record.decisions),

@@ -14,6 +14,7 @@ from typing import Final
 from testbed.engines.common.iterations import iteration_rows, late_spans, lateness_at_first, overlaps, windows
 from testbed.engines.common.live_sampler import LiveSampler
 from testbed.engines.common.managed_jobs import record_of
+from testbed.engines.common.messages import EmptyPath, message_rows
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster
@@ -302,7 +303,8 @@ class Session:
     def _record(self, sampler: Sampler, end: float, enough: bool, mismatches: list[str]) -> RunRecord:
         cluster = self._cluster
         rows = self._rows(sampler)
-        spans = windows(rows, self._goal.experiment())
+        experiment = self._goal.experiment()
+        spans = windows(rows, experiment)
         evidence = self._evidence(sampler, spans, enough, mismatches)
         sampler.close()
         return RunRecord(
@@ -311,6 +313,7 @@ class Session:
             duration_s=(end - cluster.origin) / self._experiment.scale.time,
             windows=spans,
             iterations=rows,
+            messages=message_rows(cluster.jobs.reports, experiment, cluster.origin, cluster.decisions, EmptyPath()),
             links=tuple(sampler.links),
             decisions=tuple(cluster.decisions),
             fidelity=judge(evidence),

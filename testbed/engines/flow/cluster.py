@@ -23,7 +23,7 @@ from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
 from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
-from testbed.engines.flow.networks.create import create_network
+from testbed.engines.flow.networks.create import LATENCY_S, create_network
 from testbed.engines.flow.streams import FlowReceiver, FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
@@ -38,8 +38,6 @@ from workloads.iteration.time_shift import PhaseKeeper
 from workloads.job import Flow, Job
 
 SAMPLE_S: Final = 1.0
-LATENCY_S: Final = 1e-6
-"""Seconds by which a message arrives later for each link of its path: the alpha of an alpha-beta link."""
 
 Program = JobProgram[FlowSender, FlowReceiver]
 

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.managed_jobs import record_of
+from testbed.engines.common.messages import message_rows
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.flow.cluster import FlowCluster
+from testbed.engines.flow.networks.create import empty_path
 from testbed.engines.flow.progress import FlowProgress
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import UNSCALED, Experiment
@@ -80,6 +82,7 @@ class FlowEngine:
             duration_s=cluster.now,
             windows=windows(rows, plain),
             iterations=rows,
+            messages=message_rows(cluster.jobs.reports, plain, 0.0, cluster.decisions, empty_path(experiment)),
             links=tuple(cluster.links),
             decisions=tuple(cluster.decisions),
             environment={"events": cluster.events, "network": cluster.counted()},

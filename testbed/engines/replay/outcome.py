@@ -9,7 +9,7 @@ import numpy as np
 
 from testbed.engines.replay.work import Work
 from testbed.fluid.maxmin import Floats
-from testbed.metrics.manager_metrics import outcome_metrics
+from testbed.metrics.managers.manager_metrics import outcome_metrics
 from workloads.managers.account import JobOutcome
 
 
@@ -92,7 +92,7 @@ class Replayed:
 
 
 def manager_metrics(done: Replayed) -> dict[str, float]:
-    """Return name -> value: :func:`testbed.metrics.manager_metrics.outcome_metrics`, and two of the whole cluster.
+    """Return name -> value: :func:`~testbed.metrics.managers.manager_metrics.outcome_metrics`, and two of the cluster.
 
     ``effective``: compute time over allocated time. ``allocated``: allocated time over that of all GPUs.
     """

@@ -7,14 +7,16 @@ A table: ``id``, ``title``, ``columns`` [{title, meaning, text}] and ``rows`` of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.comparison import against
-from testbed.metrics.formats import MISSING
-from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.formats import MISSING, seconds
+from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.message_catalogue import PERCENTILES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
 from testbed.report.tables import LOSS_COLUMNS, loss_cells, loss_points, losses_by_name, marked_run, verdict
+from topologies.units import format_size
 
 Summary = Mapping[str, Any]
 Cell = str | list[Any]
@@ -22,7 +24,7 @@ Cell = str | list[Any]
 
 def table_views(summary: Summary) -> list[dict[str, Any]]:
     """All tables of a run, in the order they are shown."""
-    found = [_runs(summary), _jobs(summary), _managers(summary), _losses(summary)]
+    found = [_runs(summary), _jobs(summary), _managers(summary), _losses(summary), _messages(summary)]
     return [table for table in found if table is not None]
 
 
@@ -91,6 +93,40 @@ def _losses(summary: Summary) -> dict[str, Any] | None:
 def _loss_cells(loss: Entry | None) -> list[Cell]:
     values = [0.0] * len(loss_cells(None)) if loss is None else loss_points(loss)
     return [MISSING if loss is None else [text, value] for text, value in zip(loss_cells(loss), values, strict=True)]
+
+
+def _messages(summary: Summary) -> dict[str, Any] | None:
+    """A row for each job, scheduler and group of sizes."""
+    rows: list[list[Cell]] = [
+        [str(job["name"]), marked_run(run), *_message_cells(group)]
+        for name in dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"])
+        for run in summary["runs"]
+        for job in run["jobs"]
+        if job["name"] == name
+        for group in value_at(job, "messages.by_size") or ()
+    ]
+    note = "A message: what one connection carries in one phase of one iteration. Slowdown: its time / its time alone."
+    return table("messages", "Messages", MESSAGE_HEADS, 2, rows, note) if rows else None
+
+
+MESSAGE_HEADS: Final = (
+    ("job", ""),
+    ("scheduler", ""),
+    ("size", "bytes of a message; the largest of its group"),
+    ("messages", "in the window, in undisturbed iterations"),
+    *((f"{key} s", f"flow completion time, {what}") for key, what in PERCENTILES.items()),
+    *((f"slowdown {key}", f"that / time in an empty network, {what}") for key, what in PERCENTILES.items()),
+)
+
+
+def _message_cells(group: Entry) -> list[Cell]:
+    times, slowdowns = group["completion_s"], group["slowdown"]
+    return [
+        [format_size(group["to_bytes"]), group["to_bytes"]],
+        [str(group["count"]), group["count"]],
+        *([seconds(times[key]), times[key]] for key in PERCENTILES),
+        *([f"{slowdowns[key]:.2f}", slowdowns[key]] for key in PERCENTILES),
+    ]
 
 
 _Shown = Sequence[tuple[Metric[Any], Column]]

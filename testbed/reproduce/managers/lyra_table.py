@@ -25,7 +25,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Final
 
-from testbed.metrics.manager_metrics import outcome_metrics
+from testbed.metrics.managers.manager_metrics import outcome_metrics
 from testbed.progress import Progress
 from testbed.reproduce.kept_replays import first_days
 from testbed.reproduce.managers.lyra_cluster import Cluster, Variant, cluster, jobs_of, play

@@ -14,7 +14,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import Final
 
-from testbed.metrics.manager_metrics import outcome_metrics
+from testbed.metrics.managers.manager_metrics import outcome_metrics
 from testbed.progress import Progress
 from testbed.reproduce.managers.lyra_table import span_of, trace_of
 from testbed.reproduce.managers.trace_cluster import GPUS_PER_HOST, cluster_of, too_large

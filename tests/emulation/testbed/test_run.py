@@ -31,7 +31,14 @@ def test_the_run_directory_has_every_file_of_the_contract(hello: Finished) -> No
     assert not (hello.directory / "UNFINISHED").exists()
     for scheduler in ("ecmp", "crux"):
         names = {path.name for path in (hello.directory / scheduler).iterdir()}
-        assert {"iterations.csv", "links.csv", "decisions.json", "timeline.json", "testbed.log"} <= names
+        assert {
+            "iterations.csv",
+            "links.csv",
+            "messages.csv",
+            "decisions.json",
+            "timeline.json",
+            "testbed.log",
+        } <= names
 
 
 def test_every_gpu_of_every_job_has_its_iterations(hello: Finished) -> None:
@@ -50,6 +57,20 @@ def test_bytes_on_the_links_are_the_bytes_of_the_jobs(hello: Finished) -> None:
     with (hello.directory / "crux" / "iterations.csv").open() as file:
         ended = {row["iteration"] for row in csv.DictReader(file) if row["job"] == "big"}
     assert len(ended) * 3e9 * 0.98 <= sent <= (len(ended) + 1) * 3e9 * 1.02
+
+
+def test_every_message_has_a_row_and_those_that_share_a_link_are_slower(hello: Finished) -> None:
+    """Under ECMP both jobs of hello share the link between their ToRs; under Crux the larger one goes first."""
+    slowdowns: dict[str, list[float]] = {}
+    for scheduler in ("ecmp", "crux"):
+        rows = [row for row in hello.rows(scheduler, "messages.csv") if row["job"] == "big"]
+        iterations = {row["iteration"] for row in hello.rows(scheduler, "iterations.csv") if row["job"] == "big"}
+        assert {row["iteration"] for row in rows} >= iterations
+        assert all(float(row["bytes"]) == 3e9 for row in rows)
+        took = [float(row["end_s"]) - float(row["start_s"]) for row in rows if row["iteration"] in iterations]
+        slowdowns[scheduler] = [seconds / float(rows[0]["empty_network_s"]) for seconds in took]
+    assert min(slowdowns["crux"]) > 0.97
+    assert max(slowdowns["ecmp"]) > 1.2 > min(slowdowns["crux"])
 
 
 def test_nothing_was_lost_or_reordered(hello: Finished) -> None:

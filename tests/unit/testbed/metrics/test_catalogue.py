@@ -12,7 +12,7 @@ import pytest
 from testbed.metrics import catalogue, documentation
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN, check_names
 from testbed.metrics.checks import parse_check, unknown_names
-from testbed.metrics.manager_metrics import MANAGER, OUTCOMES
+from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Metric, columns, entry_of, value_at
 from testbed.metrics.summary import summary
 from testbed.report import tables

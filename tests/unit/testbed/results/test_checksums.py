@@ -22,7 +22,16 @@ def test_the_manifest_has_the_checksum_of_every_file_but_those_that_report_makes
 ) -> None:
     directory = write_run(*records)
     recorded = directory.read_json("manifest.json")["files_sha256"]
-    own = ("alone.csv", "decisions.json", "iterations.csv", "links.csv", "run.json", "testbed.log", "timeline.json")
+    own = (
+        "alone.csv",
+        "decisions.json",
+        "iterations.csv",
+        "links.csv",
+        "messages.csv",
+        "run.json",
+        "testbed.log",
+        "timeline.json",
+    )
     assert set(recorded) == {
         "experiment.json",
         "summary.json",

@@ -13,7 +13,16 @@ from testbed.results import row_files
 from testbed.results.record import IterationRow, LinkRow
 from testbed.results.run_directory import RunDirectory, open_all, read_record
 
-FILES = ["alone.csv", "decisions.json", "iterations.csv", "links.csv", "run.json", "testbed.log", "timeline.json"]
+FILES = [
+    "alone.csv",
+    "decisions.json",
+    "iterations.csv",
+    "links.csv",
+    "messages.csv",
+    "run.json",
+    "testbed.log",
+    "timeline.json",
+]
 NUMBERS = st.floats(min_value=0, max_value=1e12, allow_nan=False)
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 

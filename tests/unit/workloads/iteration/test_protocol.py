@@ -158,9 +158,11 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
 
 def test_the_form_of_events_on_the_wire() -> None:
     assert encode_event("h0", Closed("a", 2)) == b'{"host":"h0","event":"closed","job":"a","retransmits":2}\n'
-    assert encode_event("h0", IterationEnded("a", 4, (PhaseTimes(1.0, 2.0, 2.5, 3.0, (1.0, 1.5)),), 0.001, 0.0)) == (
+    assert encode_event(
+        "h0", IterationEnded("a", 4, (PhaseTimes(1.0, 2.0, 2.5, 3.0, (1.0, 1.5), (2.4,)),), 0.001, 0.0)
+    ) == (
         b'{"host":"h0","event":"iteration","job":"a","iteration":4,"phases":[{"start":1.0,"ready":2.0,"communication_end":2.5,'
-        b'"end":3.0,"compute":[1.0,1.5]}],"late":0.001,"waited":0.0}\n'
+        b'"end":3.0,"compute":[1.0,1.5],"arrivals":[2.4]}],"late":0.001,"waited":0.0}\n'
     )
 
 

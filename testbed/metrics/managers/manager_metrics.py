@@ -9,8 +9,8 @@ from testbed.metrics import formats
 from testbed.metrics.metric import Column, Metric, entry_of
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
-    from testbed.metrics.managed_run import ManagedRun
-    from testbed.metrics.outcomes import Outcomes
+    from testbed.metrics.managers.managed_run import ManagedRun
+    from testbed.metrics.managers.outcomes import Outcomes
     from workloads.managers.account import JobOutcome
 
 OUTCOMES: Final[tuple[Metric[Outcomes], ...]] = (
@@ -132,7 +132,7 @@ MANAGER: Final[tuple[Metric[ManagedRun], ...]] = (
 
 def outcome_metrics(jobs: Sequence[JobOutcome]) -> dict[str, float]:
     """Return the metrics of :data:`OUTCOMES` by name."""
-    from testbed.metrics.outcomes import Outcomes
+    from testbed.metrics.managers.outcomes import Outcomes
 
     metrics: dict[str, Any] = entry_of(OUTCOMES, Outcomes(jobs))
     return metrics

@@ -21,7 +21,8 @@ from testbed.metrics.job_metrics import (
 )
 from testbed.metrics.losses import Loss, losses_by_stint, merged
 from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run
-from testbed.results.record import ManagedRecord, RunRecord
+from testbed.metrics.message_metrics import message_metrics, messages_by_job
+from testbed.results.record import ManagedRecord, MessageRow, RunRecord
 from workloads.job import Job
 from workloads.managers.account import JobOutcome
 
@@ -92,6 +93,10 @@ class ManagedRun:
         return {name: job_metrics(self.record, job) for name, job in self._stints.items()}
 
     @cached_property
+    def _messages(self) -> dict[str, list[MessageRow]]:
+        return messages_by_job(self.record)
+
+    @cached_property
     def _losses(self) -> dict[str, Loss]:
         return losses_by_stint(self.record, self.managed.stints, self._metrics, self.experiment.fabric)
 
@@ -110,6 +115,7 @@ class ManagedRun:
             self._loss(outcome, names, metrics),
             outcome=outcome,
             stints=tuple(names),
+            messages=message_metrics(self._messages, names),
         )
 
     def _loss(self, outcome: JobOutcome, names: Sequence[str], metrics: JobMetrics) -> Loss | None:

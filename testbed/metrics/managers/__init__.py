@@ -1,0 +1,1 @@
+"""Metrics of cluster managers: what became of their jobs, and how long these waited."""
