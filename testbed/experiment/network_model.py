@@ -35,15 +35,22 @@ WhenFull = Literal["pause", "go-back-n", "selective-repeat"]
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """``size`` bytes shared by the ports of a switch, of which a queue may take ``alpha`` times what is free.
+    """``size`` bytes of a switch for all its ports, or of each port; a queue may take ``alpha`` times what is free.
 
-    ``when_full``: then it is paused, or packets are dropped and sent again, after ``timeout_s`` if not before.
+    ``when_full``: then it is paused, or packets are dropped and sent again, after ``timeout_s`` if not before. With
+    ``xoff``, a queue is paused at so many bytes whatever is free, until it holds no more than ``xon``. ``headroom``:
+    bytes beyond ``size`` that a port keeps for each level, for packets that are under way when it asks for a pause;
+    None for what they need.
     """
 
     size: float = 32e6
     alpha: float = 0.125
     when_full: WhenFull = "pause"
     timeout_s: float = 1e-3
+    per: Literal["switch", "port"] = "switch"
+    xoff: float | None = None
+    xon: float | None = None
+    headroom: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +83,22 @@ class NetworkModel:
 AS_EMULATED: Final = NetworkModel()
 """The network that an emulation has."""
 
-COUNTED: Final = (
+PER_FLOW: Final = (
     ("packets", "", "packets delivered in a simulation at line rate; null elsewhere, like those below"),
     ("marked_share", "share", "share of them that a switch marked"),
+    ("out_of_order_share", "share", "share of them that arrived after a packet of their flow that was sent later"),
+    ("held_s", "s", "how long pauses held packets, summed over flows"),
+    ("victim_s", "s", "of that, while no queue stood at the link where they went next: others were to blame"),
+)
+"""What is counted of the packets of a flow, a job or a run at line rate: its name, unit and meaning."""
+COUNTED: Final = (
+    *PER_FLOW,
     ("notices", "", "congestion notifications that senders got"),
     ("pauses", "", "times that a level of a link was paused"),
+    ("paused_s", "s", "how long that lasted, all levels of all links together"),
     ("dropped", "", "packets that switches dropped"),
-    ("largest_buffer_bytes", "bytes", "most bytes that a switch held at a time"),
+    ("largest_buffer_bytes", "bytes", "most bytes that a switch, or a port with a buffer of its own, held at a time"),
+    ("largest_headroom_bytes", "bytes", "most bytes that came in at a level of a port that had asked for a pause"),
+    ("longest_queue_bytes", "bytes", "most bytes that waited at one level of a link"),
 )
-"""What is counted of a network at line rate: its name, unit and meaning."""
+"""The same of a network."""

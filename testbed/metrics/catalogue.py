@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from testbed.experiment.network_model import COUNTED
+from testbed.experiment.network_model import COUNTED, PER_FLOW
 from testbed.metrics import formats
 from testbed.metrics.message_catalogue import messages
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
@@ -63,6 +63,11 @@ WORK: Final = Column(
     note="work_flop / allocated_gpu_s",
 )
 """Work by the GPU time that jobs were allocated: in tables, on the page and in files the same."""
+
+
+def _of_packets(key: str) -> Callable[[MeasuredJob], object]:
+    return lambda job: job.packets.get(key)
+
 
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric("name", "", "the job", lambda job: job.name),
@@ -150,6 +155,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         check=True,
     ),
     *messages(column=True),
+    *(Metric(f"network.{key}", unit, what, _of_packets(key), check=True) for key, unit, what in PER_FLOW),
     Metric(
         "disturbed",
         "",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from controller.decision import Decision
 from testbed.experiment.experiment import Experiment
+from testbed.experiment.network_model import PER_FLOW
 from testbed.metrics.job_metrics import (
     CAUSES,
     JobMetrics,
@@ -23,6 +24,8 @@ from testbed.results.record import RunRecord
 from workloads.analysis import isolated
 from workloads.job import Job
 from workloads.managers.account import JobOutcome
+
+_SHARE: Final = "share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class MeasuredJob:
     ``level``: see :class:`testbed.metrics.job_metrics.MeaningfulLevels`. ``loss``: why its GPUs were idle; None where
     that is unknown. ``alone``: its times by formula; None under a manager, and where the switches chose its paths.
     ``outcome`` and ``stints``: its outcome under a manager, and the names of its stints in the files. ``messages``:
-    those that count, None if there are none.
+    those that count, None if there are none. ``packets``: what is counted of them at line rate, else nothing.
     """
 
     metrics: JobMetrics
@@ -67,6 +70,7 @@ class MeasuredJob:
     outcome: JobOutcome | None = None
     stints: tuple[str, ...] = ()
     messages: MessageMetrics | None = None
+    packets: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -160,3 +164,21 @@ def measured_run(record: RunRecord, jobs: Iterable[MeasuredJob], shared_s: float
         idle_s={cause: sum(each.idle_s[cause] for each in metrics) for cause in CAUSES},
         shared_s=shared_s,
     )
+
+
+def packets_of(record: RunRecord, jobs: Sequence[str]) -> Mapping[str, float]:
+    """What a simulation at line rate has counted of the packets of ``jobs`` together; nothing in other runs."""
+    network = record.environment.get("network")
+    by_job = network.get("by_job") if isinstance(network, Mapping) else None
+    found = [by_job[job] for job in jobs if job in by_job] if isinstance(by_job, Mapping) else []
+    if not found:
+        return {}
+    packets = sum(each.get("packets", 0.0) for each in found)
+    return {
+        name: sum(each.get(name, 0.0) * (_weight(each, packets) if unit == _SHARE else 1.0) for each in found)
+        for name, unit, _ in PER_FLOW
+    }
+
+
+def _weight(counts: Mapping[str, float], packets: float) -> float:
+    return counts.get("packets", 0.0) / packets if packets else 0.0

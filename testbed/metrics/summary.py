@@ -15,7 +15,7 @@ from testbed.metrics.job_metrics import MeaningfulLevels, decision_for, job_metr
 from testbed.metrics.losses import losses_by_stint
 from testbed.metrics.managers.managed_run import ManagedRun
 from testbed.metrics.managers.manager_metrics import MANAGER, outcome_metrics
-from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run
+from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run, packets_of
 from testbed.metrics.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.metric import entry_of
 from testbed.results.record import ManagedRecord, RunRecord
@@ -74,6 +74,7 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
             losses.get(job.name),
             analytic_times(job, record, experiment),
             messages=message_metrics(messages, [job.name]),
+            packets=packets_of(record, [job.name]),
         )
         for job, decision in [(job, decision_for(record, job)) for job in placed]
     ]

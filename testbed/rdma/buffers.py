@@ -1,15 +1,15 @@
-"""Shared buffers of switches with dynamic thresholds, pauses per level or drops, and marks; compiled.
+"""Buffers of switches with dynamic or fixed thresholds, pauses per level or drops, and marks; compiled.
 
 A queue of what came in over one link may grow to a share of what is free (Choudhury and Hahne, IEEE/ACM Transactions on
-Networking 6(2), 1998). Beyond, the other end of the link is asked to pause that level (IEEE 802.1Qbb), until the queue
-is a little below.
+Networking 6(2), 1998), or to a fixed number of bytes. Beyond, the other end of the link is asked to pause that level
+(IEEE 802.1Qbb), until the queue is a little below. What is under way by then goes to the headroom of that link's level.
 """
 
 from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
-from testbed.rdma.state import NONE, PAUSE, PAUSES, RESUME, State
+from testbed.rdma.state import NONE, PAUSE, PAUSES, RESUME, Records, State
 
 _FACTOR = 48271
 _MODULUS = 2147483647
@@ -31,19 +31,41 @@ def bytes_on_wire(state: State, packet: int) -> float:
 
 
 @compiled_in_place
-def store(state: State, link: int, packet: int, now: float) -> None:
-    """``packet`` has come in over ``link``: it takes room in the switch, which may ask for a pause."""
-    switch, level = state.links[link].target, state.packets[packet].level
-    size = bytes_on_wire(state, packet)
-    state.switches[switch].used += size
-    state.switches[switch].most = max(state.switches[switch].most, state.switches[switch].used)
-    queue = state.queues[link, level]
+def most_held(state: State, pool: Records) -> float:
+    """Bytes that a queue may hold in the memory ``pool`` before a pause is asked for, or packets are dropped."""
+    if state.rules.xoff > 0.0:
+        return float(state.rules.xoff)
+    return float(state.rules.alpha * (pool.size - pool.used))
+
+
+@compiled_in_place
+def pool_of(state: State, link: int, following: int) -> int:
+    """The memory that keeps what has come over ``link`` and is to leave by ``following``.
+
+    Pauses are about what comes in, drops about what is to leave; it makes a difference where each port has its own.
+    """
+    if state.rules.when_full == PAUSES:
+        return int(state.links[link].pool_behind)
+    return int(state.links[following].pool_before)
+
+
+@compiled_in_place
+def store(state: State, link: int, following: int, packet: int, now: float) -> None:
+    """``packet`` takes room in the switch, which may ask for a pause. What comes after that has room of its own."""
+    pool = state.pools[pool_of(state, link, following)]
+    queue, size = state.queues[link, state.packets[packet].level], bytes_on_wire(state, packet)
     queue.held += size
-    most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
-    if state.rules.when_full == PAUSES and queue.held > most and not queue.pausing:
+    fits = pool.used + size <= pool.size and not queue.pausing
+    if fits:
+        pool.used += size
+        pool.most = max(pool.most, pool.used)
+    else:
+        queue.headroom += size
+        queue.most_headroom = max(queue.most_headroom, queue.headroom)
+    if state.rules.when_full == PAUSES and not queue.pausing and (not fits or queue.held > most_held(state, pool)):
         queue.pausing = True
         state.counters.pauses[0] += 1
-        tell(state, link, level, PAUSE, now)
+        tell(state, link, state.packets[packet].level, PAUSE, now)
 
 
 @compiled_in_place
@@ -54,28 +76,93 @@ def tell(state: State, link: int, level: int, kind: int, now: float) -> None:
 
 
 @compiled_in_place
-def has_room(state: State, switch: int, link: int, packet: int) -> bool:
-    """Whether ``switch`` takes ``packet``, which is to leave by ``link``; where there are pauses it always does."""
-    if state.rules.when_full == PAUSES:
-        return True
-    free = state.rules.buffer - state.switches[switch].used
-    waits = state.queues[link, state.packets[packet].level].queued
-    return bool(bytes_on_wire(state, packet) <= free and waits <= state.rules.alpha * free)
+def hold(state: State, link: int, level: int, change: int, now: float) -> bool:
+    """A pause of ``level`` begins at ``link``, or ends; return whether it may send again.
+
+    The pauses and ends of one moment come in any order.
+    """
+    state.counters.changing[0] -= 1
+    queue = state.queues[link, level]
+    before = queue.paused
+    queue.paused += change
+    if queue.paused > 0:
+        if before <= 0:
+            queue.pause_from_s = now
+        state.links[link].paused |= 1 << level
+        return False
+    if before > 0:
+        queue.paused_s += now - queue.pause_from_s
+    state.links[link].paused &= ~(1 << level)
+    return True
 
 
 @compiled_in_place
-def release(state: State, link: int, packet: int, now: float) -> None:
-    """``packet``, which came in over ``link``, leaves the switch."""
-    switch, level = state.links[link].target, state.packets[packet].level
-    size = bytes_on_wire(state, packet)
-    state.switches[switch].used -= size
+def paused_s(state: State, link: int, level: int, now: float) -> float:
+    """Seconds that ``level`` of ``link`` has been paused until now."""
     queue = state.queues[link, level]
+    if queue.paused > 0:
+        return float(queue.paused_s + now - queue.pause_from_s)
+    return float(queue.paused_s)
+
+
+@compiled_in_place
+def note_held(state: State, link: int, packet: int) -> None:
+    """``packet`` leaves by ``link`` after a pause: its flow was held for as long as none before it has said."""
+    fields = state.packets[packet]
+    record, now = state.flows[fields.flow], state.queues[link, fields.level].paused_s
+    since = max(fields.paused_s, record.held_until_s) if record.held_link == link else fields.paused_s
+    record.held_link, record.held_until_s = link, now
+    fields.held_s = max(0.0, now - since)
+    record.held_s += fields.held_s
+
+
+@compiled_in_place
+def is_long(state: State, link: int, level: int) -> bool:
+    """Whether two full packets or more wait at ``level`` of ``link``."""
+    return bool(state.queues[link, level].queued >= 2 * (state.rules.payload + state.rules.header))
+
+
+@compiled_in_place
+def note_victim(state: State, link: int, following: int, packet: int) -> None:
+    """``packet`` has come over ``link`` and is to leave by ``following``.
+
+    If a pause has held it although no queue has stood where it goes since that was asked for, others were to blame.
+    """
+    fields = state.packets[packet]
+    if fields.held_s > 0.0:
+        asked_s = state.queues[link, fields.level].pause_from_s - state.links[link].delay
+        if not is_long(state, following, fields.level) and state.queues[following, fields.level].long_s < asked_s:
+            state.flows[fields.flow].victim_s += fields.held_s
+        fields.held_s = 0.0
+
+
+@compiled_in_place
+def has_room(state: State, link: int, following: int, packet: int) -> bool:
+    """Whether a switch takes ``packet``, which has come over ``link`` and is to leave by ``following``.
+
+    Where there are pauses it always does.
+    """
+    if state.rules.when_full == PAUSES:
+        return True
+    pool = state.pools[pool_of(state, link, following)]
+    waits = state.queues[following, state.packets[packet].level].queued
+    return bool(bytes_on_wire(state, packet) <= pool.size - pool.used and waits <= most_held(state, pool))
+
+
+@compiled_in_place
+def release(state: State, link: int, following: int, packet: int, now: float) -> None:
+    """``packet``, which came over ``link``, leaves by ``following``; headroom is free again first."""
+    pool = state.pools[pool_of(state, link, following)]
+    level, size = state.packets[packet].level, bytes_on_wire(state, packet)
+    queue = state.queues[link, level]
+    spare = min(queue.headroom, size)
     queue.held -= size
-    if queue.pausing:
-        most = state.rules.alpha * (state.rules.buffer - state.switches[switch].used)
-        if queue.held < size or queue.held <= most - state.rules.resume:
-            queue.pausing = False
-            tell(state, link, level, RESUME, now)
+    queue.headroom -= spare
+    pool.used -= size - spare
+    may_go_on = queue.pausing and queue.headroom < 1.0
+    if may_go_on and (queue.held < size or queue.held <= most_held(state, pool) - state.rules.resume):
+        queue.pausing = False
+        tell(state, link, level, RESUME, now)
 
 
 @compiled_in_place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
-from testbed.rdma.buffers import bytes_on_wire, mark, release
+from testbed.rdma.buffers import bytes_on_wire, is_long, mark, note_held, paused_s, release
 from testbed.rdma.senders import next_packet
 from testbed.rdma.state import ARRIVAL, LINK_FREE, NONE, State
 
@@ -22,6 +22,10 @@ def enqueue(state: State, link: int, packet: int, now: float) -> None:
         state.packets[queue.last].behind = packet
     queue.last = packet
     queue.queued += bytes_on_wire(state, packet)
+    if queue.queued > queue.lately:
+        queue.lately = queue.queued
+        queue.longest = max(queue.longest, queue.queued)
+    state.packets[packet].paused_s = paused_s(state, link, level, now)
     work(state, link, now)
 
 
@@ -65,6 +69,8 @@ def take(state: State, link: int, level: int, now: float) -> int:
     packet = queue.first
     if packet != NONE:
         queue.first = state.packets[packet].behind
+        if is_long(state, link, level):
+            queue.long_s = now
         queue.queued -= bytes_on_wire(state, packet)
     else:
         packet = next_packet(state, link, level, now)
@@ -79,9 +85,11 @@ def send(state: State, link: int, packet: int, now: float) -> None:
     record, level = state.links[link], state.packets[packet].level
     size = bytes_on_wire(state, packet)
     hop = state.packets[packet].hop
+    if state.queues[link, level].paused_s > state.packets[packet].paused_s:
+        note_held(state, link, packet)
     if record.source != NONE:
         mark(state, link, packet)
-        release(state, state.paths[state.packets[packet].path, hop - 1], packet, now)
+        release(state, state.paths[state.packets[packet].path, hop - 1], link, packet, now)
     if len(state.stamps.at_s) > 1:
         state.stamps.queued[packet, hop] = state.queues[link, level].queued
         state.stamps.sent[packet, hop] = record.sent

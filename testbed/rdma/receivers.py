@@ -16,6 +16,7 @@ def receive(state: State, packet: int, now: float) -> None:
     payload, flow = state.packets[packet].payload, state.packets[packet].flow
     record = state.flows[flow]
     state.counters.delivered[0] += 1
+    count(state, packet)
     record.arrived += payload
     record.total += payload
     if state.rules.transport == DCQCN and state.packets[packet].marked:
@@ -29,6 +30,19 @@ def receive(state: State, packet: int, now: float) -> None:
         record.through = True
         record.sending = False
         note_reached(state, flow)
+
+
+@compiled_in_place
+def count(state: State, packet: int) -> None:
+    """Count what has happened to ``packet``; one that comes behind one that was sent later is reordered (RFC 4737)."""
+    fields = state.packets[packet]
+    record = state.flows[fields.flow]
+    record.delivered += 1
+    record.with_mark += fields.marked
+    if fields.number < record.furthest:
+        record.reordered += 1
+    else:
+        record.furthest = fields.number
 
 
 @compiled_in_place

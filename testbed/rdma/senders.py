@@ -11,6 +11,7 @@ import numpy as np
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
 from testbed.rdma.balancing import choose_path
+from testbed.rdma.buffers import paused_s
 from testbed.rdma.state import NONE, WAKE, State
 from testbed.rdma.transports.dispatch import before_sending, rate_of, window_of
 
@@ -81,6 +82,7 @@ def offer(state: State, flow: int, now: float) -> bool:
     link, level = first_link(state, flow), record.level
     queue = state.queues[link, level]
     record.ready, record.next_ready = True, NONE
+    record.paused_s = paused_s(state, link, level, now)
     if queue.first_ready == NONE:
         queue.first_ready = flow
         state.links[link].waiting |= 1 << level
@@ -121,7 +123,9 @@ def new_packet(state: State, flow: int, size: float, now: float) -> int:
     fields = state.packets[packet]
     fields.payload, fields.flow, fields.hop, fields.level = size, flow, 0, record.level
     fields.path, fields.marked = choose_path(state, flow, now), False
-    fields.offset, fields.generation = record.sent, record.generation
+    fields.paused_s, fields.held_s = record.paused_s, 0.0
+    fields.offset, fields.generation, fields.number = record.sent, record.generation, record.count
+    record.count += 1
     record.sent += size
     record.in_flight += size
     record.packets += 1

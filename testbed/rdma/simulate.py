@@ -5,7 +5,7 @@ from __future__ import annotations
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import take_first
 from testbed.rdma.balancing import choose_next
-from testbed.rdma.buffers import has_room, store
+from testbed.rdma.buffers import has_room, hold, note_victim, store
 from testbed.rdma.links import enqueue, serve, take_from_wire, work
 from testbed.rdma.losses import asked, drop, is_out_of_order, repeat, time_out
 from testbed.rdma.receivers import receive, take_answer
@@ -50,10 +50,11 @@ def arrive(state: State, link: int, now: float) -> None:
     following = state.paths[state.packets[packet].path, state.packets[packet].hop]
     if following != NONE:
         if state.links[link].target != NONE:
-            if not has_room(state, state.links[link].target, following, packet):
-                drop(state, packet, now)
+            if not has_room(state, link, following, packet):
+                drop(state, following, packet, now)
                 return
-            store(state, link, packet, now)
+            store(state, link, following, packet, now)
+            note_victim(state, link, following, packet)
         enqueue(state, following, packet, now)
         return
     flow = state.packets[packet].flow
@@ -93,20 +94,9 @@ def happen(state: State, what: int, now: float) -> None:
         let_send(state, repeat(state, number), now)
     else:
         levels = state.queues.shape[1]
-        hold(state, number // levels, number % levels, 1 if kind == PAUSE else -1, now)
-
-
-@compiled_in_place
-def hold(state: State, link: int, level: int, change: int, now: float) -> None:
-    """A pause of ``level`` begins at ``link``, or ends; those of one moment come in any order."""
-    state.counters.changing[0] -= 1
-    queue = state.queues[link, level]
-    queue.paused += change
-    if queue.paused > 0:
-        state.links[link].paused |= 1 << level
-    else:
-        state.links[link].paused &= ~(1 << level)
-        work(state, link, now)
+        link = number // levels
+        if hold(state, link, number % levels, 1 if kind == PAUSE else -1, now):
+            work(state, link, now)
 
 
 @compiled_in_place

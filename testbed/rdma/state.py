@@ -54,6 +54,20 @@ FLOW: Final = np.dtype(
         ("alarm", np.bool_),
         ("sending", np.bool_),
         ("through", np.bool_),
+        # Packets that have arrived, and those of them with a mark, or behind one that was sent later; how many were
+        # sent, and the last of those that have arrived.
+        ("delivered", np.int64),
+        ("with_mark", np.int64),
+        ("reordered", np.int64),
+        ("count", np.int64),
+        ("furthest", np.int64),
+        # How long pauses have held its packets, and had done so at the last link that did, by that link's own clock of
+        # pauses; of that, while no queue stood where they went. That clock at its first link when it got ready.
+        ("held_s", np.float64),
+        ("held_link", np.int64),
+        ("held_until_s", np.float64),
+        ("victim_s", np.float64),
+        ("paused_s", np.float64),
         # Packets that are under way or whose answers are; bytes that are not answered; answers on their way back.
         ("packets", np.int64),
         ("in_flight", np.float64),
@@ -100,9 +114,12 @@ LINK: Final = np.dtype(
         ("planned", np.bool_),
         ("first_wire", np.int64),
         ("last_wire", np.int64),
-        # The switch that it leaves and the one that it leads to, NONE for hosts.
+        # The switch that it leaves and the one that it leads to, NONE for hosts; the memory of the one for what is to
+        # leave by it, and of the other for what has come over it.
         ("source", np.int64),
         ("target", np.int64),
+        ("pool_before", np.int64),
+        ("pool_behind", np.int64),
         # Bytes sent since the beginning; bytes waiting where marks begin, and where all packets have one.
         ("sent", np.float64),
         ("mark_from", np.float64),
@@ -126,13 +143,19 @@ PACKET: Final = np.dtype(
         # Where it is in its message, and how often the flow had gone back when it was sent.
         ("offset", np.float64),
         ("generation", np.int64),
+        # How many packets of the flow were sent before it.
+        ("number", np.int64),
         ("marked", np.bool_),
+        # How long its queue had been paused, in all, when it came; seconds of pauses that it has brought to its flow's
+        # account at the last link.
+        ("paused_s", np.float64),
+        ("held_s", np.float64),
     ],
     align=True,
 )
 
-SWITCH: Final = np.dtype([("used", np.float64), ("most", np.float64)])
-"""Bytes that it holds, and the most that it has held."""
+POOL: Final = np.dtype([("size", np.float64), ("used", np.float64), ("most", np.float64)])
+"""Memory of a switch, or of one of its ports: its bytes, those that are taken, and the most that were."""
 
 QUEUE: Final = np.dtype(
     [
@@ -143,11 +166,23 @@ QUEUE: Final = np.dtype(
         # The first and last flow that may send here.
         ("first_ready", np.int64),
         ("last_ready", np.int64),
-        # Bytes in the switch at the link's end that came over it; whether a pause was asked for, and how many hold.
+        # When two packets or more waited last.
+        ("long_s", np.float64),
+        # Bytes in the switch at the link's end that came over it, those of them in its headroom, and the most there;
+        # whether a pause was asked for, and how many hold.
         ("held", np.float64),
+        ("headroom", np.float64),
+        ("most_headroom", np.float64),
         ("paused", np.int64),
         ("pausing", np.bool_),
-        # Bytes of payload sent since they were read.
+        # Seconds of pauses that have ended, and when the one that holds began.
+        ("paused_s", np.float64),
+        ("pause_from_s", np.float64),
+        # The most bytes that waited, and packets that found no room; since they were read: the most that waited, and
+        # bytes of payload sent.
+        ("longest", np.float64),
+        ("dropped", np.int64),
+        ("lately", np.float64),
         ("sent", np.float64),
     ],
     align=True,
@@ -172,8 +207,8 @@ class Rules(NamedTuple):
     """What all have in common.
 
     Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
-    share of packets that is marked at random. ``buffer`` bytes of a switch, of whose free part one queue may take
-    ``alpha``, and by how many bytes it must be below that to ``resume``. A flow silent for ``flowlet_s`` may take
+    share of packets that is marked at random. A queue may take ``alpha`` times what is free of its memory, or ``xoff``
+    bytes where that is not 0, and must be ``resume`` bytes below to go on. A flow silent for ``flowlet_s`` may take
     another path. What is done ``when_full``, and how long a sender waits for answers before it sends again.
     """
 
@@ -182,8 +217,8 @@ class Rules(NamedTuple):
     transport: int
     balancing: int
     marked: float
-    buffer: float
     alpha: float
+    xoff: float
     resume: float
     flowlet_s: float
     when_full: int
@@ -223,7 +258,7 @@ class State(NamedTuple):
     flows: Records
     links: Records
     packets: Records
-    switches: Records
+    pools: Records
     queues: Records
     agenda: Records
     stamps: Stamps

@@ -12,7 +12,7 @@ from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.catalogue import BASELINE, COMPARISON, JCT_CHANGE_NOTE, JOB, POINTS_NOTE, RUN
 from testbed.metrics.comparison import against
 from testbed.metrics.formats import MISSING as MISSING
-from testbed.metrics.formats import adding_up, change, points_between, with_spread
+from testbed.metrics.formats import adding_up, change, points_between, time_text, with_spread
 from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
@@ -83,11 +83,17 @@ def networks(summary: Summary) -> list[str]:
     """A line for every run at line rate: what switches and senders did about congestion."""
     return [
         f"{run['scheduler']}: of {found['packets']:,} packets {percent(found['marked_share'])} % were marked, "
-        f"{found['notices']:,} notices, {found['pauses']:,} pauses, "
-        f"at most {found['largest_buffer_bytes'] / 1e6:.3g} MB in a switch"
+        f"{percent(found.get('out_of_order_share'))} % out of order; {found['notices']:,} notices; "
+        f"{found['pauses']:,} pauses{_held(found)}; at most {found['largest_buffer_bytes'] / 1e6:.3g} MB in a switch"
         for run in summary["runs"]
         if (found := run.get("network") or {}).get("packets")
     ]
+
+
+def _held(network: Mapping[str, Any]) -> str:
+    """How long pauses held flows, and those that were not to blame."""
+    held_s, victim_s = network.get("held_s") or 0.0, network.get("victim_s") or 0.0
+    return f" held flows for {time_text(held_s)} in all, {time_text(victim_s)} of them not to blame" if held_s else ""
 
 
 def schedulers_behind(summary: Summary) -> list[str]:

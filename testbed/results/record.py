@@ -41,7 +41,11 @@ class IterationRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """Bytes one directed link sent at one level since the previous sample, and what waited at ``time_s``."""
+    """Bytes one directed link sent at one level since the previous sample, and what waited at ``time_s``.
+
+    ``longest_queue_bytes``: the most that waited since then; ``paused_s``: how long the level was paused. Both are 0
+    but in a simulation at line rate.
+    """
 
     time_s: float
     link: str
@@ -49,6 +53,8 @@ class LinkRow:
     bytes: float
     queued_bytes: float
     drops: int
+    longest_queue_bytes: float = 0.0
+    paused_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,8 @@ def _environment(data: object) -> dict[str, object]:
         rows: tuple[tuple[object, ...], ...] = decode(kind, environment.get(name, []), f"environment.{name}")
         if any(len(row) < columns for row in rows):
             raise ValueError(f"environment.{name}: expected {columns} columns")
+    network = decode(dict[str, object], environment.get("network", {}), "environment.network")
+    decode(dict[str, dict[str, float]], network.get("by_job", {}), "environment.network.by_job")
     stretches = environment.get("link_stretches", {})
     decode(dict[str, tuple[tuple[float, float, float], ...]], stretches, "environment.link_stretches")
     decode(dict[str, tuple[float, float, float]], environment.get("link_rates", {}), "environment.link_rates")

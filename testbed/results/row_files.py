@@ -33,7 +33,11 @@ LINK_COLUMNS: Final[Mapping[str, type]] = {
     "bytes": float,
     "queued_bytes": float,
     "drops": int,
+    "longest_queue_bytes": float,
+    "paused_s": float,
 }
+_LATER_COLUMNS: Final = 2
+"""Of a link's row, that older versions did not write."""
 MESSAGE_COLUMNS: Final[Mapping[str, type]] = {
     "job": str,
     "iteration": int,
@@ -106,7 +110,7 @@ def iterations_from_csv(text: str) -> tuple[IterationRow, ...]:
 
 def links_from_csv(text: str) -> tuple[LinkRow, ...]:
     """The rows of ``links.csv``; :class:`RowError` names the first line that is none."""
-    return _from_csv(text, LINK_COLUMNS, lambda values: LinkRow(**values))
+    return _from_csv(text, LINK_COLUMNS, lambda values: LinkRow(**values), _LATER_COLUMNS)
 
 
 def _to_csv(rows: Iterable[object], columns: Mapping[str, type]) -> str:
@@ -124,9 +128,14 @@ def _cell(value: Any, kind: type) -> str:
     return str(int(value)) if kind in (int, bool) else str(value)
 
 
-def _from_csv(text: str, columns: Mapping[str, type], build: Callable[[dict[str, Any]], _Row]) -> tuple[_Row, ...]:
+def _from_csv(
+    text: str, columns: Mapping[str, type], build: Callable[[dict[str, Any]], _Row], later: int = 0
+) -> tuple[_Row, ...]:
+    """The rows; the ``later`` last columns may be missing."""
     reader = csv.reader(io.StringIO(text))
     header = next(_lines(reader), [])
+    if later and header == list(columns)[:-later]:
+        columns = dict(list(columns.items())[:-later])
     if header != list(columns):
         raise RowError(1, f"the columns are '{','.join(header)[:200]}' and not '{','.join(columns)}'")
     rows = []

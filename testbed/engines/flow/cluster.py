@@ -23,7 +23,9 @@ from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
 from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
+from testbed.engines.flow.link_rows import link_rows
 from testbed.engines.flow.networks.create import LATENCY_S, create_network
+from testbed.engines.flow.networks.network import PacketCounts
 from testbed.engines.flow.streams import FlowReceiver, FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
 from testbed.results.record import DecisionRow, LinkRow
@@ -91,6 +93,7 @@ class FlowCluster:
         self._carried: dict[str, FlowJob] = {}
         self.decisions: list[DecisionRow] = []
         self.links: list[LinkRow] = []
+        self._packets: dict[str, PacketCounts] = {}
         self.managed: ManagedJobs | None = None
         if experiment.managed is not None:
             self.managed = ManagedJobs(experiment.managed, fabric, experiment.seed)
@@ -148,12 +151,19 @@ class FlowCluster:
 
     def flush_links(self) -> None:
         """Put on record what links have sent since the last time."""
-        taken = self._network.take_bytes().items()
-        self.links += [LinkRow(self.now, link, level, moved, 0.0, 0) for (link, level), moved in taken]
+        self.links += link_rows(self.now, self._network)
 
-    def counted(self) -> dict[str, float]:
-        """What is counted of packets."""
-        return self._network.counted()
+    def counted(self) -> dict[str, object]:
+        """What is counted of packets, in all and by job; nothing where there are none at line rate."""
+        found = self._network.counted()
+        for running in self._present() if found else ():
+            self._count(running)
+        by_job = {job: counts.values() for job, counts in self._packets.items()}
+        return {**found, "by_job": by_job} if found else {}
+
+    def _count(self, running: FlowJob) -> None:
+        counts = sum((self._network.counts_of(each.place) for each in running.out.values()), PacketCounts())
+        self._packets[running.job.name] = counts
 
     # Jobs
 
@@ -255,6 +265,7 @@ class FlowCluster:
         self.carry_out(decision)
 
     def _close(self, running: FlowJob) -> None:
+        self._count(running)
         for program in running.programs.values():
             program.halt()
         for sender in running.out.values():

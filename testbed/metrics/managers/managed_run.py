@@ -20,7 +20,7 @@ from testbed.metrics.job_metrics import (
     shared_gpu_s,
 )
 from testbed.metrics.losses import Loss, losses_by_stint, merged
-from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run
+from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run, packets_of
 from testbed.metrics.message_metrics import message_metrics, messages_by_job
 from testbed.results.record import ManagedRecord, MessageRow, RunRecord
 from workloads.job import Job
@@ -116,6 +116,7 @@ class ManagedRun:
             outcome=outcome,
             stints=tuple(names),
             messages=message_metrics(self._messages, names),
+            packets=packets_of(self.record, names),
         )
 
     def _loss(self, outcome: JobOutcome, names: Sequence[str], metrics: JobMetrics) -> Loss | None:

@@ -12,6 +12,7 @@ from testbed.report.page.encoding import loads_u8, u8
 from testbed.report.page.evidence_view import evidence_items, evidence_over_time
 from testbed.report.page.fabric_view import fabric_view, shown_links
 from testbed.report.page.job_loads import JobLoads, job_loads
+from testbed.report.page.queues_view import queue_table
 from testbed.report.page.tables_view import table_views
 from testbed.report.page.timeline import MAX_ROWS, gpu_rows, timeline_view
 from testbed.report.tables import (
@@ -66,7 +67,7 @@ def payload(
         "levels": experiment.levels,
         "fabric": fabric_view(experiment.fabric, links),
         "gpu_rows": {"job": [_index(jobs, job) for job, _ in rows], "gpu": [gpu for _, gpu in rows]},
-        "tables": table_views(summary),
+        "tables": [*table_views(summary), *filter(None, [queue_table(records, experiment.fabric)])],
         "idle": _idle(summary),
         "evidence_items": evidence_items(),
         "runs": [

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from testbed.experiment.network_model import PER_FLOW
 from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.comparison import against
-from testbed.metrics.formats import MISSING, seconds
+from testbed.metrics.formats import MISSING, percent, seconds
 from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.message_catalogue import PERCENTILES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
@@ -24,7 +25,14 @@ Cell = str | list[Any]
 
 def table_views(summary: Summary) -> list[dict[str, Any]]:
     """All tables of a run, in the order they are shown."""
-    found = [_runs(summary), _jobs(summary), _managers(summary), _losses(summary), _messages(summary)]
+    found = [
+        _runs(summary),
+        _jobs(summary),
+        _managers(summary),
+        _losses(summary),
+        _messages(summary),
+        _packets(summary),
+    ]
     return [table for table in found if table is not None]
 
 
@@ -127,6 +135,34 @@ def _message_cells(group: Entry) -> list[Cell]:
         *([seconds(times[key]), times[key]] for key in PERCENTILES),
         *([f"{slowdowns[key]:.2f}", slowdowns[key]] for key in PERCENTILES),
     ]
+
+
+def _packets(summary: Summary) -> dict[str, Any] | None:
+    """A row for each job and scheduler of a simulation at line rate."""
+    rows: list[list[Cell]] = [
+        [str(job["name"]), marked_run(run), *_packet_cells(job["network"])]
+        for name in dict.fromkeys(job["name"] for run in summary["runs"] for job in run["jobs"])
+        for run in summary["runs"]
+        for job in run["jobs"]
+        if job["name"] == name and value_at(job, "network.packets")
+    ]
+    heads = [("job", ""), ("scheduler", ""), *((_PACKET_TITLES[name], what) for name, _, what in PER_FLOW)]
+    note = "Held: how long pauses held its connections, added up; not to blame: while no queue stood beyond."
+    return table("packets", "Packets", heads, 2, rows, note) if rows else None
+
+
+_PACKET_TITLES: Final = {
+    "packets": "packets",
+    "marked_share": "marked %",
+    "out_of_order_share": "out of order %",
+    "held_s": "held s",
+    "victim_s": "not to blame s",
+}
+
+
+def _packet_cells(counts: Entry) -> list[Cell]:
+    shown = {"": lambda value: f"{value:,}", "share": percent, "s": seconds}
+    return [[shown[unit](counts[name]), counts[name]] for name, unit, _ in PER_FLOW]
 
 
 _Shown = Sequence[tuple[Metric[Any], Column]]

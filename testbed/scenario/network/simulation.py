@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from testbed.experiment.experiment import Sharing
 from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport, WhenFull
 from testbed.rdma.transports.dispatch import defaults_of
 from testbed.scenario.quantities import Factor, PositiveTime, Rate, Share, Size, Time
 from topologies.input.spelling import expectation
+from topologies.units import format_size
 
 _ECN: Final = Ecn()
 _BUFFERS: Final = Buffers()
@@ -38,17 +39,40 @@ class EcnSpec(_Spec):
     def _not_below(cls, maximum: float, info: ValidationInfo) -> float:
         minimum = info.data.get("minimum", 0.0)
         if maximum < minimum:
-            raise ValueError(f"maximum is {maximum:g} bytes, expected at least minimum, {minimum:g}")
+            raise ValueError(f"maximum is {format_size(maximum)}, expected at least minimum, {format_size(minimum)}")
         return maximum
 
 
 class BuffersSpec(_Spec):
     """Buffers of switches; see :class:`testbed.experiment.network_model.Buffers`."""
 
-    size: Size = Field(_BUFFERS.size, description="bytes that the ports of a switch share")
+    size: Size = Field(_BUFFERS.size, description="bytes of a switch, or of each of its ports")
+    per: Literal["switch", "port"] = Field(_BUFFERS.per, description="whose they are: the ports share them, or not")
     alpha: Factor = Field(_BUFFERS.alpha, description="how many times what is free a queue may take")
     when_full: WhenFull = Field(_BUFFERS.when_full, description="then pause it, or drop packets, which are sent again")
     timeout: PositiveTime = Field(_BUFFERS.timeout_s, description="when they are sent again if no answer asks for it")
+    xoff: Size | None = Field(None, description="bytes of a level of a port at which it is paused, in place of alpha")
+    xon: Size | None = Field(None, description="bytes at which it goes on; without it two packets below xoff")
+    headroom: Size | None = Field(
+        None, description="bytes beyond size of each level of a port, for what is under way when it pauses"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> BuffersSpec:
+        if self.when_full != "pause" and (self.xoff is not None or self.headroom is not None):
+            name = "headroom" if self.xoff is None else "xoff"
+            raise ValueError(f"{name} is about pauses, expected when_full: pause, or no {name}")
+        if self.xon is not None and self.xoff is None:
+            raise ValueError("xon needs a fixed xoff, expected xoff beside it, or no xon")
+        if self.xon is not None and self.xoff is not None and self.xon >= self.xoff:
+            raise ValueError(f"xon is {format_size(self.xon)}, expected less than xoff, {format_size(self.xoff)}")
+        return self
+
+    def value(self) -> Buffers:
+        """Return them as engines take them."""
+        return Buffers(
+            self.size, self.alpha, self.when_full, self.timeout, self.per, self.xoff, self.xon, self.headroom
+        )
 
 
 class DelaysSpec(_Spec):
@@ -95,7 +119,7 @@ class NetworkSpec(_Spec):
             self.transport,
             {**defaults_of(self.transport), **self.parameters},
             Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate),
-            Buffers(self.buffers.size, self.buffers.alpha, self.buffers.when_full, self.buffers.timeout),
+            self.buffers.value(),
             self.load_balancing,
             Delays(self.delays.link, self.delays.switch),
             self.mtu,

@@ -32,6 +32,7 @@ from testbed.engines.flow.columns import (
     WEIGHT,
 )
 from testbed.engines.flow.columns import ROUNDING as ROUNDING
+from testbed.engines.flow.networks.network import PacketCounts, QueueSample
 from testbed.fluid.compiled import compiled, compiled_or
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
 from topologies.fabric import Fabric
@@ -236,6 +237,14 @@ class FluidNetwork:
 
     def counted(self) -> dict[str, float]:
         """Nothing."""
+        return {}
+
+    def counts_of(self, place: int) -> PacketCounts:
+        """Nothing."""
+        return PacketCounts()
+
+    def take_queues(self) -> dict[tuple[str, int], QueueSample]:
+        """Nothing: there are no queues, or they are as short as windows let them be."""
         return {}
 
     def take_bytes(self) -> dict[tuple[str, int], float]:

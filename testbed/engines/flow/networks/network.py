@@ -3,11 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from testbed.experiment.network_model import PER_FLOW
 from topologies.fabric import Fabric
 from workloads.job import Job
+
+
+class QueueSample(NamedTuple):
+    """Of a level of a link: bytes that wait now, and since the last sample the most, seconds of pauses, and drops."""
+
+    queued: float
+    longest: float
+    paused_s: float
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class PacketCounts:
+    """Packets delivered, and those of them with a mark or out of order; seconds that pauses held flows, and victims."""
+
+    packets: int = 0
+    marked: int = 0
+    out_of_order: int = 0
+    held_s: float = 0.0
+    victim_s: float = 0.0
+
+    def __add__(self, other: PacketCounts) -> PacketCounts:
+        """Both together."""
+        return PacketCounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def values(self) -> dict[str, float]:
+        """The values of :data:`testbed.experiment.network_model.PER_FLOW` by name."""
+        marked, out_of_order = (
+            part / self.packets if self.packets else 0.0 for part in (self.marked, self.out_of_order)
+        )
+        found = (self.packets, marked, out_of_order, self.held_s, self.victim_s)
+        return dict(zip((name for name, _, _ in PER_FLOW), found, strict=True))
 
 
 class Network(Protocol):
@@ -91,6 +125,14 @@ class Network(Protocol):
 
     def counted(self) -> dict[str, float]:
         """What is counted of packets; nothing where there are none at line rate."""
+        ...
+
+    def counts_of(self, place: int) -> PacketCounts:
+        """What has happened to the packets of a flow; nothing where there are none at line rate."""
+        ...
+
+    def take_queues(self) -> dict[tuple[str, int], QueueSample]:
+        """(link, level) -> what waits and has waited there, where that is known and not nothing."""
         ...
 
     def take_bytes(self) -> dict[tuple[str, int], float]:

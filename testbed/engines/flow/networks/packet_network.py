@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from testbed.engines.common.worker_plan import departure_s, weighted_packets, window_packets
 from testbed.engines.flow.networks.arrays import longer, taken
+from testbed.engines.flow.networks.network import PacketCounts, QueueSample
 from testbed.experiment.experiment import Experiment
 from testbed.packets import state as columns
 from testbed.packets.flows import ROUNDING, try_later
@@ -195,6 +196,14 @@ class PacketNetwork:
 
     def counted(self) -> dict[str, float]:
         """Nothing."""
+        return {}
+
+    def counts_of(self, place: int) -> PacketCounts:
+        """Nothing."""
+        return PacketCounts()
+
+    def take_queues(self) -> dict[tuple[str, int], QueueSample]:
+        """Nothing: there are no queues, or they are as short as windows let them be."""
         return {}
 
     def take_bytes(self) -> dict[tuple[str, int], float]:

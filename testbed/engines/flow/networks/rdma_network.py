@@ -8,38 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from testbed.engines.flow.networks.arrays import longer, taken
 from testbed.engines.flow.networks.deadlocks import stuck
+from testbed.engines.flow.networks.network import PacketCounts, QueueSample
+from testbed.engines.flow.networks.rdma_counts import QueueReader, counts_of_flow, counts_of_network
+from testbed.engines.flow.networks.rdma_state import FIRST_ROOM, first_state
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.network_model import NetworkModel
 from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
-from testbed.rdma.simulate import go_on, let_send, others, simulate
-from testbed.rdma.state import GO_BACK_N, NONE, WHEN_FULL, Counters, Records, Rules, Stamps, State, records
+from testbed.rdma.simulate import go_on, let_send, simulate
+from testbed.rdma.state import GO_BACK_N, NONE, Records, Stamps
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
 from topologies.fabric import NETWORK_KINDS, Fabric
-from topologies.shaping import DEFAULT_LEVELS
 from workloads.job import Job
-
-HEADERS: Final = 82
-"""Bytes on the wire beside the payload: preamble and gap 20, Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4."""
-_FIRST_ROOM: Final = 64
-_FIRST_PAUSES: Final = 64
-"""Room for so many pauses and their ends on their way, at first."""
 
 
 class RdmaNetwork:
     """Flows in numbered places; a place is used again when no packet of its flow is under way any more."""
 
     def __init__(self, capacity: Mapping[str, float], experiment: Experiment) -> None:
-        """``capacity``: link -> bit/s of the scenario. ``ValueError`` if ``experiment`` has no network."""
+        """``capacity``: link -> bit/s of the scenario. ``ValueError`` if ``experiment`` has no network.
+
+        ``RunFailedError`` if its buffers are too small.
+        """
         model = experiment.network
         if model is None:
             raise ValueError("the experiment has no network to simulate")
@@ -47,13 +45,15 @@ class RdmaNetwork:
         self._names = list(capacity)
         self._fabric, self._model = experiment.fabric, model
         self._payload = float(experiment.scale.unscale_size(self._model.mtu))
-        self._state = _empty(self._names, capacity, experiment, model)
-        _require_room(self._state)
-        self._free = list(range(_FIRST_ROOM - 1, -1, -1))
+        self._state = first_state(self._names, capacity, experiment, model)
+        self._free = list(range(FIRST_ROOM - 1, -1, -1))
         self._leaving: list[int] = []
         self._paths: dict[tuple[tuple[str, ...], ...], int] = {}
         self._used_paths = 0
         self._now = 0.0
+        self._present: set[int] = set()
+        self._left = PacketCounts()
+        self._reader = QueueReader(self._names, self._state)
 
     def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
         """Take a flow in that forwards what comes in by slices of ``slice_size`` bytes; return its place."""
@@ -74,6 +74,7 @@ class RdmaNetwork:
             for values in self._state.seen:
                 values[place] = 0.0
         begin(self._state, place, forth + record.back_s, self._now)
+        self._present.add(place)
         return place
 
     def remove(self, place: int) -> None:
@@ -81,6 +82,8 @@ class RdmaNetwork:
         record = self._state.flows[place]
         record.sending, record.follower = False, NONE
         record.message = record.until = inf
+        self._left += self.counts_of(place)
+        self._present.remove(place)
         self._leaving.append(place)
 
     def _reclaim(self, place: int) -> bool:
@@ -225,19 +228,18 @@ class RdmaNetwork:
         """(link, level) -> bytes sent since the last call."""
         return taken(self._names, self._state.queues["sent"])
 
+    def take_queues(self) -> dict[tuple[str, int], QueueSample]:
+        """(link, level) -> what waits there and has happened since the last time, where anything has."""
+        return self._reader.take(self._state, self._now)
+
+    def counts_of(self, place: int) -> PacketCounts:
+        """What has happened to the packets of a flow."""
+        return counts_of_flow(self._state.flows[place])
+
     def counted(self) -> dict[str, float]:
-        """What has happened to packets since the beginning, by the names of :data:`COUNTED`, and their hops."""
-        counters = self._state.counters
-        packets = int(counters.delivered[0])
-        return {
-            "packets": packets,
-            "marked_share": int(counters.marks[0]) / packets if packets else 0.0,
-            "notices": int(counters.notices[0]),
-            "pauses": int(counters.pauses[0]),
-            "dropped": int(counters.dropped[0]),
-            "largest_buffer_bytes": float(self._state.switches.most.max()),
-            "packet_hops": int(counters.hops[0]),
-        }
+        """What has happened since the beginning, by the names of :data:`COUNTED`, and hops of packets."""
+        present = (self.counts_of(place) for place in self._present)
+        return {**sum(present, self._left).values(), **counts_of_network(self._state, self._now)}
 
     # Room
 
@@ -292,78 +294,3 @@ def _wider(array: NDArray[Any], width: int) -> NDArray[Any]:
 
 def _more_records(old: Records, by: int) -> Records:
     return np.concatenate((old, np.zeros(by, old.dtype))).view(np.recarray)
-
-
-def _empty(names: Sequence[str], capacity: Mapping[str, float], experiment: Experiment, model: NetworkModel) -> State:
-    """Nothing under way."""
-    scale, room, levels = experiment.scale, _FIRST_ROOM, DEFAULT_LEVELS
-    payload, header = float(scale.unscale_size(model.mtu)), float(scale.unscale_size(HEADERS))
-    telemetry = room if TRANSPORTS[model.transport] == HPCC else 1
-    rules = Rules(
-        payload=payload,
-        header=header,
-        transport=TRANSPORTS[model.transport],
-        balancing=BALANCING[model.load_balancing],
-        marked=model.ecn.probability,
-        buffer=model.buffers.size,
-        alpha=model.buffers.alpha,
-        resume=2 * (payload + header),
-        flowlet_s=model.flowlet_gap_s,
-        when_full=WHEN_FULL[model.buffers.when_full],
-        timeout_s=model.buffers.timeout_s,
-    )
-    counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
-    counters.unused[0], counters.random[0] = room, 1 + experiment.seed % 1_000_003
-    state = State(
-        flows=records(room, kinds.FLOW),
-        links=_links(names, capacity, experiment.fabric, model, (payload + header) / payload),
-        packets=records(room, kinds.PACKET),
-        switches=records(max(1, len(experiment.fabric.switches)), kinds.SWITCH),
-        queues=_queues(len(names), levels),
-        agenda=records(0, kinds.EVENT),
-        stamps=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
-        seen=Stamps(*(np.zeros((telemetry, 1)) for _ in range(3))),
-        rules=rules,
-        parameters=np.array([*model.parameters.values(), 0.0]),
-        paths=np.full((1, 1), NONE),
-        unused=np.arange(room),
-        reached=np.zeros(2 * room, np.int64),
-        counters=counters,
-    )
-    return state._replace(agenda=records(others(state) + _FIRST_PAUSES, kinds.EVENT))
-
-
-def _queues(links: int, levels: int) -> Records:
-    queues = records(links * levels, kinds.QUEUE)
-    for name in ("first", "last", "first_ready", "last_ready"):
-        queues[name] = NONE
-    return queues.reshape(links, levels)
-
-
-def _require_room(state: State) -> None:
-    """Raise ``RunFailedError`` if no switch could ever hold a packet."""
-    packet = state.rules.payload + state.rules.header
-    if packet > state.rules.buffer:
-        raise RunFailedError(
-            f"network.buffers.size is {state.rules.buffer:g} bytes, expected room for a packet, which takes {packet:g} "
-            "at this scale.bandwidth"
-        )
-
-
-def _links(
-    names: Sequence[str], capacity: Mapping[str, float], fabric: Fabric, model: NetworkModel, headers: float
-) -> Records:
-    """``headers``: bytes on the wire per byte of payload."""
-    switches = {switch: number for number, switch in enumerate(fabric.switches)}
-    links = records(len(names), kinds.LINK)
-    for record, name in zip(links, names, strict=True):
-        link = fabric.links[name]
-        record.rate = capacity[name] / 8 * headers
-        record.delay = model.delays.link if link.kind in NETWORK_KINDS else 0.0
-        record.first_wire = NONE
-        record.source, record.target = switches.get(link.source, NONE), switches.get(link.target, NONE)
-        if record.target != NONE:
-            record.delay += model.delays.switch
-        record.mark_from = model.ecn.minimum * capacity[name] / model.ecn.rate
-        record.mark_to = model.ecn.maximum * capacity[name] / model.ecn.rate
-    return links

@@ -99,6 +99,117 @@ def test_packets_that_wait_in_a_circle_are_a_deadlock_with_names(folder: Path) -
     assert {"tor0->agg0", "agg0->tor1", "tor1->agg1", "agg1->tor0"} <= set(str(error.value).replace(",", "").split())
 
 
+def test_victims_of_pauses_are_counted_and_those_to_blame_are_not(folder: Path) -> None:
+    """h1 and h2 send more to h0 than it takes; what h1 sends to h3, whose link is free, waits for their pauses."""
+    model = network_model(buffers=Buffers(1e6, 0.125))
+    traffic = Traffic(experiment_of(folder, model, hosts=4))
+    blamed = [traffic.send(traffic.way(source, "h0"), 20e6) for source in ("h1", "h2")]
+    traffic.run(1e-3)
+    victim = traffic.send(traffic.way("h1", "h3"), 10e6)
+    traffic.run()
+    counts = {place: traffic.network.counts_of(place) for place in (*blamed, victim)}
+    slower_s = traffic.ended[victim] - 1e-3 - 2 * 10e6 * 8 / 100e9  # it shares the port of h1 as well
+    assert 0.5 * slower_s < counts[victim].held_s < traffic.ended[victim] - 1e-3
+    assert counts[victim].victim_s > 0.95 * counts[victim].held_s
+    assert all(counts[place].victim_s < 0.05 * counts[place].held_s for place in blamed)
+    assert traffic.network.counted()["held_s"] == pytest.approx(sum(each.held_s for each in counts.values()))
+
+
+def test_a_pause_that_leaves_the_congested_link_without_packets_has_no_victims(folder: Path) -> None:
+    """So little room that the queue at the port to h0 runs empty before packets come again: they are to blame still."""
+    model = network_model(delays=Delays(5e-6), buffers=Buffers(1e6, xoff=20e3, xon=0.0))
+    traffic = Traffic(experiment_of(folder, model, hosts=3))
+    for source in ("h1", "h2"):
+        traffic.send(traffic.way(source, "h0"), 5e6)
+    traffic.run()
+    found = traffic.network.counted()
+    assert max(traffic.ended.values()) > 1.05 * 2 * 5e6 * 8 / 100e9
+    assert found["victim_s"] < 0.05 * found["held_s"]
+
+
+def test_no_packet_is_held_where_nothing_is_paused(folder: Path) -> None:
+    traffic = Traffic(experiment_of(folder, network_model("hpcc"), hosts=4))
+    for source in ("h1", "h2", "h3"):
+        traffic.send(traffic.way(source, "h0"), 1e6)
+    traffic.run()
+    found = traffic.network.counted()
+    assert (found["held_s"], found["victim_s"], found["paused_s"]) == (0.0, 0.0, 0.0)
+
+
+def test_sprayed_packets_arrive_out_of_order_and_others_do_not(folder: Path) -> None:
+    """h1 also fills one of the two paths: packets of h0 over the other one overtake theirs."""
+
+    def share(balancing: str) -> float:
+        model = network_model("dcqcn", load_balancing=balancing)
+        traffic = Traffic(experiment_of(folder, model, hosts=4, tors=2, aggregations=2))
+        fixed = traffic.send(traffic.way("h1", "h3"), 5e6)
+        traffic.network._state.flows[fixed].paths = 1
+        place = traffic.send(traffic.way("h0", "h2"), 5e6)
+        traffic.run()
+        return traffic.network.counts_of(place).values()["out_of_order_share"]
+
+    assert share("hash") == 0.0
+    assert share("spray") > 0.1
+
+
+def test_queues_are_sampled_with_what_waits_and_the_most_that_has_waited(folder: Path) -> None:
+    traffic = Traffic(experiment_of(folder, network_model(), hosts=3))
+    for source in ("h1", "h2"):
+        traffic.send(traffic.way(source, "h0"), 1e6, level=2)
+    traffic.run(40e-6)
+    queue = traffic.network.take_queues()["tor0->h0n0p0", 2]
+    arriving_s = 40e-6 - 1e-6 - PACKET_S  # two packets come while one leaves
+    assert queue.queued == pytest.approx(arriving_s * 100e9 / 8, rel=0.1)
+    assert queue.queued <= queue.longest <= queue.queued + 2 * 4178
+    traffic.run()
+    later = traffic.network.take_queues()["tor0->h0n0p0", 2]
+    assert later.queued < 1e-3 and later.longest == pytest.approx(1e6 * 4178 / 4096, rel=0.02)
+    assert ("tor0->h0n0p0", 2) not in traffic.network.take_queues()
+    assert traffic.network.counted()["longest_queue_bytes"] == later.longest
+
+
+@pytest.mark.parametrize("per", ["switch", "port"])
+def test_with_fixed_thresholds_a_queue_is_paused_at_xoff_and_goes_on_at_xon(folder: Path, per: str) -> None:
+    """What comes in after the pause was asked for is what is under way: two delays and three packets at most."""
+    buffers = Buffers(1e6, xoff=200e3, xon=100e3, per=per)  # type: ignore[arg-type]
+    traffic = Traffic(experiment_of(folder, network_model(buffers=buffers), hosts=3))
+    for source in ("h1", "h2"):
+        traffic.send(traffic.way(source, "h0"), 20e6)
+    traffic.run()
+    found = traffic.network.counted()
+    queues = 1 if per == "port" else 2
+    assert queues * 190e3 <= found["largest_buffer_bytes"] <= queues * (200e3 + 4178)
+    under_way = 2e-6 * 100e9 / 8 * 4178 / 4096  # half of it leaves before the last of it comes
+    assert 0.4 * under_way <= found["largest_headroom_bytes"] <= under_way + 3 * 4178
+    cycle = 100e3 + under_way / 2  # what leaves of a queue from one pause to the next, and as much while it fills
+    assert found["pauses"] == pytest.approx(2 * 20e6 / (2 * cycle), rel=0.25)
+
+
+def test_ports_with_buffers_of_their_own_do_not_take_room_from_each_other(folder: Path) -> None:
+    """h1 and h2 fill their ports; the packet of h3 would be dropped if the switch had one buffer for all."""
+
+    def dropped(per: str) -> float:
+        buffers = Buffers(1e5, 1.0, "selective-repeat", per=per)  # type: ignore[arg-type]
+        traffic = Traffic(experiment_of(folder, network_model(buffers=buffers), hosts=6))
+        for source in ("h1", "h2", "h3"):
+            traffic.send(traffic.way(source, "h0"), 1e6)
+        traffic.run(20e-6)
+        before = traffic.network.counted()["dropped"]
+        place = traffic.send(traffic.way("h4", "h5"), 4e5)
+        traffic.run()
+        assert before > 0
+        return traffic.network._state.flows[place].delivered - traffic.network.total(place) / 4096
+
+    assert dropped("port") == pytest.approx(0.0, abs=1.0)
+
+
+def test_a_headroom_smaller_than_what_is_under_way_is_refused(folder: Path) -> None:
+    model = network_model(buffers=Buffers(headroom=10e3))
+    needed = 2e-6 * 100e9 / 8 * 4178 / 4096 + 3 * 4178
+    with pytest.raises(RunFailedError, match=rf"headroom is 10000 bytes, expected at least {needed:.0f}: so much is"):
+        Traffic(experiment_of(folder, model, hosts=2))
+
+
 @pytest.mark.parametrize("balancing", ["spray", "spray-in-turn", "adaptive"])
 def test_sprayed_packets_use_all_paths(folder: Path, balancing: str) -> None:
     """Two hosts of a ToR send to two of another over two aggregation switches: on one path they would share it."""
@@ -167,8 +278,8 @@ def test_sprayed_packets_avoid_a_cable_that_has_failed(folder: Path) -> None:
 
 
 def test_pauses_on_long_cables_find_room_however_many_are_on_their_way(folder: Path) -> None:
-    """A pause and its end take a millisecond to arrive, and are asked for every few packets."""
-    model = network_model(delays=Delays(1e-3), buffers=Buffers(2e6, 0.02))
+    """A pause and its end take a millisecond to arrive, and are asked for with every packet."""
+    model = network_model(delays=Delays(1e-3), buffers=Buffers(2e6, xoff=4000.0, xon=0.0))
     traffic = Traffic(experiment_of(folder, model, hosts=6))
     places = [traffic.send(traffic.way(f"h{number}", "h0"), 20e6, number) for number in range(1, 6)]
     traffic.run()
@@ -237,7 +348,7 @@ REORDERED = [(0, 3, 180225.0, 0, 0), (3, 0, 172815.0, 0, 0), (5, 0, 120480.0, 2,
 """Packets that overtake each other fill a window with what its receiver does not take."""
 
 
-@example(REORDERED, "dctcp", "spray-in-turn", "go-back-n", 0, 557)
+@example(REORDERED, "dctcp", "spray-in-turn", "go-back-n", 0, 557, "switch", None)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     drawn=messages,
@@ -246,6 +357,8 @@ REORDERED = [(0, 3, 180225.0, 0, 0), (3, 0, 172815.0, 0, 0), (5, 0, 120480.0, 2,
     when_full=st.sampled_from(list(WHEN_FULL)),
     seed=st.integers(0, 5),
     kilobytes=st.integers(200, 2000),
+    per=st.sampled_from(["switch", "port"]),
+    xoff=st.sampled_from([None, 5e3, 50e3]),
 )
 def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     folder: Path,
@@ -255,10 +368,11 @@ def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     when_full: str,
     seed: int,
     kilobytes: int,
+    per: str,
+    xoff: float | None,
 ) -> None:
-    model = replace(
-        network_model(transport), buffers=Buffers(kilobytes * 1e3, 0.25, when_full), load_balancing=balancing
-    )  # type: ignore[arg-type]
+    buffers = Buffers(kilobytes * 1e3, 0.25, when_full, per=per, xoff=xoff)  # type: ignore[arg-type]
+    model = replace(network_model(transport), buffers=buffers, load_balancing=balancing)  # type: ignore[arg-type]
     experiment = experiment_of(folder, model, hosts=6, tors=2, aggregations=2, seed=seed)
 
     def run() -> tuple[Traffic, dict[int, float]]:
@@ -277,6 +391,10 @@ def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     state = traffic.network._state
     assert np.abs(state.queues["held"]).max() < 1e-3 and np.abs(state.queues["queued"]).max() < 1e-3
     assert not state.queues["pausing"].any() and not state.queues["paused"].any() and not state.links["waiting"].any()
+    assert (state.pools["most"] <= state.pools["size"]).all() and np.abs(state.pools["used"]).max() < 1e-3
+    room = 2 * state.links["delay"] * state.links["rate"] + 3 * (state.rules.payload + state.rules.header)
+    assert (state.queues["most_headroom"] <= room[:, None]).all()
+    assert (traffic.network.counted()["dropped"] == 0) or when_full != "pause"
     assert len(set(state.unused[: state.counters.unused[0]].tolist())) == len(state.unused)
     again, _ = run()
     assert again.ended == traffic.ended and again.network.counted() == traffic.network.counted()

@@ -101,6 +101,7 @@ def test_the_documents_list_exactly_the_columns():
     for name, columns in (
         ("iterations", data_frames.ITERATIONS),
         ("links", data_frames.LINKS),
+        ("messages", data_frames.MESSAGES),
         ("decisions", data_frames.DECISIONS),
     ):
         table = page[page.index(f"| `run.{name}` | unit |") :].split("\n\n")[0]
