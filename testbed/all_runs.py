@@ -1,10 +1,13 @@
-"""The runs of all schedulers of a scenario, one after the other, written to the run's directory as they end."""
+"""The runs of all schedulers of a scenario, written to the run's directory: one after the other, or side by side.
+
+Side by side are those that take long and are computed: simulations at line rate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
@@ -16,6 +19,7 @@ from testbed.one_scale import OneScale
 from testbed.progress import Progress
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
+from testbed.side_by_side import Tell, each_in_a_process, processes_for
 from testbed.watch.messages import LIVE
 from workloads.job import Job
 
@@ -43,6 +47,8 @@ class AllRuns:
 
     def run(self, directory: RunDirectory) -> tuple[Experiment, list[RunRecord]]:
         """Return the first experiment as it was run, and the records; all begin again if one loads the machine much."""
+        if (processes := self._processes()) > 1:
+            return self._side_by_side(directory, processes)
         order = self._order()
         while True:
             try:
@@ -66,24 +72,58 @@ class AllRuns:
 
         return sorted(places, key=asks) if self._runs.measured else list(places)
 
+    def _processes(self) -> int:
+        """How many runs may go on at a time."""
+        at_line_rate = all(each.network is not None and not each.network.as_emulated for each in self._experiments)
+        return processes_for(len(self._experiments)) if at_line_rate and not self._runs.measured else 1
+
+    def _side_by_side(self, directory: RunDirectory, processes: int) -> tuple[Experiment, list[RunRecord]]:
+        labels = [experiment.scheduler.label for experiment in self._experiments]
+        for label in labels:
+            directory.folder(label)
+        self._progress.phase(f"{', '.join(labels)}: {processes} at a time", len(labels))
+        tasks = [partial(self._computed, experiment, directory) for experiment in self._experiments]
+        records = each_in_a_process(tasks, processes, self._progress)
+        for experiment, record in zip(self._experiments, records, strict=True):
+            directory.write_record(record, experiment)
+        return self._experiments[0], records
+
+    def _computed(self, experiment: Experiment, directory: RunDirectory, tell: Tell) -> RunRecord:
+        return self._run(experiment, directory, lambda _label: tell, lambda _label: None)[1]
+
     def _one(self, experiment: Experiment, directory: RunDirectory) -> tuple[Experiment, RunRecord]:
-        label = experiment.scheduler.label
-        folder = directory.folder(label)
-        if isolates_jobs(experiment):
-            parts = [self._part(part, f"{label}, {part.jobs[0].name}", folder) for part in each_alone(experiment)]
-            scaled = replace(experiment, scale=parts[-1][0].scale)
-            record = side_by_side([record for _, record in parts])
-        else:
-            scaled, record = self._part(experiment, label, folder)
-        if label in self._reasons:
-            record = replace(record, environment={**record.environment, "datapath_reason": self._reasons[label]})
+        def shower(label: str) -> Tell:
+            return _Shower(self._progress, label, self._watcher)
+
+        def alone(label: str) -> None:
+            self._progress.phase(f"{label}: each job alone")
+
+        scaled, record = self._run(experiment, directory, shower, alone)
         directory.write_record(record, scaled)
         return scaled, record
 
-    def _part(self, experiment: Experiment, label: str, folder: Path) -> tuple[Experiment, RunRecord]:
-        record, scaled = self._runs.run(experiment, folder, _Shower(self._progress, label, self._watcher))
-        self._progress.phase(f"{label}: each job alone")
-        return scaled, with_alone(record, scaled)
+    def _run(
+        self,
+        experiment: Experiment,
+        directory: RunDirectory,
+        tell: Callable[[str], Tell],
+        alone: Callable[[str], None],
+    ) -> tuple[Experiment, RunRecord]:
+        """Run ``experiment``; ``tell`` of a label takes the messages of its engine, ``alone`` hears what comes then."""
+        label = experiment.scheduler.label
+        parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
+        done = []
+        for part in parts:
+            name = label if len(parts) == 1 else f"{label}, {part.jobs[0].name}"
+            record, scaled = self._runs.run(part, directory.folder(label), tell(name))
+            alone(name)
+            done.append((scaled, with_alone(record, scaled)))
+        scaled, record = done[-1][0], done[0][1]
+        if isolates_jobs(experiment):
+            scaled, record = replace(experiment, scale=scaled.scale), side_by_side([each for _, each in done])
+        if label in self._reasons:
+            record = replace(record, environment={**record.environment, "datapath_reason": self._reasons[label]})
+        return scaled, record
 
 
 class _Shower:

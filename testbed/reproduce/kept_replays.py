@@ -27,9 +27,9 @@ from testbed.engines.replay.replay import Replay
 from testbed.errors import BadInputError
 from testbed.fluid.numerical_settings import NUMERICAL_SETTINGS
 from testbed.machine.distribution import sources_digest
+from testbed.machine.process_pool import started
 from testbed.progress import Progress
 from testbed.reproduce.paper_experiment import Settings
-from testbed.reproduce.process_pool import started
 from topologies.fabric import Fabric
 from workloads.managers.catalogue import named_manager
 from workloads.managers.manager import Manager

@@ -11,10 +11,10 @@ from typing import Final
 
 from testbed.api import prepare
 from testbed.errors import EXIT_FAILED, EXIT_OK, BadInputError, RunFailedError
+from testbed.machine.process_pool import started
 from testbed.progress import Progress
 from testbed.reproduce.flow_entries import Entry, flow_entry
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from testbed.reproduce.process_pool import started
 from topologies.input.spelling import expectation
 
 SCENARIOS: Final = ("clos96", "clos96-2to1")

@@ -35,6 +35,7 @@ ADAPTERS = (
     "testbed/machine/capabilities.py",
     "testbed/machine/file_lock.py",
     "testbed/machine/launcher_requests.py",
+    "testbed/machine/process_pool.py",
     "testbed/machine/separation.py",
     "testbed/watch/server.py",
     "testbed/watch/server_process.py",

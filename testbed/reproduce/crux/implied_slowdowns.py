@@ -18,11 +18,11 @@ from typing import Final
 import numpy as np
 
 from testbed.errors import RunFailedError
+from testbed.machine.process_pool import started
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.figure_runs import computed, overrides
 from testbed.reproduce.crux.paper_bars import FIGURES, Bar
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from testbed.reproduce.process_pool import started
 from workloads.models.figure_calibration import FITTED, FigureInputs
 
 KINDS: Final = ("bert", "resnet")

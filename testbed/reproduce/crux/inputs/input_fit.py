@@ -28,12 +28,12 @@ from statistics import fmean
 from typing import Final
 
 from testbed.machine.distribution import sources_digest
+from testbed.machine.process_pool import started
 from testbed.metrics.formats import points_between
 from testbed.progress import Progress
 from testbed.reproduce.crux.inputs.bars_without_crux import WITHOUT_CRUX
 from testbed.reproduce.crux.inputs.figure_runs import computed, mean_utilization, overrides
 from testbed.reproduce.paper_experiment import PaperRow, Settings
-from testbed.reproduce.process_pool import started
 from testbed.scenario.loading import text_of
 from topologies.limits import RUN_FILE_BYTES, read_text
 from workloads.models.figure_calibration import FigureInputs
