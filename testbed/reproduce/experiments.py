@@ -40,10 +40,17 @@ TRANSPORTS: Final = PaperExperiment(
     columns=(
         *(
             PaperColumn(network, f"{network} %", percent)
-            for network in ("window", "unlimited", "dcqcn", "hpcc", "spray")
+            for network in (
+                *("window", "unlimited", "dcqcn", "hpcc", "spray", "flowlet", "adaptive"),
+                *("go-back-n", "selective-repeat", "lossy spray", "lossy adaptive"),
+            )
         ),
+        PaperColumn("held", "unlimited: held s", lambda value: f"{value:.1f}"),
+        PaperColumn("victims", "not to blame %", percent),
         PaperColumn("marked", "dcqcn: marked %", percent),
         PaperColumn("pauses", "pauses", count),
+        PaperColumn("out_of_order", "spray: out of order %", percent),
+        PaperColumn("dropped", "go-back-n: dropped", count),
     ),
     function="testbed.reproduce.transports:reproduce",
     rows=True,

@@ -25,8 +25,17 @@ NETWORKS: Final[Mapping[str, str]] = {
     "dcqcn": "{transport: dcqcn}",
     "hpcc": "{transport: hpcc}",
     "spray": "{transport: dcqcn, load_balancing: spray}",
+    "flowlet": "{transport: dcqcn, load_balancing: flowlet}",
+    "adaptive": "{transport: dcqcn, load_balancing: adaptive}",
 }
 """Column -> the section ``network`` of its runs; ``unlimited`` has pauses alone."""
+LOSSY: Final[Mapping[str, str]] = {
+    "go-back-n": "{transport: dcqcn, buffers: {when_full: go-back-n}}",
+    "selective-repeat": "{transport: dcqcn, buffers: {when_full: selective-repeat}}",
+    "lossy spray": "{transport: dcqcn, load_balancing: spray, buffers: {when_full: selective-repeat}}",
+    "lossy adaptive": "{transport: dcqcn, load_balancing: adaptive, buffers: {when_full: selective-repeat}}",
+}
+"""The same where switches drop packets instead of pausing senders."""
 BANDWIDTH: Final = 50.0
 """Links, messages and thresholds are so many times smaller than at line rate, packets are not."""
 LINE_RATE: Final = "at line rate"
@@ -73,6 +82,10 @@ def rows_of(seed: int) -> dict[str, tuple[Case, ...]]:
         for scenario in SCENARIOS
         for scheduler in SCHEDULERS
     }
+    for scenario in SCENARIOS:
+        for scheduler in SCHEDULERS:
+            cases = tuple(Case(scenario, scheduler, network, seed) for network in LOSSY)
+            rows[f"{scenario} lossy/{scheduler}"] = cases
     for scheduler in ("ecmp", "crux"):
         rows[f"{LINE_RATE}/{scheduler}"] = (Case(SCENARIOS[0], scheduler, "dcqcn", seed, 1.0),)
     return rows
@@ -81,7 +94,7 @@ def rows_of(seed: int) -> dict[str, tuple[Case, ...]]:
 def simulated(case: Case) -> Entry | str:
     """The entry of a run of ``case``, or why there is none."""
     scale = [] if case.network == "window" else [f"scale={{bandwidth: {case.bandwidth:g}}}"]
-    overrides = [f"network={NETWORKS[case.network]}", *scale, _MEASURE, "checks=[]"]
+    overrides = [f"network={(NETWORKS | LOSSY)[case.network]}", *scale, _MEASURE, "checks=[]"]
     try:
         (experiment,) = prepare(
             case.scenario, engine="simulation", schedulers=[case.scheduler], overrides=overrides, seed=case.seed
@@ -100,6 +113,17 @@ def _row(label: str, row: Sequence[Case], found: Mapping[Case, Entry | str]) -> 
             problems.append(f"{case.network}: {entry}")
             continue
         here[case.network] = float(entry["gpu_utilization"])
-        if case.network == "dcqcn":
-            here |= {"marked": float(entry["network"]["marked_share"]), "pauses": float(entry["network"]["pauses"])}
+        here |= _congestion(case.network, entry["network"])
     return PaperRow(label, {}, here, "; ".join(problems), EXIT_FAILED if problems else EXIT_OK)
+
+
+def _congestion(network: str, counted: Mapping[str, float]) -> dict[str, float]:
+    """What is shown of congestion beside utilisation."""
+    if network == "unlimited":
+        held_s = counted["held_s"]
+        return {"held": held_s, "victims": counted["victim_s"] / held_s if held_s else 0.0}
+    if network == "dcqcn":
+        return {"marked": counted["marked_share"], "pauses": counted["pauses"]}
+    if network == "spray":
+        return {"out_of_order": counted["out_of_order_share"]}
+    return {"dropped": counted["dropped"]} if network == "go-back-n" else {}

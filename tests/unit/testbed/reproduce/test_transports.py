@@ -12,17 +12,18 @@ from testbed.progress import Progress
 from testbed.reproduce import transports
 from testbed.reproduce.experiments import TRANSPORTS
 from testbed.reproduce.paper_experiment import Settings
-from testbed.reproduce.transports import NETWORKS, SCHEDULERS, Case, reproduce, rows_of, simulated
+from testbed.reproduce.transports import LOSSY, NETWORKS, SCHEDULERS, Case, reproduce, rows_of, simulated
 
 SMALL = Case("hello", "crux", "dcqcn", 1, 2000.0)
 
 
 def test_every_scheduler_has_every_network_and_two_rows_are_at_line_rate() -> None:
     rows = rows_of(1)
-    assert len(rows) == 2 * len(SCHEDULERS) + 2
+    assert len(rows) == 4 * len(SCHEDULERS) + 2
+    assert [case.network for case in rows["clos96 lossy/crux"]] == list(LOSSY)
     assert [case.network for case in rows["clos96-2to1/crux"]] == list(NETWORKS)
     assert {case.bandwidth for label, row in rows.items() if label.startswith("at line") for case in row} == {1.0}
-    assert set(NETWORKS) <= {column.key for column in TRANSPORTS.columns}
+    assert {*NETWORKS, *LOSSY} <= {column.key for column in TRANSPORTS.columns}
 
 
 def test_a_simulation_has_a_utilisation_and_what_its_network_did() -> None:
