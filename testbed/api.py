@@ -216,7 +216,7 @@ def plan(
 ) -> dict[str, Any]:
     """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
 
-    Only an emulation has an estimate, and the flow engine has no scale: ``None``. Raises
+    The flow engine has no estimate and no scale: ``None``. Raises
     ``BadInputError`` or ``CannotRunError`` as ``prepare`` does, ``RunFailedError`` where a scheduler fails.
     """
     prepared = prepare(

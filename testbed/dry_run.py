@@ -24,6 +24,7 @@ from testbed.experiment.demand import peak_demand
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import stand_ins
+from testbed.experiment.packet_work import packet_hops, simulation_s
 from testbed.experiment.scale import grain, load_share
 from testbed.machine.compiler_notice import slow_engine
 from testbed.machine.datapaths import DatapathChoice
@@ -64,9 +65,9 @@ def plan(
     """The plan of a scenario, one experiment per scheduler, as one JSON-ready document in the scenario's own units.
 
     ``capacity`` is an estimate of what the machine forwards; ``rehearsed``: a run would measure it, and choose the
-    scale by that. ``datapaths``: scheduler's label -> what would forward its packets. Only that of an emulation
-    has an estimate of the wall-clock time, and that of the flow engine has no scale; ``slow_flow_engine`` is a line if
-    the compiler is missing.
+    scale by that. ``datapaths``: scheduler's label -> what would forward its packets. That of an emulation has an
+    estimate of the wall-clock time, that of a simulation one of CPU time; the flow engine has neither, and no
+    scale; ``slow_flow_engine`` is a line if the compiler is missing.
     Raises :class:`testbed.errors.RunFailedError` if a scheduler raises or its decision is invalid.
     """
     first, managed = experiments[0], experiments[0].managed
@@ -77,7 +78,10 @@ def plan(
         schedulers = [_undecided(replace(experiment, jobs=first.jobs)) for experiment in experiments]
     emulated = engine == "emulation"
     if not emulated:
-        schedulers = [{**entry, "estimated_s": None} for entry in schedulers]
+        schedulers = [
+            {**entry, **_computed(experiment, entry, engine)}
+            for experiment, entry in zip(experiments, schedulers, strict=True)
+        ]
     parts = {} if managed is None else {"manager": {point: getattr(managed, point) for point in GROUPS}}
     return {
         "schema_version": SCHEMA_VERSION,
@@ -96,9 +100,23 @@ def plan(
         "nothing_to_schedule": "" if managed else nothing_to_schedule(first.jobs, first.fabric),
         "slow_flow_engine": slow_engine(engine, first.sharing),
         "schedulers": schedulers,
-        "estimated_s": sum(entry["estimated_s"] for entry in schedulers) if emulated else None,
+        "estimated_s": _sum([entry["estimated_s"] for entry in schedulers]),
         **parts,
     }
+
+
+def _sum(seconds: Sequence[float | None]) -> float | None:
+    known = [each for each in seconds if each is not None]
+    return sum(known) if len(known) == len(seconds) else None
+
+
+def _computed(experiment: Experiment, entry: Mapping[str, Any], engine: str) -> dict[str, Any]:
+    """What a simulation has to do, in packet hops, and the CPU time that takes; None where that is not known."""
+    if engine != "simulation" or experiment.managed is not None:
+        return {"packet_hops": None, "estimated_s": None}
+    iteration_s = {job["name"]: job["iteration_s"] for job in entry["jobs"]}
+    hops = packet_hops(experiment, final_decision(experiment).paths, iteration_s, entry["simulated_s"])
+    return {"packet_hops": round(hops), "estimated_s": simulation_s(experiment, hops)}
 
 
 def final_decision(experiment: Experiment) -> Decision:

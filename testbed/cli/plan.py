@@ -11,6 +11,7 @@ from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_sce
 from testbed.errors import EXIT_OK
 from testbed.metrics.catalogue import LEVEL_NOTE
 from testbed.metrics.formats import percent, seconds, time_text
+from testbed.progress import clock
 from topologies.units import format_rate, format_work
 
 if TYPE_CHECKING:
@@ -164,8 +165,19 @@ def _closing_lines(document: Document) -> list[str]:
     if document["engine"] != "emulation":
         lines += [document["slow_flow_engine"]] if document["slow_flow_engine"] else []
         times = ", ".join(f"{entry['scheduler']} {time_text(entry['simulated_s'])}" for entry in document["schedulers"])
-        return [*lines, f"{_what_it_does(document)}; simulated time: {times}"]
+        return [*lines, f"{_what_it_does(document)}; simulated time: {times}", *_simulation_lines(document)]
     return lines + _emulation_lines(document)
+
+
+def _simulation_lines(document: Document) -> list[str]:
+    """How long a simulation will take, about."""
+    if document["estimated_s"] is None:
+        return []
+    times = ", ".join(
+        f"{entry['scheduler']} {clock(entry['estimated_s'])} for {entry['packet_hops'] / 1e6:.3g} million packet hops"
+        for entry in document["schedulers"]
+    )
+    return [f"estimated CPU time: {clock(document['estimated_s'])} ({times}); contention makes it longer"]
 
 
 def _what_it_does(document: Document) -> str:

@@ -94,7 +94,7 @@ def rows_of(seed: int) -> dict[str, tuple[Case, ...]]:
 def simulated(case: Case) -> Entry | str:
     """The entry of a run of ``case``, or why there is none."""
     scale = [] if case.network == "window" else [f"scale={{bandwidth: {case.bandwidth:g}}}"]
-    overrides = [f"network={(NETWORKS | LOSSY)[case.network]}", *scale, _MEASURE, "checks=[]"]
+    overrides = [f"network={({**NETWORKS, **LOSSY})[case.network]}", *scale, _MEASURE, "checks=[]"]
     try:
         (experiment,) = prepare(
             case.scenario, engine="simulation", schedulers=[case.scheduler], overrides=overrides, seed=case.seed
