@@ -48,7 +48,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["scheduler", "fabric", "metric"])
+@pytest.mark.parametrize("name", ["scheduler", "fabric", "metric", "transport"])
 def test_the_recipe_works_as_it_is_written(name: str, copy: Path) -> None:
     steps, (commands,) = list(STEP.finditer(recipe(name))), RUN.findall(recipe(name))
     for step in steps:
@@ -66,5 +66,5 @@ def test_the_recipe_works_as_it_is_written(name: str, copy: Path) -> None:
         done = subprocess.run(["sh", "-c", given], cwd=copy, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
     made = sorted((copy / "runs").glob("*/summary.json"))
-    words = {"scheduler": "largest-first", "fabric": "one_switch", "metric": "idle_share"}
+    words = {"scheduler": "largest-first", "fabric": "one_switch", "metric": "idle_share", "transport": "simulation"}
     assert made and words[name] in made[-1].read_text("utf-8")

@@ -12,8 +12,17 @@ from testbed.rdma.state import State
 from testbed.rdma.transports import dcqcn, dctcp, hpcc
 
 UNLIMITED, DCQCN, DCTCP, HPCC = range(4)
-TRANSPORTS: Final = {"unlimited": UNLIMITED, "dcqcn": DCQCN, "dctcp": DCTCP, "hpcc": HPCC}
-_MODULES: Final[dict[str, ModuleType]] = {"dcqcn": dcqcn, "dctcp": dctcp, "hpcc": hpcc}
+TRANSPORTS: Final = {
+    "unlimited": UNLIMITED,
+    "dcqcn": DCQCN,
+    "dctcp": DCTCP,
+    "hpcc": HPCC,
+}
+_MODULES: Final[dict[str, ModuleType]] = {
+    "dcqcn": dcqcn,
+    "dctcp": dctcp,
+    "hpcc": hpcc,
+}
 
 
 def defaults_of(transport: str) -> dict[str, float]:
