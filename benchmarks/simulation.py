@@ -2,7 +2,7 @@
 
 Every host sends to one under another ToR, all at once, on paths that a hash gives them, so that many share links. One
 core; the first run of each network compiles and does not count. ``window`` is the network of an emulation, the others
-are at line rate with pauses.
+are at line rate with pauses. With ``--htsim FOLDER`` another simulator does the same beside ours.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from typing import Final, Protocol
 
 import yaml
 
-from benchmarks.common import Line, Outcome, main, say
+from benchmarks import htsim_rows
+from benchmarks.common import Line, Outcome, parser_of, report, say, show, status_of
 from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
 from testbed.engines.flow.networks.packet_network import PacketNetwork
 from testbed.engines.flow.networks.rdma_network import RdmaNetwork
+from testbed.errors import EXIT_BAD_INPUT
 from testbed.experiment.experiment import Experiment, Scale
 from testbed.experiment.network_model import AS_EMULATED, NetworkModel
 from testbed.rdma.transports.dispatch import defaults_of
@@ -126,5 +128,27 @@ def _speed(what: Load) -> float:
     return what.hops / median(seconds(what) for _ in range(ATTEMPTS)) / 1e6
 
 
+def main() -> int:
+    """Parse the command line, measure, show, and return the exit status."""
+    parser = parser_of(TITLE)
+    parser.add_argument("--quick", action="store_true", help="the smallest fabric only")
+    parser.add_argument("--htsim", type=Path, metavar="FOLDER", help="sim/datacenter of csg-htsim, built")
+    given = parser.parse_args()
+    missing = htsim_rows.missing(given.htsim) if given.htsim else []
+    if missing:
+        say(f"{given.htsim} has no {', '.join(missing)}")
+        return EXIT_BAD_INPUT
+    lines = measure(given.quick)
+    if not given.htsim:
+        say(htsim_rows.HOW)
+        return report(TITLE, lines, as_json=given.json)
+    beside = htsim_rows.rows(given.htsim, given.quick)
+    if given.json:
+        return report(TITLE, lines + beside, as_json=True)
+    show(TITLE, lines, as_json=False)
+    show(htsim_rows.TITLE, beside, as_json=False)
+    return status_of(lines + beside)
+
+
 if __name__ == "__main__":
-    raise SystemExit(main(TITLE, measure))
+    raise SystemExit(main())

@@ -96,6 +96,7 @@ FLOW: Final = np.dtype(
         ("answered", np.float64),
         ("marked", np.float64),
         ("round_end", np.float64),
+        ("cut_end", np.float64),
         ("reference", np.float64),
         ("stage", np.int64),
         ("utilization", np.float64),

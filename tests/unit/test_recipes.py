@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("topologies", "workloads", "controller", "testbed", "tests", "docs")
+COPIED = ("topologies", "workloads", "controller", "testbed", "benchmarks", "tests", "docs")
 STEP = re.compile(
     r"^(?:File: `(?P<file>[^`]+)`|"
     r"(?P<how>Insert into|Replace in) `(?P<into>[^`]+)` (?:after|the line) `(?P<line>[^`]+)`(?: by)?:)"

@@ -48,11 +48,9 @@ with tempfile.TemporaryDirectory() as place:
 """
 
 RDMA = """
-import sys
-sys.path.insert(0, "tests/reference")
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from rdma_traffic import Traffic, experiment_of, network_model
+from benchmarks.rdma_traffic import Traffic, experiment_of, network_model
 from testbed.experiment.network_model import Buffers
 for transport in ("unlimited", "dcqcn", "dctcp", "hpcc"):
     with TemporaryDirectory() as folder:

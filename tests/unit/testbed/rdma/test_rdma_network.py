@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from rdma_traffic import Traffic, experiment_of, network_model
 
+from benchmarks.rdma_traffic import Traffic, experiment_of, network_model
 from testbed.errors import RunFailedError
 from testbed.experiment.network_model import Buffers, Delays
 from testbed.rdma.balancing import BALANCING

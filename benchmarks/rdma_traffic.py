@@ -1,4 +1,4 @@
-"""A small fabric on which messages are sent as packets, without jobs: what tests of the network are about."""
+"""A small fabric on which messages are sent as packets at line rate, without jobs; for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+
+import yaml
 
 from testbed.api import prepare
 from testbed.engines.flow.networks.rdma_network import RdmaNetwork
@@ -15,12 +17,6 @@ from testbed.rdma.transports.dispatch import defaults_of
 from topologies.fabric import Fabric
 
 GBPS = 1e9
-SCENARIO = """
-fabric: {{kind: clos, hosts: {hosts}, gpus_per_host: 1, nics_per_host: 1, tors: {tors}, aggregations: {aggregations},
-         port_rate: {rate}Gbps, fabric_rate: {rate}Gbps}}
-jobs: [{{name: a, model: bert, placement: [h0, h1]}}]
-schedulers: [ecmp]
-"""
 
 
 def network_model(transport: str = "unlimited", **changes: object) -> NetworkModel:
@@ -39,9 +35,20 @@ def experiment_of(
     rate: int = 100,
     seed: int = 1,
 ) -> Experiment:
-    """An experiment on a Clos fabric, of which only the fabric and the network count."""
+    """An experiment on a Clos fabric of links of ``rate`` Gbit/s, of which only the fabric and the network count."""
+    shape = {"kind": "clos", "hosts": hosts, "tors": tors, "aggregations": aggregations}
+    return experiment_on(folder, model, shape, rate, seed)
+
+
+def experiment_on(
+    folder: Path, model: NetworkModel, shape: Mapping[str, object], rate: float, seed: int = 1
+) -> Experiment:
+    """The same on a fabric of any ``shape``: what a scenario says of it besides rates, GPUs and NICs."""
     path = folder / "fabric.yaml"
-    path.write_text(SCENARIO.format(hosts=hosts, tors=tors, aggregations=aggregations, rate=rate), "utf-8")
+    each = {"gpus_per_host": 1, "nics_per_host": 1, "port_rate": f"{rate}Gbps", "fabric_rate": f"{rate}Gbps"}
+    job = {"name": "a", "model": "bert", "placement": ["h0", "h1"]}
+    document = {"fabric": {**shape, **each}, "jobs": [job], "schedulers": ["ecmp"]}
+    path.write_text(yaml.safe_dump(document), "utf-8")
     (experiment,) = prepare(path, engine="simulation").experiments
     return replace(experiment, network=model, scale=Scale(1.0, 1.0), seed=seed)
 
@@ -59,10 +66,12 @@ class Traffic:
 
     @property
     def fabric(self) -> Fabric:
+        """What the links are of."""
         return self.experiment.fabric
 
     @property
     def capacity(self) -> Mapping[str, float]:
+        """Link -> bit/s."""
         return {name: link.capacity for name, link in self.fabric.links.items()}
 
     def way(self, source: str, target: str, number: int = 0) -> Sequence[str]:
@@ -76,6 +85,17 @@ class Traffic:
         self.network.begin(place, size, inf, None, 0.0)
         self.network.send(place, True)
         return place
+
+    def queued(self, link: str, level: int = 0) -> float:
+        """Bytes on the wire that wait at ``link``."""
+        return float(self.network._state.queues[self.network.number[link], level].queued)
+
+    def rates(self, places: Sequence[int], seconds: float) -> list[float]:
+        """Let packets move for ``seconds``; return what arrived of each flow meanwhile, in bit/s."""
+        begun, before = self.now, [self.network.total(place) for place in places]
+        self.run(begun + seconds)
+        passed = self.now - begun
+        return [8 * (self.network.total(place) - was) / passed for place, was in zip(places, before, strict=True)]
 
     def run(self, until: float = inf) -> None:
         """Let packets move until all messages have ended, or until a time."""
