@@ -365,7 +365,7 @@ def _create(prepared: Prepared, parent: Path, scale_of: str | Path | None) -> Ru
             command=sys.argv,
             seed=scenario.seed,
             scenario_yaml=text,
-            scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": scale.mtu},
+            scale={"bandwidth": scale.bandwidth, "time": scale.time, "mtu": prepared.experiments[0].mtu},
             extra={
                 input_digests.KEY: input_digests.digests_of(scenario, prepared.experiments[0].managed),
                 "datapaths": _documents(prepared.datapaths),

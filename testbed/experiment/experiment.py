@@ -152,6 +152,11 @@ class Experiment:
     network: NetworkModel | None = None
 
     @property
+    def mtu(self) -> int:
+        """Bytes of the largest packet: of the IP packets of an emulation, or of the payload of packets at line rate."""
+        return self.scale.mtu if self.network is None or self.network.as_emulated else self.network.mtu
+
+    @property
     def jobs_come_later(self) -> bool:
         """Whether jobs come, or programs open connections, while others run."""
         return self.managed is not None or any(job.start_s > 0 or job.external is not None for job in self.jobs)

@@ -36,7 +36,7 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
         "scale": {
             "bandwidth": experiment.scale.bandwidth,
             "time": experiment.scale.time,
-            "mtu": experiment.scale.mtu,
+            "mtu": experiment.mtu,
         },
         "rehearsal": next((r.environment["rehearsal"] for r in records if "rehearsal" in r.environment), None),
         "runs": runs,

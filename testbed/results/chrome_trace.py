@@ -15,7 +15,7 @@ from typing import Any, Final
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import IterationRow, RunRecord
 from testbed.results.trace.communication import Communication
-from testbed.results.trace.counters import COUNTED_LINKS, link_counters
+from testbed.results.trace.counters import COUNTED_LINKS, link_counters, queue_counters
 from testbed.results.trace.events import (
     CONTROLLER,
     Event,
@@ -56,6 +56,7 @@ def trace_events(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
         "GPUs": Room(GPU_EVENTS),
         "communication": Room(COMMUNICATION_EVENTS),
         "load of links": Room(COUNTER_EVENTS),
+        "queues": Room(COUNTER_EVENTS),
         "decisions": Room(DECISION_EVENTS),
     }
     rows = sorted(record.iterations, key=lambda row: row.start_s)
@@ -65,6 +66,7 @@ def trace_events(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
         events += rooms["GPUs"].take(row.start_s, _iteration(row, processes.hosts))
     events += communication.events(rows, rooms["communication"])
     events += link_counters(record.links, experiment.fabric, processes.network, rooms["load of links"])
+    events += queue_counters(record.links, processes.network, rooms["queues"])
     for decision in record.decisions:
         events += rooms["decisions"].take(decision.time_s, [_decision(decision.time_s, decision.cause)])
     about = {"scheduler": record.scheduler, "load of links": f"the {COUNTED_LINKS} busiest links at most"}

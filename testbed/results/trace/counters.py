@@ -1,4 +1,4 @@
-"""The load of links as counters of a timeline."""
+"""The load of links, and their queues, as counters of a timeline."""
 
 from __future__ import annotations
 
@@ -36,6 +36,35 @@ def link_counters(rows: Sequence[LinkRow], fabric: Fabric, process: int, room: R
                 yield from room.take(begin, [_counter(link, begin, percent, process)])
     for link in (link for link, value in last.items() if value > 0):
         yield from room.take(max(starts), [_counter(link, max(starts), 0.0, process)])
+
+
+def queue_counters(rows: Sequence[LinkRow], process: int, room: Room) -> Iterator[Event]:
+    """A counter per link of the longest queue of its levels in each stretch, in KB, of the links where it was longest.
+
+    There is none where queues are not sampled. As with loads, a value stands at the beginning of its stretch.
+    """
+    longest: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        if row.longest_queue_bytes > 0.0:
+            here = longest[row.link]
+            here[row.time_s] = max(here[row.time_s], row.longest_queue_bytes)
+    starts = sample_starts(rows)
+    shown = sorted(longest, key=lambda link: (-max(longest[link].values()), link))[:COUNTED_LINKS]
+    for time_s, begin in starts.items():
+        for link in shown:
+            yield from room.take(begin, [_queue_counter(link, begin, longest[link].get(time_s, 0.0), process)])
+
+
+def _queue_counter(link: str, time_s: float, longest: float, process: int) -> Event:
+    kilobytes = round(longest / 1e3, 1)
+    return {
+        "ph": "C",
+        "name": f"queue {link}",
+        "ts": micro(time_s),
+        "pid": process,
+        "tid": 0,
+        "args": {"longest KB": kilobytes},
+    }
 
 
 def _busiest(sent: Mapping[str, Mapping[float, float]], fabric: Fabric) -> list[str]:

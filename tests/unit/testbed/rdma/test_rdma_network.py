@@ -168,6 +168,27 @@ def test_queues_are_sampled_with_what_waits_and_the_most_that_has_waited(folder:
     assert traffic.network.counted()["longest_queue_bytes"] == later.longest
 
 
+@pytest.mark.parametrize("transport", ["unlimited", "dcqcn"])
+def test_a_paused_level_sends_nothing(folder: Path, transport: str) -> None:
+    """At any level of any link that is paused at the beginning and at the end of a microsecond, in one pause."""
+    buffers = Buffers(1e6, xoff=30e3, xon=10e3)
+    model = network_model(transport, buffers=buffers, load_balancing="spray")
+    traffic = Traffic(experiment_of(folder, model, hosts=6, tors=2, aggregations=2))
+    for number in range(1, 6):
+        traffic.send(traffic.way(f"h{number}", "h0"), 2e6, level=number % 2)
+    paused, before, looked = None, None, 0
+    while len(traffic.ended) < 5:
+        traffic.run(traffic.now + 1e-6)
+        queues = traffic.network._state.queues
+        since = np.where(queues["paused"] > 0, queues["pause_from_s"], np.inf)
+        if paused is not None and before is not None:
+            held = (since == paused) & np.isfinite(since)
+            looked += int(held.sum())
+            assert (queues["sent"][held] == before[held]).all()
+        paused, before = since, queues["sent"].copy()
+    assert looked > 100
+
+
 @pytest.mark.parametrize("per", ["switch", "port"])
 def test_with_fixed_thresholds_a_queue_is_paused_at_xoff_and_goes_on_at_xon(folder: Path, per: str) -> None:
     """What comes in after the pause was asked for is what is under way: two delays and three packets at most."""

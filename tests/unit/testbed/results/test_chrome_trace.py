@@ -135,6 +135,21 @@ def test_a_counter_holds_from_the_beginning_of_its_sample(records, experiment):
     ]
 
 
+def test_a_queue_is_a_counter_of_the_longest_of_its_levels(records, experiment):
+    """Where queues are sampled; nothing waited in the second stretch."""
+    rows = (
+        LinkRow(1.0, "tor0->agg0", 3, 1e9, 0.0, 0, longest_queue_bytes=2e5),
+        LinkRow(1.0, "tor0->agg0", 7, 1e9, 0.0, 0, longest_queue_bytes=3e5, paused_s=0.1),
+        LinkRow(2.0, "tor0->agg0", 7, 1e9, 0.0, 0),
+    )
+    record = dataclasses.replace(records[0], links=rows)
+    events = [event for event in trace_events(record, experiment)["traceEvents"] if event["name"].startswith("queue")]
+    assert [(event["name"], event["ts"], event["args"]) for event in events] == [
+        ("queue tor0->agg0", 0.0, {"longest KB": 300.0}),
+        ("queue tor0->agg0", 1e6, {"longest KB": 0.0}),
+    ]
+
+
 def test_decisions_are_marks_in_the_timeline(records, experiment):
     marks = [event for event in trace_events(records[0], experiment)["traceEvents"] if event["ph"] == "i"]
     assert [(mark["name"], mark["ts"]) for mark in marks] == [("arrival of big", 0.0)]
