@@ -15,11 +15,13 @@ from controller.service.json_codec import decode, encode
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.results.record import (
+    AloneRow,
     DecisionRow,
     Fidelity,
     IterationRow,
     LinkRow,
     ManagedRecord,
+    MessageRow,
     RunRecord,
     Window,
 )
@@ -86,8 +88,10 @@ def run_from(
     iterations: Sequence[IterationRow],
     links: Sequence[LinkRow],
     decisions: Sequence[DecisionRow],
+    messages: Sequence[MessageRow] = (),
+    alone: Sequence[AloneRow] = (),
 ) -> RunRecord:
-    """The record back from its parts, without messages and jobs alone."""
+    """The record back from its parts."""
     programs = decode(tuple[Job, ...], document.get("programs", []), "programs")
     for job in programs:
         check_job(job)
@@ -103,6 +107,8 @@ def run_from(
         environment=_environment(document["environment"]),
         managed=decode(ManagedRecord, document["managed"], "managed") if "managed" in document else None,
         programs=programs,
+        messages=tuple(messages),
+        alone=tuple(alone),
     )
 
 

@@ -19,7 +19,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -261,8 +260,9 @@ class RunDirectory:
 
         def parse(text: str) -> RunRecord:
             document = run_today(json.loads(text))
-            record = run_from(document, iterations=iterations, links=links, decisions=decisions)
-            record = replace(record, alone=alone, messages=messages)
+            record = run_from(
+                document, iterations=iterations, links=links, decisions=decisions, messages=messages, alone=alone
+            )
             if record.scheduler != scheduler:
                 raise ValueError(f"scheduler {record.scheduler!a} instead of that of its folder")
             return record

@@ -110,6 +110,7 @@ def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
         "record": run_to(answer),
         "iterations": row_files.iterations_to_csv(answer.iterations),
         "links": row_files.links_to_csv(answer.links),
+        "messages": row_files.messages_to_csv(answer.messages),
         "decisions": [decision_row_to(row) for row in answer.decisions],
     }
 
@@ -139,6 +140,7 @@ def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord
             answer["record"],
             iterations=_rows(answer, "iterations", row_files.iterations_from_csv),
             links=_rows(answer, "links", row_files.links_from_csv),
+            messages=_rows(answer, "messages", row_files.messages_from_csv),
             decisions=tuple(decision_row_from(row) for row in answer["decisions"]),
         )
     except (ValueError, KeyError, TypeError) as error:
