@@ -97,7 +97,7 @@ def test_a_row_that_is_not_understood_is_named(record: RunRecord) -> None:
     answer = json.loads("".join(each["text"] for each in said_by(record)))
     header, first, *others = answer["links"].splitlines()
     answer["links"] = "\n".join([header, first, "1.0,h0", *others])
-    with pytest.raises(RunFailedError, match=r"\(links, line 3: 2 cells instead of 6: '1.0,h0'\), see LOG$"):
+    with pytest.raises(RunFailedError, match=r"\(links, line 3: 2 cells instead of 8: '1.0,h0'\), see LOG$"):
         read_answer([{"piece": 0, "pieces": 1, "text": json.dumps(answer)}], "LOG")
 
 
