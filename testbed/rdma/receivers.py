@@ -19,8 +19,6 @@ def receive(state: State, packet: int, now: float) -> None:
     count(state, packet)
     record.arrived += payload
     record.total += payload
-    if state.rules.transport == DCQCN and state.packets[packet].marked:
-        notify(state, flow, now)
     if answers(state):
         answer(state, flow, packet, now)
     else:
@@ -46,8 +44,14 @@ def count(state: State, packet: int) -> None:
 
 
 @compiled_in_place
-def notify(state: State, flow: int, now: float) -> None:
-    """Send a notice of congestion back, if the last one was long enough ago."""
+def notify(state: State, packet: int, now: float) -> None:
+    """Send a notice of congestion back if ``packet`` has a mark, and the last notice was long enough ago.
+
+    Whether the packet is in order makes no difference, or a sender would hear nothing of congestion that drops packets.
+    """
+    if state.rules.transport != DCQCN or not state.packets[packet].marked:
+        return
+    flow = state.packets[packet].flow
     record = state.flows[flow]
     if now - record.notified_s >= state.parameters[NOTICE_S] and not record.notice:
         record.notified_s, record.notice = now, True

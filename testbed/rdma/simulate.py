@@ -8,7 +8,7 @@ from testbed.rdma.balancing import choose_next
 from testbed.rdma.buffers import has_room, hold, note_victim, store
 from testbed.rdma.links import enqueue, serve, take_from_wire, work
 from testbed.rdma.losses import asked, drop, is_out_of_order, repeat, time_out
-from testbed.rdma.receivers import receive, take_answer
+from testbed.rdma.receivers import notify, receive, take_answer
 from testbed.rdma.senders import first_link, offer
 from testbed.rdma.state import (
     ANSWER,
@@ -58,6 +58,7 @@ def arrive(state: State, link: int, now: float) -> None:
         enqueue(state, following, packet, now)
         return
     flow = state.packets[packet].flow
+    notify(state, packet, now)
     if state.rules.when_full == GO_BACK_N and is_out_of_order(state, packet, now):
         return
     receive(state, packet, now)

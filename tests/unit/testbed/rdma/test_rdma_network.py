@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.rdma_traffic import Traffic, experiment_of, network_model
 from testbed.errors import RunFailedError
-from testbed.experiment.network_model import Buffers, Delays
+from testbed.experiment.network_model import Buffers, Delays, Ecn
 from testbed.rdma.balancing import BALANCING
 from testbed.rdma.state import WHEN_FULL
 
@@ -257,6 +257,18 @@ def test_what_a_full_switch_drops_is_sent_again_and_a_buffer_never_holds_more_th
     assert found["dropped"] > 0 and found["pauses"] == 0
     assert found["largest_buffer_bytes"] <= 5e5
     assert all(traffic.network.total(place) == pytest.approx(5e6) for place in places)
+
+
+def test_marks_of_packets_that_a_receiver_does_not_take_are_heard_of(folder: Path) -> None:
+    """Eight senders to one host, with room for few packets: without notices they would drop most of what they send."""
+    buffers = Buffers(1e5, 1.0, "go-back-n")
+    model = network_model("dcqcn", buffers=buffers, ecn=Ecn(5e3, 5e3, 1.0))
+    traffic = Traffic(experiment_of(folder, model, hosts=9))
+    for number in range(1, 9):
+        traffic.send(traffic.way(f"h{number}", "h0"), 20e6)
+    traffic.run()
+    found = traffic.network.counted()
+    assert found["dropped"] < 0.1 * found["packets"]
 
 
 def test_a_last_packet_that_is_dropped_is_sent_again_after_a_timeout(folder: Path) -> None:
