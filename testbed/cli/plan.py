@@ -11,7 +11,6 @@ from testbed.cli.arguments import add_changes, add_datapath, add_engine, add_sce
 from testbed.errors import EXIT_OK
 from testbed.metrics.catalogue import LEVEL_NOTE
 from testbed.metrics.formats import percent, seconds, time_text
-from testbed.progress import clock
 from topologies.units import format_rate, format_work
 
 if TYPE_CHECKING:
@@ -174,10 +173,10 @@ def _simulation_lines(document: Document) -> list[str]:
     if document["estimated_s"] is None:
         return []
     times = ", ".join(
-        f"{entry['scheduler']} {clock(entry['estimated_s'])} for {entry['packet_hops'] / 1e6:.3g} million packet hops"
+        f"{entry['scheduler']} {entry['estimated_s']:.0f} s for {entry['packet_hops'] / 1e6:.3g} million packet hops"
         for entry in document["schedulers"]
     )
-    return [f"estimated CPU time: {clock(document['estimated_s'])} ({times}); contention makes it longer"]
+    return [f"estimated CPU time: {document['estimated_s']:.0f} s ({times}); contention makes it longer"]
 
 
 def _what_it_does(document: Document) -> str:

@@ -80,7 +80,19 @@ def test_only_packets_need_a_scale() -> None:
 
 def test_a_plan_says_which_packets_would_be_simulated() -> None:
     document = plan("hello.yaml", engine="simulation", overrides=[SCALE])
-    assert document["scale"]["bandwidth"] == 4000 and document["estimated_s"] is None
+    assert document["scale"]["bandwidth"] == 4000
+
+
+def test_a_plan_counts_the_packet_hops_of_a_run_and_estimates_their_time() -> None:
+    """Two jobs of hello: each iteration's packets over the links of their paths; coarser packets are fewer."""
+    fine, coarse = (
+        plan("hello.yaml", engine="simulation", schedulers=["ecmp"], overrides=[f"scale={{bandwidth: {bandwidth}}}"])
+        for bandwidth in (2000, 4000)
+    )
+    (entry,), (fewer,) = fine["schedulers"], coarse["schedulers"]
+    assert entry["packet_hops"] == pytest.approx(2 * fewer["packet_hops"], rel=0.01)
+    assert fine["estimated_s"] == entry["estimated_s"] > 0.0
+    assert plan("hello.yaml", engine="flow")["estimated_s"] is None
 
 
 def test_what_was_a_way_to_share_links_is_an_engine_of_its_own() -> None:
