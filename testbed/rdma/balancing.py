@@ -6,7 +6,7 @@ from typing import Final
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.buffers import random_share
-from testbed.rdma.state import State
+from testbed.rdma.state import State, whole
 
 HASH, SPRAY, TURN, FLOWLET, ADAPTIVE = range(5)
 BALANCING: Final = {"hash": HASH, "spray": SPRAY, "spray-in-turn": TURN, "flowlet": FLOWLET, "adaptive": ADAPTIVE}
@@ -40,8 +40,8 @@ def choose_next(state: State, packet: int) -> None:
     best, least = fields.path, -1.0
     for number in range(record.paths):
         path = record.path + (first + number) % record.paths
-        if goes_on_from(state, path, fields.path, fields.hop):
-            waits = waiting_before(state, state.paths[path, fields.hop], fields.level)
+        if goes_on_from(state, path, whole(fields.path), whole(fields.hop)):
+            waits = waiting_before(state, state.paths[path, fields.hop], whole(fields.level))
             if least < 0.0 or waits < least:
                 best, least = path, waits
     fields.path = best

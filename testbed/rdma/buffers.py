@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
-from testbed.rdma.state import NONE, PAUSE, PAUSES, RESUME, Records, State
+from testbed.rdma.state import NONE, PAUSE, PAUSES, RESUME, Records, State, whole
 
 _FACTOR = 48271
 _MODULUS = 2147483647
@@ -53,7 +53,8 @@ def pool_of(state: State, link: int, following: int) -> int:
 def store(state: State, link: int, following: int, packet: int, now: float) -> None:
     """``packet`` takes room in the switch, which may ask for a pause. What comes after that has room of its own."""
     pool = state.pools[pool_of(state, link, following)]
-    queue, size = state.queues[link, state.packets[packet].level], bytes_on_wire(state, packet)
+    level, size = whole(state.packets[packet].level), bytes_on_wire(state, packet)
+    queue = state.queues[link, level]
     queue.held += size
     fits = pool.used + size <= pool.size and not queue.pausing
     if fits:
@@ -65,7 +66,7 @@ def store(state: State, link: int, following: int, packet: int, now: float) -> N
     if state.rules.when_full == PAUSES and not queue.pausing and (not fits or queue.held > most_held(state, pool)):
         queue.pausing = True
         state.counters.pauses[0] += 1
-        tell(state, link, state.packets[packet].level, PAUSE, now)
+        tell(state, link, level, PAUSE, now)
 
 
 @compiled_in_place
@@ -130,8 +131,9 @@ def note_victim(state: State, link: int, following: int, packet: int) -> None:
     """
     fields = state.packets[packet]
     if fields.held_s > 0.0:
-        asked_s = state.queues[link, fields.level].pause_from_s - state.links[link].delay
-        if not is_long(state, following, fields.level) and state.queues[following, fields.level].long_s < asked_s:
+        level = whole(fields.level)
+        asked_s = state.queues[link, level].pause_from_s - state.links[link].delay
+        if not is_long(state, following, level) and state.queues[following, level].long_s < asked_s:
             state.flows[fields.flow].victim_s += fields.held_s
         fields.held_s = 0.0
 
@@ -153,7 +155,7 @@ def has_room(state: State, link: int, following: int, packet: int) -> bool:
 def release(state: State, link: int, following: int, packet: int, now: float) -> None:
     """``packet``, which came over ``link``, leaves by ``following``; headroom is free again first."""
     pool = state.pools[pool_of(state, link, following)]
-    level, size = state.packets[packet].level, bytes_on_wire(state, packet)
+    level, size = whole(state.packets[packet].level), bytes_on_wire(state, packet)
     queue = state.queues[link, level]
     spare = min(queue.headroom, size)
     queue.held -= size

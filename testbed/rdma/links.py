@@ -6,13 +6,13 @@ from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
 from testbed.rdma.buffers import bytes_on_wire, is_long, mark, note_held, paused_s, release
 from testbed.rdma.senders import next_packet
-from testbed.rdma.state import ARRIVAL, LINK_FREE, NONE, State
+from testbed.rdma.state import ARRIVAL, LINK_FREE, NONE, State, whole
 
 
 @compiled_in_place
 def enqueue(state: State, link: int, packet: int, now: float) -> None:
     """Put ``packet`` at the end of its level's queue at ``link``, which sends it at once if it can."""
-    level = state.packets[packet].level
+    level = whole(state.packets[packet].level)
     queue = state.queues[link, level]
     state.packets[packet].behind = NONE
     if queue.first == NONE:
@@ -76,13 +76,13 @@ def take(state: State, link: int, level: int, now: float) -> int:
         packet = next_packet(state, link, level, now)
     if queue.first == NONE and queue.first_ready == NONE:
         state.links[link].waiting &= ~(1 << level)
-    return int(packet)
+    return whole(packet)
 
 
 @compiled_in_place
 def send(state: State, link: int, packet: int, now: float) -> None:
     """Put ``packet`` on the wire of ``link``."""
-    record, level = state.links[link], state.packets[packet].level
+    record, level = state.links[link], whole(state.packets[packet].level)
     size = bytes_on_wire(state, packet)
     hop = state.packets[packet].hop
     if state.queues[link, level].paused_s > state.packets[packet].paused_s:
@@ -118,4 +118,4 @@ def take_from_wire(state: State, link: int) -> int:
     record.first_wire = behind
     if behind != NONE:
         plan(state, state.packets[behind].at_s, ARRIVAL, link)
-    return int(packet)
+    return whole(packet)

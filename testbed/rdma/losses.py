@@ -11,13 +11,13 @@ from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
 from testbed.rdma.receivers import forget
 from testbed.rdma.senders import ROUNDING
-from testbed.rdma.state import ASKED, LOSS, SELECTIVE_REPEAT, TIMEOUT, State
+from testbed.rdma.state import ASKED, LOSS, SELECTIVE_REPEAT, TIMEOUT, State, whole
 
 
 @compiled_in_place
 def drop(state: State, link: int, packet: int, now: float) -> None:
     """A switch has no room for ``packet``, which was to leave by ``link``."""
-    flow = state.packets[packet].flow
+    flow = whole(state.packets[packet].flow)
     record = state.flows[flow]
     state.counters.dropped[0] += 1
     state.queues[link, state.packets[packet].level].dropped += 1
@@ -35,15 +35,15 @@ def drop(state: State, link: int, packet: int, now: float) -> None:
 @compiled_in_place
 def is_out_of_order(state: State, packet: int, now: float) -> bool:
     """Whether the receiver does not take ``packet``: what was sent before it is missing, or it has come already."""
-    fields = state.packets[packet]
-    record = state.flows[fields.flow]
+    fields, flow = state.packets[packet], whole(state.packets[packet].flow)
+    record = state.flows[flow]
     of_this_message = fields.generation >= record.first_generation
     if of_this_message and abs(fields.offset - record.arrived) <= ROUNDING * state.rules.payload:
         return False
     if fields.offset > record.arrived and fields.generation == record.generation and not record.asked:
         record.asked = True
-        plan(state, now + record.back_s, ASKED, fields.flow)
-    forget(state, fields.flow, packet)
+        plan(state, now + record.back_s, ASKED, flow)
+    forget(state, flow, packet)
     return True
 
 
@@ -81,7 +81,7 @@ def time_out(state: State, flow: int, now: float) -> None:
 @compiled_in_place
 def repeat(state: State, packet: int) -> int:
     """The sender hears that ``packet`` was dropped: its bytes are sent again. Return its flow."""
-    flow, payload = state.packets[packet].flow, state.packets[packet].payload
+    flow, payload = whole(state.packets[packet].flow), state.packets[packet].payload
     record = state.flows[flow]
     record.in_flight -= payload
     record.sent -= payload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
 from testbed.rdma.senders import ROUNDING, note_reached
-from testbed.rdma.state import ANSWER, NONE, NOTICE, State
+from testbed.rdma.state import ANSWER, NONE, NOTICE, State, whole
 from testbed.rdma.transports.dcqcn import NOTICE_S
 from testbed.rdma.transports.dispatch import DCQCN, answers, on_answer
 
@@ -13,7 +13,7 @@ from testbed.rdma.transports.dispatch import DCQCN, answers, on_answer
 @compiled_in_place
 def receive(state: State, packet: int, now: float) -> None:
     """``packet`` has arrived. Bytes count in any order."""
-    payload, flow = state.packets[packet].payload, state.packets[packet].flow
+    payload, flow = state.packets[packet].payload, whole(state.packets[packet].flow)
     record = state.flows[flow]
     state.counters.delivered[0] += 1
     count(state, packet)
@@ -51,7 +51,7 @@ def notify(state: State, packet: int, now: float) -> None:
     """
     if state.rules.transport != DCQCN or not state.packets[packet].marked:
         return
-    flow = state.packets[packet].flow
+    flow = whole(state.packets[packet].flow)
     record = state.flows[flow]
     if now - record.notified_s >= state.parameters[NOTICE_S] and not record.notice:
         record.notified_s, record.notice = now, True
@@ -77,7 +77,7 @@ def answer(state: State, flow: int, packet: int, now: float) -> None:
 def take_answer(state: State, flow: int) -> None:
     """The sender of ``flow`` hears of its first packet that is not answered."""
     record = state.flows[flow]
-    packet = record.first_answer
+    packet = whole(record.first_answer)
     record.first_answer = state.packets[packet].behind
     if record.first_answer != NONE:
         plan(state, state.packets[record.first_answer].at_s, ANSWER, flow)

@@ -12,7 +12,7 @@ from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
 from testbed.rdma.balancing import choose_path
 from testbed.rdma.buffers import paused_s
-from testbed.rdma.state import NONE, WAKE, State
+from testbed.rdma.state import NONE, WAKE, State, whole
 from testbed.rdma.transports.dispatch import before_sending, rate_of, window_of
 
 _NOTHING = 1e-12
@@ -79,7 +79,7 @@ def offer(state: State, flow: int, now: float) -> bool:
             record.alarm = True
             plan(state, record.next_s, WAKE, flow)
         return False
-    link, level = first_link(state, flow), record.level
+    link, level = first_link(state, flow), whole(record.level)
     queue = state.queues[link, level]
     record.ready, record.next_ready = True, NONE
     record.paused_s = paused_s(state, link, level, now)
@@ -100,7 +100,7 @@ def next_packet(state: State, link: int, level: int, now: float) -> int:
         if state.counters.unused[0] == 0:
             state.counters.short[0] = 1
             return NONE
-        flow = queue.first_ready
+        flow = whole(queue.first_ready)
         record = state.flows[flow]
         queue.first_ready = record.next_ready
         record.ready = False
@@ -119,7 +119,7 @@ def new_packet(state: State, flow: int, size: float, now: float) -> int:
     counters, record = state.counters, state.flows[flow]
     before_sending(state, flow, now)
     counters.unused[0] -= 1
-    packet = state.unused[counters.unused[0]]
+    packet = whole(state.unused[counters.unused[0]])
     fields = state.packets[packet]
     fields.payload, fields.flow, fields.hop, fields.level = size, flow, 0, record.level
     fields.path, fields.marked = choose_path(state, flow, now), False

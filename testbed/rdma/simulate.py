@@ -24,6 +24,7 @@ from testbed.rdma.state import (
     TIMEOUT,
     WAKE,
     State,
+    whole,
 )
 from testbed.rdma.transports.dispatch import on_notice
 
@@ -57,12 +58,12 @@ def arrive(state: State, link: int, now: float) -> None:
             note_victim(state, link, following, packet)
         enqueue(state, following, packet, now)
         return
-    flow = state.packets[packet].flow
+    flow = whole(state.packets[packet].flow)
     notify(state, packet, now)
     if state.rules.when_full == GO_BACK_N and is_out_of_order(state, packet, now):
         return
     receive(state, packet, now)
-    follower = state.flows[flow].follower
+    follower = whole(state.flows[flow].follower)
     if follower >= 0 and state.flows[follower].after == flow:
         let_send(state, follower, now)
 

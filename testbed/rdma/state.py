@@ -6,10 +6,13 @@ Sizes are bytes of the scenario, times its seconds. Numbers of flows, links, pac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from testbed.fluid.compiled import compiled_in_place
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -23,44 +26,80 @@ PAUSES, GO_BACK_N, SELECTIVE_REPEAT = range(3)
 WHEN_FULL: Final = {"pause": PAUSES, "go-back-n": GO_BACK_N, "selective-repeat": SELECTIVE_REPEAT}
 """What is done about a queue that is too long: its sender is paused, or packets are dropped and sent again."""
 
-FLOW: Final = np.dtype(
+_LINE: Final = 64
+"""Bytes that come from memory at a time: what is used at the same time is kept in as few lines as possible."""
+
+
+def _in_lines(fields: Sequence[tuple[str, type[np.generic]]]) -> np.dtype[Any]:
+    """A record of ``fields`` that takes whole lines."""
+    packed = np.dtype(list(fields), align=True)
+    places: dict[str, Any] = dict(packed.fields or {})
+    formats, offsets = [place[0] for place in places.values()], [place[1] for place in places.values()]
+    size = -(-packed.itemsize // _LINE) * _LINE
+    return np.dtype({"names": list(places), "formats": formats, "offsets": offsets, "itemsize": size}, align=True)
+
+
+FLOW: Final = _in_lines(
     [
-        # The message: its bytes, those sent and those that have arrived; those of all messages that have arrived; bytes
-        # sent at which an event comes.
+        # A line of what says whether it may send. The message: its bytes, those sent, and bytes sent at which an event
+        # comes; those that are not answered, the window, and when it may send again.
         ("message", np.float64),
         ("sent", np.float64),
-        ("arrived", np.float64),
-        ("total", np.float64),
         ("until", np.float64),
-        # What it forwards: bytes that it may send at once, the leader's total before its message, and the slice.
-        ("lead", np.float64),
-        ("leader_total", np.float64),
-        ("slice", np.float64),
-        ("after", np.int64),
-        ("follower", np.int64),
-        # Bytes per second that a decision allows, when it may send again, and seconds that an answer takes back.
-        ("limit", np.float64),
+        ("in_flight", np.float64),
+        ("window", np.float64),
         ("next_s", np.float64),
-        ("back_s", np.float64),
-        ("level", np.int64),
-        # Its candidate paths are ``paths`` from the first on; the one of its last packet, and when that left.
-        ("path", np.int64),
-        ("paths", np.int64),
-        ("turn", np.int64),
-        ("left_s", np.float64),
-        # The next flow that is ready at its first link; whether it is in that list; whether a wake-up is planned.
-        ("next_ready", np.int64),
+        # The flow that it forwards; the next one that is ready at its first link; its level.
+        ("after", np.int32),
+        ("next_ready", np.int32),
+        ("level", np.int32),
+        # Whether it is in that list, whether a wake-up is planned, whether it has to send, and all has arrived.
         ("ready", np.bool_),
         ("alarm", np.bool_),
         ("sending", np.bool_),
         ("through", np.bool_),
-        # Packets that have arrived, and those of them with a mark, or behind one that was sent later; how many were
-        # sent, and the last of those that have arrived.
+        # A line of what a packet that leaves needs: bytes per second that a decision and congestion control allow, when
+        # alpha and the rate change next, bytes since; how many packets were sent.
+        ("limit", np.float64),
+        ("rate", np.float64),
+        ("alpha_s", np.float64),
+        ("increase_s", np.float64),
+        ("counted", np.float64),
+        ("count", np.int64),
+        # Its candidate paths are ``paths`` from the first on; packets that are under way or whose answers are; how
+        # often it went back.
+        ("path", np.int32),
+        ("paths", np.int32),
+        ("packets", np.int32),
+        ("generation", np.int32),
+        # A line of what a packet that arrives needs: bytes of the message and of all messages that have arrived;
+        # packets, those of them with a mark, and the last of them in the order in which they were sent.
+        ("arrived", np.float64),
+        ("total", np.float64),
         ("delivered", np.int64),
         ("with_mark", np.int64),
-        ("reordered", np.int64),
-        ("count", np.int64),
         ("furthest", np.int64),
+        # The last notice of congestion; the flow that forwards this one, and answers on their way back.
+        ("notified_s", np.float64),
+        ("follower", np.int32),
+        ("first_answer", np.int32),
+        ("last_answer", np.int32),
+        ("notice", np.bool_),
+        # Whether a packet was dropped since it last went back; whether the receiver has asked for that, or a timeout is
+        # planned.
+        ("lost", np.bool_),
+        ("asked", np.bool_),
+        ("timer", np.bool_),
+        # What it forwards: bytes that it may send at once, the leader's total before its message, and the slice.
+        ("lead", np.float64),
+        ("leader_total", np.float64),
+        ("slice", np.float64),
+        # Seconds that an answer takes back; the path of its last packet, from the first on, and when that left.
+        ("back_s", np.float64),
+        ("turn", np.int64),
+        ("left_s", np.float64),
+        # Packets that came behind one that was sent later.
+        ("reordered", np.int64),
         # How long pauses have held its packets, and had done so at the last link that did, by that link's own clock of
         # pauses; of that, while no queue stood where they went. That clock at its first link when it got ready.
         ("held_s", np.float64),
@@ -68,31 +107,14 @@ FLOW: Final = np.dtype(
         ("held_until_s", np.float64),
         ("victim_s", np.float64),
         ("paused_s", np.float64),
-        # Packets that are under way or whose answers are; bytes that are not answered; answers on their way back.
-        ("packets", np.int64),
-        ("in_flight", np.float64),
-        ("first_answer", np.int64),
-        ("last_answer", np.int64),
-        # Whether a packet was dropped since it last went back, and when; how often it went back, in all and before
-        # this message; whether the receiver has asked for that, or a timeout is planned.
-        ("lost", np.bool_),
+        # When the packet was dropped; how often it had gone back before this message.
         ("lost_s", np.float64),
-        ("generation", np.int64),
         ("first_generation", np.int64),
-        ("asked", np.bool_),
-        ("timer", np.bool_),
-        # Congestion control: rate and target in bytes per second, window in bytes, alpha; what else a transport keeps.
-        ("rate", np.float64),
+        # What else a transport keeps.
         ("target", np.float64),
-        ("window", np.float64),
         ("alpha", np.float64),
-        ("alpha_s", np.float64),
-        ("increase_s", np.float64),
-        ("counted", np.float64),
         ("by_time", np.int64),
         ("by_bytes", np.int64),
-        ("notified_s", np.float64),
-        ("notice", np.bool_),
         ("answered", np.float64),
         ("marked", np.float64),
         ("round_end", np.float64),
@@ -101,92 +123,90 @@ FLOW: Final = np.dtype(
         ("stage", np.int64),
         ("utilization", np.float64),
         ("round_trip_s", np.float64),
-    ],
-    align=True,
+    ]
 )
 
-LINK: Final = np.dtype(
+LINK: Final = _in_lines(
     [
         # Bytes on the wire per second, seconds to the other end; when the packet that is being sent has left.
         ("rate", np.float64),
         ("delay", np.float64),
         ("free_s", np.float64),
-        # Whether an event is planned for that time; packets that travel, in order.
-        ("planned", np.bool_),
-        ("first_wire", np.int64),
-        ("last_wire", np.int64),
+        # Packets that travel, in order.
+        ("first_wire", np.int32),
+        ("last_wire", np.int32),
         # The switch that it leaves and the one that it leads to, NONE for hosts; the memory of the one for what is to
         # leave by it, and of the other for what has come over it.
-        ("source", np.int64),
-        ("target", np.int64),
-        ("pool_before", np.int64),
-        ("pool_behind", np.int64),
-        # Bytes sent since the beginning; bytes waiting where marks begin, and where all packets have one.
-        ("sent", np.float64),
+        ("source", np.int32),
+        ("target", np.int32),
+        ("pool_before", np.int32),
+        ("pool_behind", np.int32),
+        # A bit per level: whether a packet or a flow waits there, and whether it is paused.
+        ("waiting", np.int16),
+        ("paused", np.int16),
+        # Whether an event is planned for the time at which it is free.
+        ("planned", np.bool_),
+        # Bytes waiting where marks begin, and where all packets have one; bytes sent since the beginning.
         ("mark_from", np.float64),
         ("mark_to", np.float64),
-        # A bit per level: whether a packet or a flow waits there, and whether it is paused.
-        ("waiting", np.int64),
-        ("paused", np.int64),
-    ],
-    align=True,
+        ("sent", np.float64),
+    ]
 )
 
-PACKET: Final = np.dtype(
+PACKET: Final = _in_lines(
     [
         ("payload", np.float64),
-        ("flow", np.int64),
-        ("path", np.int64),
-        ("hop", np.int64),
-        ("level", np.int64),
-        ("behind", np.int64),
         ("at_s", np.float64),
         # Where it is in its message, and how often the flow had gone back when it was sent.
         ("offset", np.float64),
-        ("generation", np.int64),
-        # How many packets of the flow were sent before it.
-        ("number", np.int64),
-        ("marked", np.bool_),
         # How long its queue had been paused, in all, when it came; seconds of pauses that it has brought to its flow's
         # account at the last link.
         ("paused_s", np.float64),
         ("held_s", np.float64),
-    ],
-    align=True,
+        ("generation", np.int32),
+        # How many packets of the flow were sent before it.
+        ("number", np.uint32),
+        ("flow", np.int32),
+        ("path", np.int32),
+        ("behind", np.int32),
+        ("hop", np.int16),
+        ("level", np.int8),
+        ("marked", np.bool_),
+    ]
 )
+"""A line: most of them wait in long queues, far from where the processor works."""
 
 POOL: Final = np.dtype([("size", np.float64), ("used", np.float64), ("most", np.float64)])
 """Memory of a switch, or of one of its ports: its bytes, those that are taken, and the most that were."""
 
-QUEUE: Final = np.dtype(
+QUEUE: Final = _in_lines(
     [
-        # Of a level of a link: the first and last packet that waits, and their bytes on the wire.
-        ("first", np.int64),
-        ("last", np.int64),
+        # A line for what leaves by a level of a link: the first and last packet that waits, the first and last flow
+        # that may send here, and bytes on the wire that wait.
+        ("first", np.int32),
+        ("last", np.int32),
+        ("first_ready", np.int32),
+        ("last_ready", np.int32),
         ("queued", np.float64),
-        # The first and last flow that may send here.
-        ("first_ready", np.int64),
-        ("last_ready", np.int64),
-        # When two packets or more waited last.
+        # The most bytes that waited since that was read, and bytes of payload sent.
+        ("lately", np.float64),
+        ("sent", np.float64),
+        # When two packets or more waited last; seconds of pauses that have ended, and how many pauses hold.
         ("long_s", np.float64),
-        # Bytes in the switch at the link's end that came over it, those of them in its headroom, and the most there;
-        # whether a pause was asked for, and how many hold.
+        ("paused_s", np.float64),
+        ("paused", np.int32),
+        # A line for what came over the link: bytes in the switch at its end, those of them in its headroom, and the
+        # most there; whether a pause was asked for.
         ("held", np.float64),
         ("headroom", np.float64),
         ("most_headroom", np.float64),
-        ("paused", np.int64),
         ("pausing", np.bool_),
-        # Seconds of pauses that have ended, and when the one that holds began.
-        ("paused_s", np.float64),
+        # When the pause that holds here began.
         ("pause_from_s", np.float64),
-        # The most bytes that waited, and packets that found no room; since they were read: the most that waited, and
-        # bytes of payload sent.
+        # The most bytes that waited to leave, and packets that found no room.
         ("longest", np.float64),
         ("dropped", np.int64),
-        ("lately", np.float64),
-        ("sent", np.float64),
-    ],
-    align=True,
+    ]
 )
 
 EVENT: Final = np.dtype([("at_s", np.float64), ("what", np.int64)])
@@ -251,9 +271,9 @@ class Counters(NamedTuple):
 class State(NamedTuple):
     """All of it.
 
-    ``queues`` [links, levels]; ``agenda``: a heap of events. ``paths`` [paths, hops + 1] are links in order, then -1.
-    ``unused`` packets are a stack. ``reached`` [2 flows] are flows that something has happened to. ``parameters`` are
-    those of the transport, ``stamps`` of packets, ``seen`` the last ones of each flow.
+    ``queues`` [links, levels], those of a level side by side; ``agenda``: a heap of events. ``paths`` [paths, hops + 1]
+    are links in order, then -1. ``unused`` packets are a stack. ``reached`` [2 flows] are flows that something has
+    happened to. ``parameters`` are those of the transport, ``stamps`` of packets, ``seen`` the last ones of each flow.
     """
 
     flows: Records
@@ -267,11 +287,20 @@ class State(NamedTuple):
     rules: Rules
     parameters: Floats
     paths: Integers
-    unused: Integers
+    unused: NDArray[np.int32]
     reached: Integers
     counters: Counters
 
 
 def records(count: int, kind: np.dtype[Any]) -> Records:
-    """``count`` records, all zero."""
-    return np.zeros(count, kind).view(np.recarray)
+    """``count`` records, all zero; the first begins a line."""
+    size = count * kind.itemsize
+    room = np.zeros(size + _LINE, np.uint8)
+    begin = -room.ctypes.data % _LINE
+    return room[begin : begin + size].view(kind).view(np.recarray)
+
+
+@compiled_in_place
+def whole(number: int) -> int:
+    """``number`` of a record as all functions take it: they would be compiled for every size of integers."""
+    return int(np.int64(number))

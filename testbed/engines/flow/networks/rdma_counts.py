@@ -27,7 +27,7 @@ def counts_of_network(state: State, now: float) -> dict[str, float]:
     return {
         "notices": int(counters.notices[0]),
         "pauses": int(counters.pauses[0]),
-        "paused_s": float(_paused_s(queues, now).sum()),
+        "paused_s": float(_paused_s(queues, now).ravel().sum()),  # by link, whatever lies side by side
         "dropped": int(counters.dropped[0]),
         "largest_buffer_bytes": float(state.pools.most.max()),
         "largest_headroom_bytes": float(queues["most_headroom"].max()),

@@ -24,7 +24,7 @@ from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
 from testbed.rdma.simulate import go_on, let_send, simulate
-from testbed.rdma.state import GO_BACK_N, NONE, Records, Stamps
+from testbed.rdma.state import GO_BACK_N, NONE, Records, Stamps, records
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
 from topologies.fabric import NETWORK_KINDS, Fabric
 from workloads.job import Job
@@ -269,7 +269,7 @@ class RdmaNetwork:
             packets=_more_records(state.packets, room),
             agenda=_more_records(state.agenda, room),
             stamps=Stamps(*(longer(values, room if len(values) > 1 else 0) for values in state.stamps)),
-            unused=longer(np.arange(room, 2 * room), room),
+            unused=longer(np.arange(room, 2 * room, dtype=np.int32), room),
         )
         state.counters.unused[0] = room
 
@@ -293,4 +293,6 @@ def _wider(array: NDArray[Any], width: int) -> NDArray[Any]:
 
 
 def _more_records(old: Records, by: int) -> Records:
-    return np.concatenate((old, np.zeros(by, old.dtype))).view(np.recarray)
+    more = records(len(old) + by, old.dtype)
+    more[: len(old)] = old
+    return more

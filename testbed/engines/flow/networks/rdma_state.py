@@ -55,7 +55,7 @@ def first_state(
         rules=rules,
         parameters=np.array([*model.parameters.values(), 0.0]),
         paths=np.full((1, 1), NONE),
-        unused=np.arange(room),
+        unused=np.arange(room, dtype=np.int32),
         reached=np.zeros(2 * room, np.int64),
         counters=counters,
     )
@@ -85,7 +85,7 @@ def _queues(links: int, levels: int) -> Records:
     queues = records(links * levels, kinds.QUEUE)
     for name in ("first", "last", "first_ready", "last_ready"):
         queues[name] = NONE
-    return queues.reshape(links, levels)
+    return queues.reshape(levels, links).T  # most traffic is on one level
 
 
 def _pools(links: Records, size: float) -> Records:
