@@ -35,7 +35,7 @@ def most_held(state: State, pool: Records) -> float:
     """Bytes that a queue may hold in the memory ``pool`` before a pause is asked for, or packets are dropped."""
     if state.rules.xoff > 0.0:
         return float(state.rules.xoff)
-    return float(state.rules.alpha * (pool.size - pool.used))
+    return float(state.rules.alpha * (pool.capacity - pool.used))
 
 
 @compiled_in_place
@@ -56,7 +56,7 @@ def store(state: State, link: int, following: int, packet: int, now: float) -> N
     level, size = whole(state.packets[packet].level), bytes_on_wire(state, packet)
     queue = state.queues[link, level]
     queue.held += size
-    fits = pool.used + size <= pool.size and not queue.pausing
+    fits = pool.used + size <= pool.capacity and not queue.pausing
     if fits:
         pool.used += size
         pool.most = max(pool.most, pool.used)
@@ -148,7 +148,7 @@ def has_room(state: State, link: int, following: int, packet: int) -> bool:
         return True
     pool = state.pools[pool_of(state, link, following)]
     waits = state.queues[following, state.packets[packet].level].queued
-    return bool(bytes_on_wire(state, packet) <= pool.size - pool.used and waits <= most_held(state, pool))
+    return bool(bytes_on_wire(state, packet) <= pool.capacity - pool.used and waits <= most_held(state, pool))
 
 
 @compiled_in_place

@@ -176,8 +176,11 @@ PACKET: Final = _in_lines(
 )
 """A line: most of them wait in long queues, far from where the processor works."""
 
-POOL: Final = np.dtype([("size", np.float64), ("used", np.float64), ("most", np.float64)])
-"""Memory of a switch, or of one of its ports: its bytes, those that are taken, and the most that were."""
+POOL: Final = np.dtype([("capacity", np.float64), ("used", np.float64), ("most", np.float64)])
+"""Memory of a switch, or of one of its ports: its bytes, those that are taken, and the most that were.
+
+No field here has a name that every record of numpy has, like ``size``: without the compiler that is what it would be.
+"""
 
 QUEUE: Final = _in_lines(
     [

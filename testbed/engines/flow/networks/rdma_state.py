@@ -90,7 +90,7 @@ def _queues(links: int, levels: int) -> Records:
 
 def _pools(links: Records, size: float) -> Records:
     pools = records(1 + max(links["pool_before"].max(), links["pool_behind"].max(), 0), kinds.POOL)
-    pools["size"] = size
+    pools["capacity"] = size
     return pools
 
 

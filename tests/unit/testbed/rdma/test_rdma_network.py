@@ -424,7 +424,7 @@ def test_nothing_is_lost_or_delivered_twice_and_buffers_end_empty(
     state = traffic.network._state
     assert np.abs(state.queues["held"]).max() < 1e-3 and np.abs(state.queues["queued"]).max() < 1e-3
     assert not state.queues["pausing"].any() and not state.queues["paused"].any() and not state.links["waiting"].any()
-    assert (state.pools["most"] <= state.pools["size"]).all() and np.abs(state.pools["used"]).max() < 1e-3
+    assert (state.pools["most"] <= state.pools["capacity"]).all() and np.abs(state.pools["used"]).max() < 1e-3
     room = 2 * state.links["delay"] * state.links["rate"] + 3 * (state.rules.payload + state.rules.header)
     assert (state.queues["most_headroom"] <= room[:, None]).all()
     assert (traffic.network.counted()["dropped"] == 0) or when_full != "pause"
