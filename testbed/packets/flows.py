@@ -7,40 +7,7 @@ import numpy as np
 from testbed.fluid.compiled import compiled_in_place
 from testbed.packets.agenda import plan
 from testbed.packets.links import forward
-from testbed.packets.state import (
-    AFTER,
-    ALARM,
-    ARRIVED,
-    AT_NIC,
-    BASE,
-    FIRST_TO_TRY,
-    FOLLOWER,
-    IN_FLIGHT,
-    LEAD,
-    LEVEL,
-    LIMIT,
-    NEWEST,
-    NEXT_S,
-    NONE,
-    OLDEST,
-    PATH,
-    PERIOD,
-    REACHED,
-    SENDING,
-    SENT,
-    SHORT,
-    SIZE,
-    SLICE,
-    THROUGH,
-    TO_TRY,
-    TO_TRY_COUNT,
-    TOTAL,
-    UNACKNOWLEDGED,
-    UNTIL,
-    UNUSED,
-    WINDOWS,
-    State,
-)
+from testbed.packets.state import NONE, State
 
 _NOTHING = 1e-12
 """Share of a message that is nothing."""
@@ -51,18 +18,18 @@ ROUNDING = 1e-6
 @compiled_in_place
 def try_later(state: State, flow: int) -> None:
     """Look soon whether ``flow`` can send."""
-    if not state.flows.numbers[flow, TO_TRY]:
-        state.flows.numbers[flow, TO_TRY] = 1
+    if not state.flows[flow].to_try:
+        state.flows[flow].to_try = True
         counters, room = state.counters, len(state.to_try)
-        state.to_try[(counters[FIRST_TO_TRY] + counters[TO_TRY_COUNT]) % room] = flow
-        counters[TO_TRY_COUNT] += 1
+        state.to_try[(counters.first_to_try[0] + counters.to_try[0]) % room] = flow
+        counters.to_try[0] += 1
 
 
 @compiled_in_place
 def note_reached(state: State, flow: int) -> None:
     """Something has happened to ``flow`` that the caller of the simulation wants to know."""
-    state.reached[state.counters[REACHED]] = flow
-    state.counters[REACHED] += 1
+    state.reached[state.counters.reached[0]] = flow
+    state.counters.reached[0] += 1
 
 
 @compiled_in_place
@@ -71,44 +38,41 @@ def available(state: State, flow: int) -> float:
 
     The end of the message that it forwards counts as the end of a slice.
     """
-    values, numbers = state.flows.values, state.flows.numbers
-    left = values[flow, SIZE] - values[flow, SENT]
-    leader = numbers[flow, AFTER]
-    if leader < 0:
+    record = state.flows[flow]
+    left = record.message - record.sent
+    if record.after < 0:
         return float(left)
-    slice_size, rounding = values[flow, SLICE], ROUNDING * state.rules.payload
-    came = values[leader, TOTAL] - values[flow, BASE]
-    if numbers[leader, THROUGH] and came >= values[leader, SIZE] - rounding:
+    leader, rounding = state.flows[record.after], ROUNDING * state.rules.payload
+    came = leader.total - record.leader_total
+    if leader.through and came >= leader.message - rounding:
         return float(left)
-    whole = np.floor((came + rounding) / slice_size) * slice_size
-    return float(min(left, values[flow, LEAD] + whole - values[flow, SENT]))
+    whole = np.floor((came + rounding) / record.slice) * record.slice
+    return float(min(left, record.lead + whole - record.sent))
 
 
 @compiled_in_place
 def window(state: State, flow: int) -> float:
     """Bytes that ``flow`` may have in flight, by what has arrived of it (``workloads.iteration.byte_windows``)."""
-    count = state.flows.numbers[flow, WINDOWS]
-    if count == 1:
-        return float(state.flows.windows[flow, 0])
-    period = state.flows.values[flow, PERIOD]
-    done = state.flows.values[flow, TOTAL] % period
-    part = min(int(done * count / period), count - 1)
-    return float(min(state.flows.windows[flow, part], period - done + state.flows.windows[flow, 0]))
+    record = state.flows[flow]
+    if record.windows == 1:
+        return float(state.windows[flow, 0])
+    done = record.total % record.period
+    part = min(int(done * record.windows / record.period), record.windows - 1)
+    return float(min(state.windows[flow, part], record.period - done + state.windows[flow, 0]))
 
 
 @compiled_in_place
 def has_to_pause(state: State, flow: int, size: float, now: float) -> bool:
     """Whether the limit of ``flow`` does not let it send yet; if it does, ``size`` bytes count."""
-    values = state.flows.values
-    limit = values[flow, LIMIT]
-    if limit == np.inf:
+    record = state.flows[flow]
+    if record.limit == np.inf:
         return False
-    if values[flow, NEXT_S] > now:
-        if not state.flows.numbers[flow, ALARM]:
-            state.flows.numbers[flow, ALARM] = 1
-            plan(state, values[flow, NEXT_S], len(state.links.rate) + flow)
+    if record.next_s > now:
+        if not record.alarm:
+            record.alarm = True
+            plan(state, record.next_s, len(state.links) + flow)
         return True
-    values[flow, NEXT_S] = max(values[flow, NEXT_S], now) + size / limit
+    record.next_s = max(record.next_s, now) + size / record.limit
     return False
 
 
@@ -118,14 +82,14 @@ def next_size(state: State, flow: int) -> float:
 
     A packet does not reach beyond the bytes at which an event comes: those after them may have another level.
     """
-    values, payload = state.flows.values, state.rules.payload
-    rounding, left = ROUNDING * payload, values[flow, SIZE] - values[flow, SENT]
-    size = min(payload, available(state, flow), values[flow, UNTIL] - values[flow, SENT])
+    record, payload = state.flows[flow], state.rules.payload
+    rounding, left = ROUNDING * payload, record.message - record.sent
+    size = min(payload, available(state, flow), record.until - record.sent)
     if left - size <= rounding:
         size = left
     elif size <= rounding:
         return 0.0
-    if left <= _NOTHING * values[flow, SIZE] or values[flow, IN_FLIGHT] + size > window(state, flow) + rounding:
+    if left <= _NOTHING * record.message or record.in_flight + size > window(state, flow) + rounding:
         return 0.0
     return float(size)
 
@@ -133,22 +97,23 @@ def next_size(state: State, flow: int) -> float:
 @compiled_in_place
 def new_packet(state: State, flow: int, size: float) -> int:
     """Put the next ``size`` bytes of ``flow`` into a packet."""
-    packets, values, numbers, counters = state.packets, state.flows.values, state.flows.numbers, state.counters
-    counters[UNUSED] -= 1
-    packet = packets.unused[counters[UNUSED]]
-    packets.size[packet], packets.flow[packet], packets.hop[packet] = size, flow, 0
-    packets.path[packet], packets.level[packet] = numbers[flow, PATH], numbers[flow, LEVEL]
-    packets.landed[packet], packets.later[packet] = False, NONE
-    if numbers[flow, OLDEST] == NONE:
-        numbers[flow, OLDEST] = packet
+    counters, record = state.counters, state.flows[flow]
+    counters.unused[0] -= 1
+    packet = state.unused[counters.unused[0]]
+    fields = state.packets[packet]
+    fields.payload, fields.flow, fields.hop = size, flow, 0
+    fields.path, fields.level = record.path, record.level
+    fields.landed, fields.later = False, NONE
+    if record.oldest == NONE:
+        record.oldest = packet
     else:
-        packets.later[numbers[flow, NEWEST]] = packet
-    numbers[flow, NEWEST] = packet
-    values[flow, SENT] += size
-    values[flow, IN_FLIGHT] += size
-    numbers[flow, AT_NIC] += 1
-    if values[flow, SENT] >= values[flow, UNTIL] - ROUNDING * state.rules.payload:
-        values[flow, UNTIL] = np.inf
+        state.packets[record.newest].later = packet
+    record.newest = packet
+    record.sent += size
+    record.in_flight += size
+    record.at_nic += 1
+    if record.sent >= record.until - ROUNDING * state.rules.payload:
+        record.until = np.inf
         note_reached(state, flow)
     return int(packet)
 
@@ -156,14 +121,14 @@ def new_packet(state: State, flow: int, size: float) -> int:
 @compiled_in_place
 def send_what_may_leave(state: State, flow: int, now: float) -> None:
     """Let ``flow`` send until its NIC, its window, its limit or its leader stops it, or something has happened."""
-    numbers, counters = state.flows.numbers, state.counters
-    while numbers[flow, SENDING] and numbers[flow, AT_NIC] < state.rules.at_nic:
+    counters, record = state.counters, state.flows[flow]
+    while record.sending and record.at_nic < state.rules.at_nic:
         size = next_size(state, flow)
         if size == 0.0:
             return
-        if counters[UNUSED] == 0:
-            counters[SHORT] = 1
-        if counters[SHORT] or counters[REACHED]:
+        if counters.unused[0] == 0:
+            counters.short[0] = 1
+        if counters.short[0] != 0 or counters.reached[0] != 0:
             try_later(state, flow)
             return
         if has_to_pause(state, flow, size, now):
@@ -176,15 +141,14 @@ def send_what_may_leave(state: State, flow: int, now: float) -> None:
 @compiled_in_place
 def take_in_order(state: State, flow: int) -> int:
     """Let the receiver of ``flow`` take what has arrived without a gap; return how many packets that is."""
-    values, numbers, packets, counters = state.flows.values, state.flows.numbers, state.packets, state.counters
-    taken = 0
-    while numbers[flow, OLDEST] != NONE and packets.landed[numbers[flow, OLDEST]]:
-        packet = numbers[flow, OLDEST]
-        numbers[flow, OLDEST] = packets.later[packet]
-        packets.unused[counters[UNUSED]] = packet
-        counters[UNUSED] += 1
-        values[flow, ARRIVED] += packets.size[packet]
-        values[flow, TOTAL] += packets.size[packet]
+    record, taken = state.flows[flow], 0
+    while record.oldest != NONE and state.packets[record.oldest].landed:
+        packet = record.oldest
+        record.oldest = state.packets[packet].later
+        state.unused[state.counters.unused[0]] = packet
+        state.counters.unused[0] += 1
+        record.arrived += state.packets[packet].payload
+        record.total += state.packets[packet].payload
         taken += 1
     return taken
 
@@ -196,22 +160,21 @@ def arrive(state: State, packet: int) -> None:
     A receiver acknowledges every second packet, and at once if one fills a gap: a packet whose level was raised
     overtakes older ones of its flow.
     """
-    values, numbers = state.flows.values, state.flows.numbers
-    flow = state.packets.flow[packet]
-    state.packets.landed[packet] = True
+    flow = state.packets[packet].flow
+    record = state.flows[flow]
+    state.packets[packet].landed = True
     taken = take_in_order(state, flow)
     if taken == 0:
         return
-    numbers[flow, UNACKNOWLEDGED] += taken
-    through = values[flow, ARRIVED] >= values[flow, SIZE] - ROUNDING * state.rules.payload
-    if through or taken > 1 or numbers[flow, UNACKNOWLEDGED] >= state.rules.acknowledged_together:
-        numbers[flow, UNACKNOWLEDGED] = 0
-        values[flow, IN_FLIGHT] = values[flow, SENT] - values[flow, ARRIVED]
+    record.unacknowledged += taken
+    through = record.arrived >= record.message - ROUNDING * state.rules.payload
+    if through or taken > 1 or record.unacknowledged >= state.rules.acknowledged_together:
+        record.unacknowledged = 0
+        record.in_flight = record.sent - record.arrived
         try_later(state, flow)
-    if through and not numbers[flow, THROUGH]:
-        numbers[flow, THROUGH] = 1
-        numbers[flow, SENDING] = 0
+    if through and not record.through:
+        record.through = True
+        record.sending = False
         note_reached(state, flow)
-    follower = numbers[flow, FOLLOWER]
-    if follower >= 0 and numbers[follower, AFTER] == flow:
-        try_later(state, follower)
+    if record.follower >= 0 and state.flows[record.follower].after == flow:
+        try_later(state, record.follower)

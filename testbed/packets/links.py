@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.packets.agenda import plan
-from testbed.packets.state import AT_NIC, NONE, State
+from testbed.packets.state import NONE, State
 
 _ROUNDING = 1e-9
 """Share of a packet by which a bucket may be short."""
@@ -18,79 +18,81 @@ _ROUNDING = 1e-9
 def cost(state: State, packet: int) -> float:
     """Bytes of a link's payload rate that ``packet`` takes: a short one has the same headers."""
     rules = state.rules
-    return float((state.packets.size[packet] + rules.header) * rules.payload_share)
+    return float((state.packets[packet].payload + rules.header) * rules.payload_share)
 
 
 @compiled_in_place
 def fill_bucket(state: State, link: int, now: float) -> float:
     """Return the tokens of ``link`` at ``now``."""
-    links, rate = state.links, state.links.rate[link]
-    tokens = min(state.rules.bucket_s * rate, links.tokens[link] + (now - links.since[link]) * rate)
-    links.tokens[link], links.since[link] = tokens, now
+    record = state.links[link]
+    tokens = min(state.rules.bucket_s * record.rate, record.tokens + (now - record.since_s) * record.rate)
+    record.tokens, record.since_s = tokens, now
     return float(tokens)
 
 
 @compiled_in_place
 def spend(state: State, link: int, packet: int) -> None:
     """Let ``packet`` leave ``link``."""
-    state.links.tokens[link] -= cost(state, packet)
-    state.links.sent[link, state.packets.level[packet]] += state.packets.size[packet]
-    if state.packets.hop[packet] == 0:
-        state.flows.numbers[state.packets.flow[packet], AT_NIC] -= 1
-    state.packets.hop[packet] += 1
+    fields = state.packets[packet]
+    state.links[link].tokens -= cost(state, packet)
+    state.queues[link, fields.level].sent += fields.payload
+    if fields.hop == 0:
+        state.flows[fields.flow].at_nic -= 1
+    fields.hop += 1
 
 
 @compiled_in_place
 def enqueue(state: State, link: int, packet: int) -> None:
     """Put ``packet`` at the end of its level's queue."""
-    links, packets, level = state.links, state.packets, state.packets.level[packet]
-    packets.behind[packet] = NONE
-    if links.first[link, level] == NONE:
-        links.first[link, level] = packet
+    level = state.packets[packet].level
+    queue = state.queues[link, level]
+    state.packets[packet].behind = NONE
+    if queue.first == NONE:
+        queue.first = packet
+        state.links[link].waiting |= 1 << level
     else:
-        packets.behind[links.last[link, level]] = packet
-    links.last[link, level] = packet
+        state.packets[queue.last].behind = packet
+    queue.last = packet
 
 
 @compiled_in_place
 def forward(state: State, packet: int, now: float) -> bool:
     """Move ``packet`` on until it has to wait; return whether it has arrived instead."""
-    packets, links = state.packets, state.links
+    fields = state.packets[packet]
     while True:
-        link = state.paths[packets.path[packet], packets.hop[packet]]
+        link = state.paths[fields.path, fields.hop]
         if link == NONE:
             return True
-        if not links.waiting[link]:
+        if state.links[link].waiting == 0:
             tokens = fill_bucket(state, link, now)
             if tokens >= -_ROUNDING * state.rules.payload:
                 spend(state, link, packet)
                 continue
-            links.waiting[link] = True
-            plan(state, now - tokens / links.rate[link], link)
+            plan(state, now - tokens / state.links[link].rate, link)
         enqueue(state, link, packet)
         return False
 
 
 @compiled_in_place
 def highest_waiting(state: State, link: int) -> int:
-    """Return the highest level of which a packet waits at ``link``, -1 if there is none."""
-    first = state.links.first
-    for level in range(first.shape[1]):
-        if first[link, level] != NONE:
-            return level
-    return -1
+    """Return the highest level of which a packet waits at ``link``, where one does."""
+    level = 0
+    while state.links[link].waiting & (1 << level) == 0:
+        level += 1
+    return level
 
 
 @compiled_in_place
 def take_first_packet(state: State, link: int, now: float) -> int:
     """Let the first packet of the highest level leave ``link``, whose bucket owes nothing; return it."""
-    links = state.links
-    level = highest_waiting(state, link)
-    packet = links.first[link, level]
-    links.first[link, level] = state.packets.behind[packet]
-    links.tokens[link], links.since[link] = 0.0, now
+    record, level = state.links[link], highest_waiting(state, link)
+    queue = state.queues[link, level]
+    packet = queue.first
+    queue.first = state.packets[packet].behind
+    if queue.first == NONE:
+        record.waiting &= ~(1 << level)
+    record.tokens, record.since_s = 0.0, now
     spend(state, link, packet)
-    links.waiting[link] = highest_waiting(state, link) >= 0
-    if links.waiting[link]:
-        plan(state, now - links.tokens[link] / links.rate[link], link)
+    if record.waiting != 0:
+        plan(state, now - record.tokens / record.rate, link)
     return int(packet)

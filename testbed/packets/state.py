@@ -1,86 +1,104 @@
-"""What the simulation of packets keeps: plain arrays, by flow, by link and by packet.
+"""What the simulation keeps: records by flow, link, queue and packet, with named fields.
 
-Sizes are bytes of the scenario, times its seconds. Numbers of flows, links, packets and paths are indices; -1 is none.
+Sizes are bytes of the scenario, times its seconds. Numbers of flows, links, packets and paths are indices;
+:data:`NONE` is none.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Records: TypeAlias = Any
+"""A structured array; ``records[number].field`` is a value that can be set."""
 
 NONE: Final = -1
 
-# Columns of numbers with fractions kept for each flow.
-SIZE, SENT, ARRIVED, TOTAL, LEAD, BASE, LIMIT, UNTIL, NEXT_S, SLICE, PERIOD, IN_FLIGHT = range(12)
-VALUES: Final = 12
-"""Of the message: its bytes, those sent and those that have arrived; those of all messages that have arrived. The
-message's lead, and the total of the flow it forwards before that one's message. Bytes per second, at most; bytes sent
-at which an event comes; when a flow with a limit may send again; the slice it forwards by; the bytes in which its
-windows repeat; bytes that are not acknowledged."""
-
-# Columns of whole numbers kept for each flow.
-AFTER, FOLLOWER, LEVEL, PATH, AT_NIC, UNACKNOWLEDGED, WINDOWS, OLDEST, NEWEST, SENDING, TO_TRY, ALARM, THROUGH = range(
-    13
+FLOW: Final = np.dtype(
+    [
+        # The message: its bytes, those sent and those that have arrived; those of all messages that have arrived; bytes
+        # sent at which an event comes.
+        ("message", np.float64),
+        ("sent", np.float64),
+        ("arrived", np.float64),
+        ("total", np.float64),
+        ("until", np.float64),
+        # What it forwards: bytes that it may send at once, the leader's total before its message, and the slice.
+        ("lead", np.float64),
+        ("leader_total", np.float64),
+        ("slice", np.float64),
+        ("after", np.int64),
+        ("follower", np.int64),
+        # Bytes per second that a decision allows, and when it may send again.
+        ("limit", np.float64),
+        ("next_s", np.float64),
+        ("level", np.int64),
+        ("path", np.int64),
+        # How many windows it has, and the bytes in which they repeat.
+        ("windows", np.int64),
+        ("period", np.float64),
+        # Bytes that are not acknowledged; its packets in its own NIC, and those that have arrived since the last
+        # acknowledgement.
+        ("in_flight", np.float64),
+        ("at_nic", np.int64),
+        ("unacknowledged", np.int64),
+        # The first and last packet that its receiver, which takes them in order, has not taken.
+        ("oldest", np.int64),
+        ("newest", np.int64),
+        # Whether it sends, is in the list of flows to try, has an alarm for when its limit lets it send, and whether
+        # all of its message has arrived.
+        ("sending", np.bool_),
+        ("to_try", np.bool_),
+        ("alarm", np.bool_),
+        ("through", np.bool_),
+    ],
+    align=True,
 )
-NUMBERS: Final = 13
-"""The flow that it forwards and the one that forwards it; its level and path; its packets in its own NIC; packets that
-have arrived since the last acknowledgement; how many windows it has; its oldest and newest packet that its receiver
-has not taken, which takes them in order; then flags: whether it sends, is in the list of
-flows to try, has an alarm for when its limit lets it send, and whether all of its message has arrived."""
 
+LINK: Final = np.dtype(
+    [
+        # Bytes of payload per second; the tokens in its bucket, and at what time it held them.
+        ("rate", np.float64),
+        ("tokens", np.float64),
+        ("since_s", np.float64),
+        # A bit per level: whether a packet waits there for tokens.
+        ("waiting", np.int64),
+    ],
+    align=True,
+)
 
-class Flows(NamedTuple):
-    """By flow: :data:`VALUES` and :data:`NUMBERS`, and its windows [flows, parts] in bytes."""
+QUEUE: Final = np.dtype(
+    [
+        # Of a level of a link: the first and last packet that waits, and bytes of payload sent since they were read.
+        ("first", np.int64),
+        ("last", np.int64),
+        ("sent", np.float64),
+    ],
+    align=True,
+)
 
-    values: Floats
-    numbers: Integers
-    windows: Floats
+PACKET: Final = np.dtype(
+    [
+        ("payload", np.float64),
+        ("flow", np.int64),
+        ("path", np.int64),
+        ("hop", np.int64),
+        ("level", np.int64),
+        # The next one in its queue, and the next one of its flow.
+        ("behind", np.int64),
+        ("later", np.int64),
+        # Whether it has arrived, perhaps before an older one.
+        ("landed", np.bool_),
+    ],
+    align=True,
+)
 
-
-class Links(NamedTuple):
-    """By link: a token bucket and a queue per level.
-
-    ``rate`` [links] in bytes of payload per second; ``tokens`` in its bucket at ``since``; whether packets are
-    ``waiting`` for tokens; the ``first`` and ``last`` packet of each queue [links, levels]; bytes ``sent`` per level.
-    """
-
-    rate: Floats
-    tokens: Floats
-    since: Floats
-    waiting: Flags
-    first: Integers
-    last: Integers
-    sent: Floats
-
-
-class Packets(NamedTuple):
-    """By packet: payload, flow, path and place on it, level, the one ``behind`` it in a queue; and ``unused`` ones.
-
-    ``later``: the next one of its flow; ``landed``: whether it has arrived, perhaps before an older one.
-    """
-
-    size: Floats
-    flow: Integers
-    path: Integers
-    hop: Integers
-    level: Integers
-    behind: Integers
-    later: Integers
-    landed: Flags
-    unused: Integers
-
-
-class Agenda(NamedTuple):
-    """A heap of what happens next: ``time`` and ``what``, a link or, behind all links, a flow whose alarm it is."""
-
-    time: Floats
-    what: Integers
+EVENT: Final = np.dtype([("at_s", np.float64), ("what", np.int64)])
+"""When, and a link or, behind all links, a flow whose alarm it is."""
 
 
 class Rules(NamedTuple):
@@ -98,26 +116,38 @@ class Rules(NamedTuple):
     acknowledged_together: int
 
 
-# Counters.
-PLANNED, UNUSED, FIRST_TO_TRY, TO_TRY_COUNT, REACHED, SHORT = range(6)
-COUNTERS: Final = 6
-"""Entries of the agenda; unused packets; where the list of flows to try begins, and its length; flows in ``reached``;
-whether there are no unused packets left."""
+class Counters(NamedTuple):
+    """One number each, in an array of one.
+
+    Planned events, unused packets; where the ring of flows to try begins, and how many are in it; flows in ``reached``;
+    whether packets ran short.
+    """
+
+    planned: Integers
+    unused: Integers
+    first_to_try: Integers
+    to_try: Integers
+    reached: Integers
+    short: Integers
 
 
 class State(NamedTuple):
     """All of it.
 
-    ``paths`` [paths, hops + 1] are links in order, then -1. ``to_try`` [flows] is a ring of flows that may be able to
-    send, ``reached`` [2 flows] those that something has happened to.
+    ``queues`` [links, levels]; ``agenda``: a heap of events. ``windows`` [flows, parts] in bytes. ``paths`` [paths,
+    hops + 1] are links in order, then -1. ``unused`` packets are a stack. ``to_try`` [flows] is a ring of flows that
+    may be able to send, ``reached`` [2 flows] are those that something has happened to.
     """
 
-    flows: Flows
-    links: Links
-    packets: Packets
-    agenda: Agenda
+    flows: Records
+    links: Records
+    queues: Records
+    packets: Records
+    agenda: Records
     rules: Rules
+    windows: Floats
     paths: Integers
+    unused: Integers
     to_try: Integers
     reached: Integers
-    counters: Integers
+    counters: Counters

@@ -16,6 +16,12 @@ def longer(array: NDArray[Number], by: int) -> NDArray[Number]:
     return np.concatenate((array, np.zeros((by, *array.shape[1:]), array.dtype)))
 
 
+def wider(array: NDArray[Number], width: int) -> NDArray[Number]:
+    """``array`` with ``width`` columns, zero where there were none."""
+    more = np.zeros((len(array), width - array.shape[1]), array.dtype)
+    return np.ascontiguousarray(np.concatenate((array, more), axis=1))
+
+
 def taken(names: Sequence[str], sent: NDArray[np.float64]) -> dict[tuple[str, int], float]:
     """(link, level) -> bytes ``sent`` [links, levels], where there are any; they are 0 afterwards."""
     links, levels = np.nonzero(sent)

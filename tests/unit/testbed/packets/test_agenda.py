@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.packets.agenda import plan, take_first
-from testbed.packets.state import PLANNED
 from tests.unit.testbed.packets.networks import network
 
 TIMES = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=60)
@@ -16,14 +15,13 @@ TIMES = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=60)
 def test_what_is_planned_first_happens_first_whenever_it_was_planned(early: list[float], later: list[float]) -> None:
     state = network(rates={"a": 1.0})._state._replace()
     times = early + later
-    agenda = state.agenda._replace(time=state.agenda.time.repeat(3), what=state.agenda.what.repeat(3))
-    state = state._replace(agenda=agenda)
+    state = state._replace(agenda=state.agenda.repeat(3))
     for what, time in enumerate(early):
         plan(state, time, what)
     found = [take_first(state) for _ in early[::2]]
     assert [early[what] for what in found] == sorted(early)[: len(found)]
     for what, time in enumerate(later, len(early)):
         plan(state, time, what)
-    rest = [take_first(state) for _ in range(int(state.counters[PLANNED]))]
+    rest = [take_first(state) for _ in range(int(state.counters.planned[0]))]
     assert [times[what] for what in rest] == sorted(times[what] for what in rest)
     assert sorted(found + rest) == list(range(len(times)))

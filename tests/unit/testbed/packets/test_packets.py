@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.engines.flow.networks.packet_network import PacketNetwork
-from testbed.packets import state as columns
 from tests.unit.testbed.packets.networks import PACKET, RATE, SHRUNK, ends, network, send
 from topologies.shaping import BURST_S
 
@@ -161,7 +160,7 @@ def test_every_byte_is_counted_once_on_each_link_and_no_flow_has_more_in_flight_
     now = 0.0
     while not all(made.ended(place) for place in places):
         now, _ = made.run(now, now + PACKET_S)
-        in_flight = made._state.flows.values[places, columns.IN_FLIGHT]
+        in_flight = made._flows["in_flight"][places]
         assert (in_flight <= 8 * PACKET * (1 + 1e-9)).all() and (in_flight >= -1e-6).all()
         assert now < 10_000
     counted: dict[str, float] = {}
@@ -181,7 +180,7 @@ def test_places_are_used_again_and_room_is_made_for_more_flows_packets_and_links
         assert set(found) == set(places)
         for place in places:
             made.remove(place)
-    assert len(made._state.to_try) == 256
+    assert len(made._state.flows) == len(made._state.to_try) == 256
 
 
 def test_packets_of_a_flow_that_was_removed_travel_on_before_its_place_is_used_again() -> None:
