@@ -49,11 +49,20 @@ def compiled_in_place(function: Callable[Parameters, Result]) -> Callable[Parame
     return _compiled(function, in_place=True)
 
 
-def _compiled(function: Callable[Parameters, Result], *, in_place: bool = False) -> Callable[Parameters, Result]:
+@cache
+def has_compiler() -> bool:
+    """Whether functions are compiled in this process."""
     try:
-        njit, known = import_module("numba").njit, vars(import_module("numba.core.options").DefaultOptions)
+        import_module("numba.core.options")
     except ModuleNotFoundError:
+        return False
+    return True
+
+
+def _compiled(function: Callable[Parameters, Result], *, in_place: bool = False) -> Callable[Parameters, Result]:
+    if not has_compiler():
         return function
+    njit, known = import_module("numba").njit, vars(import_module("numba.core.options").DefaultOptions)
     # The loops here call small functions millions of times; and none of them divides by zero.
     options = {"forceinline": True, "error_model": "numpy"}
     if in_place and "_nrt" in known:  # numba's own name, not documented: without it the loops are only slower

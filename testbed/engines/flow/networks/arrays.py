@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,11 @@ def wider(array: NDArray[Number], width: int) -> NDArray[Number]:
     return np.ascontiguousarray(np.concatenate((array, more), axis=1))
 
 
-def taken(names: Sequence[str], sent: NDArray[np.float64]) -> dict[tuple[str, int], float]:
-    """(link, level) -> bytes ``sent`` [links, levels], where there are any; they are 0 afterwards."""
-    links, levels = np.nonzero(sent)
-    found = {
-        (names[link], level): float(sent[link, level])
-        for link, level in zip(links.tolist(), levels.tolist(), strict=True)
-    }
-    sent[:] = 0.0
+def taken(names: Sequence[str], sent: Any) -> dict[tuple[str, int], float]:
+    """(link, level) -> bytes of the column ``sent`` [links, levels], where there are any; they are 0 afterwards."""
+    links, levels = np.nonzero(np.asarray(sent))
+    found = {}
+    for link, level in zip(links.tolist(), levels.tolist(), strict=True):
+        found[names[link], level] = float(sent[link, level])
+        sent[link, level] = 0.0
     return found

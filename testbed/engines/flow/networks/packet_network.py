@@ -214,9 +214,9 @@ class PacketNetwork:
         first = int(state.counters.first_to_try[0])
         state.counters.first_to_try[0] = 0
         self._state = state._replace(
-            flows=more_records(state.flows, room),
+            flows=more_records(state.flows, kinds.FLOW, room),
             windows=longer(state.windows, room),
-            agenda=more_records(state.agenda, room),
+            agenda=more_records(state.agenda, kinds.EVENT, room),
             to_try=longer(np.roll(state.to_try, -first), room),
             reached=longer(state.reached, len(state.reached)),
         )
@@ -228,7 +228,7 @@ class PacketNetwork:
         state, room = self._state, len(self._state.packets)
         state.counters.unused[0], state.counters.short[0] = room, 0
         self._state = state._replace(
-            packets=more_records(state.packets, room), unused=longer(np.arange(room, 2 * room), room)
+            packets=more_records(state.packets, kinds.PACKET, room), unused=longer(np.arange(room, 2 * room), room)
         )
 
     def _make_room_for_path(self, number: int, hops: int) -> None:

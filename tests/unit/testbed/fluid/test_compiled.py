@@ -47,6 +47,17 @@ with tempfile.TemporaryDirectory() as place:
             print(Path(result.directory, scheduler, name).read_text())
 """
 
+PACKETS = """
+import sys
+sys.path.insert(0, "tests/unit/testbed/packets")
+from networks import PACKET, RATE, ends, network, send
+made = network({f"l{number}": RATE / (1 + number) for number in range(5)})
+places = [send(made, [f"l{place % 5}", f"l{(place + 2) % 5}"], place / 7, level=place % 3) for place in range(1, 100)]
+made.weigh(places[-1], (1.0, 3.0), 5 * PACKET)
+made.set_limit(places[-2], RATE / 9)
+print({place: when.hex() for place, when in ends(made, until=1e4).items()})
+print({where: moved.hex() for where, moved in made.take_bytes().items()}, made.take_bytes())
+"""
 RDMA = """
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,6 +86,7 @@ PROGRAMS = {
     "run": FLOW_ENGINE.replace("SHARING", "max-min"),
     "run in proportion": FLOW_ENGINE.replace("SHARING", "proportional"),
     "simulation": FLOW_ENGINE.replace("flow", "simulation").replace("SHARING", "max-min"),
+    "packets": PACKETS,
     "rdma": RDMA,
 }
 

@@ -160,8 +160,8 @@ def test_every_byte_is_counted_once_on_each_link_and_no_flow_has_more_in_flight_
     now = 0.0
     while not all(made.ended(place) for place in places):
         now, _ = made.run(now, now + PACKET_S)
-        in_flight = made._flows["in_flight"][places]
-        assert (in_flight <= 8 * PACKET * (1 + 1e-9)).all() and (in_flight >= -1e-6).all()
+        in_flight = [made._flows["in_flight"][place] for place in places]
+        assert max(in_flight) <= 8 * PACKET * (1 + 1e-9) and min(in_flight) >= -1e-6
         assert now < 10_000
     counted: dict[str, float] = {}
     for (link, _), moved in made.take_bytes().items():
