@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.common import Line, main
-from benchmarks.fixed_points import dcqcn, dcqcn_convergence, dctcp, fairness, hpcc
-from benchmarks.pause_victims import unfairness, victim
+from benchmarks.rdma.fixed_points import dcqcn, dcqcn_convergence, dctcp, fairness, hpcc
+from benchmarks.rdma.pause_victims import unfairness, victim
 
 TITLE: Final = "Congestion control against analysis"
 FLOWS: Final = (2, 4, 8, 16, 32)

@@ -18,8 +18,8 @@ from typing import Final, Protocol
 
 import yaml
 
-from benchmarks import htsim_rows
 from benchmarks.common import Line, Outcome, parser_of, report, say, show, status_of
+from benchmarks.rdma import htsim_rows
 from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
 from testbed.engines.flow.networks.packet_network import PacketNetwork

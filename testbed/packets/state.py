@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Records: TypeAlias = Any
-"""A structured array; ``records[number].field`` is a value that can be set."""
+"""``records[number].field`` is a value that can be set."""
 
 NONE: Final = -1
 

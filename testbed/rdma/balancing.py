@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from testbed.fluid.compiled import compiled_in_place
-from testbed.rdma.buffers import random_share
+from testbed.rdma.random_numbers import random_share
 from testbed.rdma.state import State, whole
 
 HASH, SPRAY, TURN, FLOWLET, ADAPTIVE = range(5)

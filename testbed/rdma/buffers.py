@@ -1,4 +1,4 @@
-"""Buffers of switches with dynamic or fixed thresholds, pauses per level or drops, and marks; compiled.
+"""Buffers of switches with dynamic or fixed thresholds, which ask for pauses or have no room, and marks; compiled.
 
 A queue of what came in over one link may grow to a share of what is free (Choudhury and Hahne, IEEE/ACM Transactions on
 Networking 6(2), 1998), or to a fixed number of bytes. Beyond, the other end of the link is asked to pause that level
@@ -8,20 +8,9 @@ Networking 6(2), 1998), or to a fixed number of bytes. Beyond, the other end of 
 from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
-from testbed.rdma.agenda import plan
+from testbed.rdma.pauses import tell
+from testbed.rdma.random_numbers import random_share
 from testbed.rdma.state import NONE, PAUSE, PAUSES, RESUME, Records, State, whole
-
-_FACTOR = 48271
-_MODULUS = 2147483647
-"""Of the generator of Park and Miller (Communications of the ACM 36(7), 1993): whole numbers of 31 bits."""
-
-
-@compiled_in_place
-def random_share(state: State) -> float:
-    """The next random number above 0 and below 1."""
-    drawn = state.counters.random[0] * _FACTOR % _MODULUS
-    state.counters.random[0] = drawn
-    return float(drawn / _MODULUS)
 
 
 @compiled_in_place
@@ -70,75 +59,6 @@ def store(state: State, link: int, following: int, packet: int, now: float) -> N
 
 
 @compiled_in_place
-def tell(state: State, link: int, level: int, kind: int, now: float) -> None:
-    """Ask the other end of ``link`` to pause ``level``, or to go on: it hears of that after the link's delay."""
-    state.counters.changing[0] += 1
-    plan(state, now + state.links[link].delay, kind, link * state.queues.shape[1] + level)
-
-
-@compiled_in_place
-def hold(state: State, link: int, level: int, change: int, now: float) -> bool:
-    """A pause of ``level`` begins at ``link``, or ends; return whether it may send again.
-
-    The pauses and ends of one moment come in any order.
-    """
-    state.counters.changing[0] -= 1
-    queue = state.queues[link, level]
-    before = queue.paused
-    queue.paused += change
-    if queue.paused > 0:
-        if before <= 0:
-            queue.pause_from_s = now
-        state.links[link].paused |= 1 << level
-        return False
-    if before > 0:
-        queue.paused_s += now - queue.pause_from_s
-    state.links[link].paused &= ~(1 << level)
-    return True
-
-
-@compiled_in_place
-def paused_s(state: State, link: int, level: int, now: float) -> float:
-    """Seconds that ``level`` of ``link`` has been paused until now."""
-    queue = state.queues[link, level]
-    if queue.paused > 0:
-        return float(queue.paused_s + now - queue.pause_from_s)
-    return float(queue.paused_s)
-
-
-@compiled_in_place
-def note_held(state: State, link: int, packet: int) -> None:
-    """``packet`` leaves by ``link`` after a pause: its flow was held for as long as none before it has said."""
-    fields = state.packets[packet]
-    record, now = state.flows[fields.flow], state.queues[link, fields.level].paused_s
-    since = max(fields.paused_s, record.held_until_s) if record.held_link == link else fields.paused_s
-    record.held_link, record.held_until_s = link, now
-    fields.held_s = max(0.0, now - since)
-    record.held_s += fields.held_s
-
-
-@compiled_in_place
-def is_long(state: State, link: int, level: int) -> bool:
-    """Whether two full packets or more wait at ``level`` of ``link``."""
-    return bool(state.queues[link, level].queued >= 2 * (state.rules.payload + state.rules.header))
-
-
-@compiled_in_place
-def note_victim(state: State, link: int, following: int, packet: int) -> None:
-    """``packet`` has come over ``link`` and is to leave by ``following``.
-
-    If a pause has held it although no queue has stood where it goes since that was asked for, others were to blame.
-    """
-    fields = state.packets[packet]
-    if fields.held_s > 0.0:
-        level = whole(fields.level)
-        asked_s = state.queues[link, level].pause_from_s - state.links[link].delay
-        if not is_long(state, following, level) and state.queues[following, level].long_s < asked_s:
-            state.flows[fields.flow].victim_s += fields.held_s
-        fields.held_s = 0.0
-
-
-@compiled_in_place
 def has_room(state: State, link: int, following: int, packet: int) -> bool:
     """Whether a switch takes ``packet``, which has come over ``link`` and is to leave by ``following``.
 
@@ -180,4 +100,3 @@ def mark(state: State, link: int, packet: int) -> None:
         queued - record.mark_from
     ):
         state.packets[packet].marked = True
-        state.counters.marks[0] += 1

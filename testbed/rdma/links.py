@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
-from testbed.rdma.buffers import bytes_on_wire, is_long, mark, note_held, paused_s, release
+from testbed.rdma.buffers import bytes_on_wire, mark, release
+from testbed.rdma.pauses import is_long, note_held, paused_s
 from testbed.rdma.senders import next_packet
 from testbed.rdma.state import ARRIVAL, LINK_FREE, NONE, State, whole
 

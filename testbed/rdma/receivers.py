@@ -15,7 +15,6 @@ def receive(state: State, packet: int, now: float) -> None:
     """``packet`` has arrived. Bytes count in any order."""
     payload, flow = state.packets[packet].payload, whole(state.packets[packet].flow)
     record = state.flows[flow]
-    state.counters.delivered[0] += 1
     count(state, packet)
     record.arrived += payload
     record.total += payload

@@ -11,7 +11,7 @@ import numpy as np
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import plan
 from testbed.rdma.balancing import choose_path
-from testbed.rdma.buffers import paused_s
+from testbed.rdma.pauses import paused_s
 from testbed.rdma.state import NONE, WAKE, State, whole
 from testbed.rdma.transports.dispatch import before_sending, rate_of, window_of
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from testbed.fluid.compiled import compiled_in_place
 from testbed.rdma.agenda import take_first
 from testbed.rdma.balancing import choose_next
-from testbed.rdma.buffers import has_room, hold, note_victim, store
+from testbed.rdma.buffers import has_room, store
 from testbed.rdma.links import enqueue, serve, take_from_wire, work
 from testbed.rdma.losses import asked, drop, is_out_of_order, repeat, time_out
+from testbed.rdma.pauses import hold, note_victim
 from testbed.rdma.receivers import notify, receive, take_answer
 from testbed.rdma.senders import first_link, offer
 from testbed.rdma.state import (

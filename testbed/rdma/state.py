@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 Records: TypeAlias = Any
-"""A structured array; ``records[number].field`` is a value that can be set."""
+"""``records[number].field`` is a value that can be set."""
 
 NONE: Final = -1
 
@@ -253,8 +253,8 @@ class Counters(NamedTuple):
     """One number each, in an array of one.
 
     Planned events, pauses and their ends among them that are on their way, unused packets, flows in ``reached``,
-    whether packets or room for events ran short, the state of the random numbers; then marks, notices, pauses, packets
-    delivered and dropped, and packet hops.
+    whether packets or room for events ran short, the state of the random numbers; then notices, pauses, packets
+    dropped, and packet hops.
     """
 
     planned: Integers
@@ -263,10 +263,8 @@ class Counters(NamedTuple):
     reached: Integers
     short: Integers
     random: Integers
-    marks: Integers
     notices: Integers
     pauses: Integers
-    delivered: Integers
     dropped: Integers
     hops: Integers
 
@@ -293,14 +291,6 @@ class State(NamedTuple):
     unused: NDArray[np.int32]
     reached: Integers
     counters: Counters
-
-
-def records(count: int, kind: np.dtype[Any]) -> Records:
-    """``count`` records, all zero; the first begins a line."""
-    size = count * kind.itemsize
-    room = np.zeros(size + _LINE, np.uint8)
-    begin = -room.ctypes.data % _LINE
-    return room[begin : begin + size].view(kind).view(np.recarray)
 
 
 @compiled_in_place

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.compared import at_least, at_most, compared
-from benchmarks.pause_victims import unfairness
+from benchmarks.rdma.compared import at_least, at_most, compared
+from benchmarks.rdma.pause_victims import unfairness
 
 
 def test_a_number_passes_within_its_margin() -> None:

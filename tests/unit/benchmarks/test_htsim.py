@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.htsim import PACKET_S, ROUND_TRIP_S, Done, Work, in_htsim, in_ours
-from benchmarks.htsim_rows import missing
+from benchmarks.rdma.htsim import PACKET_S, ROUND_TRIP_S, Done, Work, in_htsim, in_ours
+from benchmarks.rdma.htsim_rows import missing
 from testbed.errors import RunFailedError
 
 PROGRAM = """#!/bin/sh
@@ -29,7 +29,7 @@ def test_ends_are_read_from_what_it_prints_and_it_is_told_who_sends(tmp_path: Pa
 
 
 def test_a_message_that_does_not_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.htsim.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("benchmarks.rdma.htsim.time.sleep", lambda seconds: None)
     program = tmp_path / "htsim_any"
     program.write_text("#!/bin/sh\nexit 3\n", "utf-8")
     program.chmod(0o755)

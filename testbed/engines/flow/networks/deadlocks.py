@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from testbed.engines.flow.networks.records import columns
 from testbed.rdma.state import NONE, State
 
 _MOST_NAMED: Final = 8
@@ -16,7 +17,7 @@ def stuck(state: State, names: Sequence[str]) -> str:
     """One line that names the links whose packets wait because they are paused, in a circle if there is one."""
     waiting = [
         (int(link), int(level))
-        for link, level in np.argwhere(state.queues["paused"])
+        for link, level in np.argwhere(np.asarray(columns(state.queues)["paused"]))
         if state.links[link].waiting & (1 << level)
     ]
     circle = _circle(state, waiting)

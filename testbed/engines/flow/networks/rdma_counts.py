@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from testbed.engines.flow.networks.network import PacketCounts, QueueSample
+from testbed.engines.flow.networks.records import columns
 from testbed.rdma.state import Records, State
 
 
@@ -23,15 +26,15 @@ def counts_of_flow(record: Records) -> PacketCounts:
 
 def counts_of_network(state: State, now: float) -> dict[str, float]:
     """What has happened since the beginning, beside what is counted by flow."""
-    counters, queues = state.counters, state.queues
+    counters, queues = state.counters, columns(state.queues)
     return {
         "notices": int(counters.notices[0]),
         "pauses": int(counters.pauses[0]),
         "paused_s": float(_paused_s(queues, now).ravel().sum()),  # by link, whatever lies side by side
         "dropped": int(counters.dropped[0]),
-        "largest_buffer_bytes": float(state.pools.most.max()),
-        "largest_headroom_bytes": float(queues["most_headroom"].max()),
-        "longest_queue_bytes": float(queues["longest"].max()),
+        "largest_buffer_bytes": float(np.asarray(columns(state.pools)["most"]).max()),
+        "largest_headroom_bytes": float(np.asarray(queues["most_headroom"]).max()),
+        "longest_queue_bytes": float(np.asarray(queues["longest"]).max()),
         "packet_hops": int(counters.hops[0]),
     }
 
@@ -46,16 +49,16 @@ class QueueReader:
 
     def take(self, state: State, now: float) -> dict[tuple[str, int], QueueSample]:
         """(link, level) -> what waits there and has happened since the last time, where anything has."""
-        queues = state.queues
-        paused_s, dropped = _paused_s(queues, now), queues["dropped"].copy()
-        longest = np.maximum(queues["lately"], queues["queued"])
-        queues["lately"] = queues["queued"]
+        queues = columns(state.queues)
+        paused_s, dropped, queued = _paused_s(queues, now), np.array(queues["dropped"]), np.array(queues["queued"])
+        longest = np.maximum(np.asarray(queues["lately"]), queued)
+        queues["lately"] = queued
         stopped, lost = paused_s - self._paused_s, dropped - self._dropped
         self._paused_s, self._dropped = paused_s, dropped
         places = np.argwhere((longest > 0.5) | (stopped > 0.0) | (lost > 0)).tolist()
         return {
             (self._names[link], level): QueueSample(
-                float(queues["queued"][link, level]),
+                float(queued[link, level]),
                 float(longest[link, level]),
                 float(stopped[link, level]),
                 int(lost[link, level]),
@@ -64,8 +67,7 @@ class QueueReader:
         }
 
 
-def _paused_s(queues: Records, now: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Seconds of pauses until ``now``, by link and level."""
-    found: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-    found = queues["paused_s"] + np.where(queues["paused"] > 0, now - queues["pause_from_s"], 0.0)
-    return found
+def _paused_s(queues: Any, now: float) -> NDArray[np.float64]:
+    """Seconds of pauses until ``now`` by link and level, of the columns of ``queues``."""
+    ended_s, begun_s, pauses = (np.asarray(queues[name]) for name in ("paused_s", "pause_from_s", "paused"))
+    return ended_s + np.where(pauses > 0, now - begun_s, 0.0)

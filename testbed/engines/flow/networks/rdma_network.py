@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from testbed.engines.flow.networks.arrays import longer, taken
+from testbed.engines.flow.networks.arrays import longer, taken, wider
 from testbed.engines.flow.networks.deadlocks import stuck
 from testbed.engines.flow.networks.network import PacketCounts, QueueSample
 from testbed.engines.flow.networks.rdma_counts import QueueReader, counts_of_flow, counts_of_network
 from testbed.engines.flow.networks.rdma_state import FIRST_ROOM, first_state
+from testbed.engines.flow.networks.records import columns, more_records, records
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
 from testbed.rdma.simulate import go_on, let_send, simulate
-from testbed.rdma.state import GO_BACK_N, NONE, Records, Stamps, records
+from testbed.rdma.state import GO_BACK_N, NONE, Stamps
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
 from topologies.fabric import NETWORK_KINDS, Fabric
 from workloads.job import Job
@@ -61,13 +60,12 @@ class RdmaNetwork:
         if not self._free:
             self._make_room_for_flows()
         place = self._free.pop()
-        self._state.flows[place] = np.zeros(1, kinds.FLOW)[0]
+        blank = records(1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, next_ready=NONE)
+        self._state.flows[place] = blank[0]
         record = self._state.flows[place]
-        record.limit = record.until = inf
         whole = slice_size // self._payload * self._payload  # a rest would travel as a packet of its own
         record.slice = whole or max(slice_size, self._payload * ROUNDING)
-        record.after = record.follower = record.next_ready = record.first_answer = NONE
-        record.level = level
+        record.first_answer, record.level = NONE, level
         self.lead_over(place, way)
         forth, record.back_s = self._delays(way)
         if TRANSPORTS[self._model.transport] == HPCC:
@@ -226,7 +224,7 @@ class RdmaNetwork:
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""
-        return taken(self._names, self._state.queues["sent"])
+        return taken(self._names, columns(self._state.queues)["sent"])
 
     def take_queues(self) -> dict[tuple[str, int], QueueSample]:
         """(link, level) -> what waits there and has happened since the last time, where anything has."""
@@ -247,9 +245,9 @@ class RdmaNetwork:
         """Twice as many flows."""
         state, room = self._state, len(self._state.flows)
         self._state = state._replace(
-            flows=_more_records(state.flows, room),
+            flows=more_records(state.flows, kinds.FLOW, room),
             seen=Stamps(*(longer(values, room if len(values) > 1 else 0) for values in state.seen)),
-            agenda=_more_records(state.agenda, 5 * room),
+            agenda=more_records(state.agenda, kinds.EVENT, 5 * room),
             reached=longer(state.reached, len(state.reached)),
         )
         self._free = list(range(2 * room - 1, room - 1, -1))
@@ -260,14 +258,15 @@ class RdmaNetwork:
         if self._state.counters.unused[0] == 0:
             self._make_room_for_packets()
         else:
-            self._state = self._state._replace(agenda=_more_records(self._state.agenda, len(self._state.agenda)))
+            agenda = self._state.agenda
+            self._state = self._state._replace(agenda=more_records(agenda, kinds.EVENT, len(agenda)))
 
     def _make_room_for_packets(self) -> None:
         """Twice as many packets."""
         state, room = self._state, len(self._state.packets)
         self._state = state._replace(
-            packets=_more_records(state.packets, room),
-            agenda=_more_records(state.agenda, room),
+            packets=more_records(state.packets, kinds.PACKET, room),
+            agenda=more_records(state.agenda, kinds.EVENT, room),
             stamps=Stamps(*(longer(values, room if len(values) > 1 else 0) for values in state.stamps)),
             unused=longer(np.arange(room, 2 * room, dtype=np.int32), room),
         )
@@ -283,16 +282,6 @@ class RdmaNetwork:
         paths[: len(state.paths), : state.paths.shape[1]] = state.paths
         self._state = state._replace(
             paths=paths,
-            stamps=Stamps(*(_wider(values, width) for values in state.stamps)),
-            seen=Stamps(*(_wider(values, width) for values in state.seen)),
+            stamps=Stamps(*(wider(values, width) for values in state.stamps)),
+            seen=Stamps(*(wider(values, width) for values in state.seen)),
         )
-
-
-def _wider(array: NDArray[Any], width: int) -> NDArray[Any]:
-    return np.ascontiguousarray(np.concatenate((array, np.zeros((len(array), width - array.shape[1]))), axis=1))
-
-
-def _more_records(old: Records, by: int) -> Records:
-    more = records(len(old) + by, old.dtype)
-    more[: len(old)] = old
-    return more

@@ -7,13 +7,14 @@ from typing import Final
 
 import numpy as np
 
+from testbed.engines.flow.networks.records import columns, records
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment, Scale
 from testbed.experiment.network_model import NetworkModel
 from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING
 from testbed.rdma.simulate import others
-from testbed.rdma.state import NONE, PAUSES, WHEN_FULL, Counters, Records, Rules, Stamps, State, records
+from testbed.rdma.state import NONE, PAUSES, WHEN_FULL, Counters, Records, Rules, Stamps, State
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS
 from topologies.fabric import NETWORK_KINDS
 from topologies.shaping import DEFAULT_LEVELS
@@ -82,16 +83,14 @@ def _rules(scale: Scale, model: NetworkModel) -> Rules:
 
 
 def _queues(links: int, levels: int) -> Records:
-    queues = records(links * levels, kinds.QUEUE)
-    for name in ("first", "last", "first_ready", "last_ready"):
-        queues[name] = NONE
+    queues = records(links * levels, kinds.QUEUE, first=NONE, last=NONE, first_ready=NONE, last_ready=NONE)
     return queues.reshape(levels, links).T  # most traffic is on one level
 
 
 def _pools(links: Records, size: float) -> Records:
-    pools = records(1 + max(links["pool_before"].max(), links["pool_behind"].max(), 0), kinds.POOL)
-    pools["capacity"] = size
-    return pools
+    of_links = columns(links)
+    last = max(0, np.asarray(of_links["pool_before"]).max(), np.asarray(of_links["pool_behind"]).max())
+    return records(1 + int(last), kinds.POOL, capacity=size)
 
 
 def _links(names: Sequence[str], capacity: Mapping[str, float], experiment: Experiment, model: NetworkModel) -> Records:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from testbed.engines.flow.networks.arrays import longer
 from testbed.fluid.compiled import has_compiler
+
+_LINE: Final = 64
+"""Bytes that come from memory at a time."""
 
 
 def records(count: int, kind: np.dtype[Any], /, **values: ArrayLike) -> Any:
     """``count`` records, zero but for ``values``: ``records[number].field`` is a value that can be set."""
     if not has_compiler():
         return _objects(count, kind, values)
-    made = np.zeros(count, kind).view(np.recarray)
+    made = _in_a_line(count, kind)
     for name, value in values.items():
         made[name] = value
     return made
@@ -31,7 +33,17 @@ def more_records(old: Any, kind: np.dtype[Any], by: int) -> Any:
     """``old`` records and ``by`` more behind them, all zero."""
     if not has_compiler():
         return np.concatenate((old, _objects(by, kind, {})))
-    return longer(old, by).view(np.recarray)
+    made = _in_a_line(len(old) + by, kind)
+    made[: len(old)] = old
+    return made
+
+
+def _in_a_line(count: int, kind: np.dtype[Any]) -> Any:
+    """``count`` records, all zero, of which the first begins a line of the memory."""
+    size = count * kind.itemsize
+    room = np.zeros(size + _LINE, np.uint8)
+    begin = -room.ctypes.data % _LINE
+    return room[begin : begin + size].view(kind).view(np.recarray)
 
 
 def columns(of: Any) -> Any:
@@ -67,6 +79,10 @@ class _Columns:
 
     def __getitem__(self, field: str) -> _Column:
         return _Column(self._records, field)
+
+    def __setitem__(self, field: str, values: ArrayLike) -> None:
+        for record, value in zip(self._records.flat, np.broadcast_to(values, self._records.shape).flat, strict=True):
+            setattr(record, field, value.item())
 
 
 class _Column:

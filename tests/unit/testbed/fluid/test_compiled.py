@@ -61,7 +61,7 @@ print({where: moved.hex() for where, moved in made.take_bytes().items()}, made.t
 RDMA = """
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from benchmarks.rdma_traffic import Traffic, experiment_of, network_model
+from benchmarks.rdma.traffic import Traffic, experiment_of, network_model
 from testbed.experiment.network_model import Buffers
 for transport in ("unlimited", "dcqcn", "dctcp", "hpcc"):
     with TemporaryDirectory() as folder:

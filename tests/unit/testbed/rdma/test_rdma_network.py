@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.rdma_traffic import Traffic, experiment_of, network_model
+from benchmarks.rdma.traffic import Traffic, experiment_of, network_model
 from testbed.errors import RunFailedError
 from testbed.experiment.network_model import Buffers, Delays, Ecn
 from testbed.rdma.balancing import BALANCING

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dcqcn_theory import Setting, algorithm_marks, approximate_marks, fluid_marks
-from benchmarks.fixed_points import DCQCN_ECN
-from benchmarks.incast import incast
-from benchmarks.rdma_traffic import jain, network_model
+from benchmarks.rdma.dcqcn_theory import Setting, algorithm_marks, approximate_marks, fluid_marks
+from benchmarks.rdma.fixed_points import DCQCN_ECN
+from benchmarks.rdma.incast import incast
+from benchmarks.rdma.traffic import jain, network_model
 from testbed.engines.flow.networks.rdma_state import HEADERS
 from testbed.experiment.network_model import Buffers, Delays, Ecn
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.common import Line, say
-from benchmarks.compared import at_least, at_most, compared
-from benchmarks.dcqcn_theory import Setting, algorithm_marks, approximate_marks, convergence_s, fluid_marks
-from benchmarks.incast import incast
-from benchmarks.rdma_traffic import Traffic, experiment_of, jain, network_model
+from benchmarks.rdma.compared import at_least, at_most, compared
+from benchmarks.rdma.dcqcn_theory import Setting, algorithm_marks, approximate_marks, convergence_s, fluid_marks
+from benchmarks.rdma.incast import incast
+from benchmarks.rdma.traffic import Traffic, experiment_of, jain, network_model
 from testbed.engines.flow.networks.rdma_state import HEADERS
 from testbed.experiment.network_model import Buffers, Delays, Ecn, NetworkModel
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.common import Line, say
-from benchmarks.compared import compared
-from benchmarks.fixed_points import DCQCN_ECN
-from benchmarks.rdma_traffic import Traffic, experiment_of, network_model
+from benchmarks.rdma.compared import compared
+from benchmarks.rdma.fixed_points import DCQCN_ECN
+from benchmarks.rdma.traffic import Traffic, experiment_of, network_model
 from testbed.experiment.network_model import Buffers
 
 HOSTS_PER_TOR: Final = 5

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from benchmarks.rdma_traffic import Traffic, experiment_on, network_model
+from benchmarks.rdma.traffic import Traffic, experiment_on, network_model
 from controller.ecmp_hash import ecmp_path
 from testbed.errors import RunFailedError
 from testbed.experiment.network_model import Buffers, Delays, NetworkModel

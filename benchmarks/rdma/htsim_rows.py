@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Final
 
 from benchmarks.common import Line, say
-from benchmarks.htsim import Done, Work, in_htsim, in_ours
+from benchmarks.rdma.htsim import Done, Work, in_htsim, in_ours
 from testbed.errors import RunFailedError
 
 TITLE: Final = "csg-htsim beside ours"

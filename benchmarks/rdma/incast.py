@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.rdma_traffic import Traffic, experiment_of
+from benchmarks.rdma.traffic import Traffic, experiment_of
 from testbed.experiment.network_model import NetworkModel
 
 _SAMPLE_S = 20e-6

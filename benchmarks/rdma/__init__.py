@@ -1,0 +1,1 @@
+"""What the benchmarks of the simulation at line rate are made of: traffic, theory, cases, and csg-htsim beside it."""
