@@ -8,7 +8,7 @@ from testbed.machine.distribution import EXTRAS, installing
 
 FLOWS: Final = "2 to 8 times"
 PROPORTIONAL: Final = "2 to 20 times"
-PACKETS: Final = "10 to 70 times"
+PACKETS: Final = "4 to 100 times"
 """How many times as long without numba as with it, once its code is compiled: measured, see the lab notebook."""
 LONGER: Final = {"max-min": FLOWS, "proportional": PROPORTIONAL}
 
@@ -28,7 +28,7 @@ def slow_engine(engine: str, sharing: str) -> str:
 
 def slow_experiments() -> str:
     """Return the line for experiments of papers: replays, and runs of the flow engine of every kind."""
-    return _line("experiments that compute take 2 to 70 times as long")
+    return _line("experiments that compute take 2 to 100 times as long")
 
 
 def _line(what: str) -> str:

@@ -39,7 +39,7 @@ EXTRAS: Final[Mapping[str, Extra]] = {
     "emulation": Extra(
         {"eventlet": ["eventlet"], "os-ken": ["ryu", "os_ken"], "scapy": ["scapy"]}, "emulation", "no emulation"
     ),
-    "fast": Extra({"numba": ["numba"]}, "compiled code", "the same numbers, in 2 to 70 times the time"),
+    "fast": Extra({"numba": ["numba"]}, "compiled code", "the same numbers, in 2 to 100 times the time"),
     "plots": Extra({"matplotlib": ["matplotlib"]}, "drawing plots as files", "no plots as files"),
     "notebook": Extra({"pandas": ["pandas"]}, "reading results as data frames", "no data frames"),
     "ray": Extra({"ray": ["ray"]}, "sweep --on ray", "sweeps run on this machine only"),
