@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
@@ -74,8 +75,8 @@ class AllRuns:
 
     def _processes(self) -> int:
         """How many runs may go on at a time."""
-        at_line_rate = all(each.network is not None and not each.network.as_emulated for each in self._experiments)
-        return processes_for(len(self._experiments)) if at_line_rate and not self._runs.measured else 1
+        at_line_rate = all(experiment.at_line_rate for experiment in self._experiments)
+        return processes_for(len(self._experiments)) if at_line_rate else 1
 
     def _side_by_side(self, directory: RunDirectory, processes: int) -> tuple[Experiment, list[RunRecord]]:
         labels = [experiment.scheduler.label for experiment in self._experiments]
@@ -89,41 +90,33 @@ class AllRuns:
         return self._experiments[0], records
 
     def _computed(self, experiment: Experiment, directory: RunDirectory, tell: Tell) -> RunRecord:
-        return self._run(experiment, directory, lambda _label: tell, lambda _label: None)[1]
+        return self._run(experiment, directory, lambda _label: tell)[1]
 
     def _one(self, experiment: Experiment, directory: RunDirectory) -> tuple[Experiment, RunRecord]:
-        def shower(label: str) -> Tell:
-            return _Shower(self._progress, label, self._watcher)
-
-        def alone(label: str) -> None:
-            self._progress.phase(f"{label}: each job alone")
-
-        scaled, record = self._run(experiment, directory, shower, alone)
+        scaled, record = self._run(experiment, directory, lambda label: _Shower(self._progress, label, self._watcher))
         directory.write_record(record, scaled)
         return scaled, record
 
     def _run(
-        self,
-        experiment: Experiment,
-        directory: RunDirectory,
-        tell: Callable[[str], Tell],
-        alone: Callable[[str], None],
+        self, experiment: Experiment, directory: RunDirectory, tell: Callable[[str], Tell]
     ) -> tuple[Experiment, RunRecord]:
-        """Run ``experiment``; ``tell`` of a label takes the messages of its engine, ``alone`` hears what comes then."""
+        """Run ``experiment``; ``tell`` of a label takes the messages of that run, or of one job's part of it."""
         label = experiment.scheduler.label
-        parts = each_alone(experiment) if isolates_jobs(experiment) else (experiment,)
-        done = []
-        for part in parts:
-            name = label if len(parts) == 1 else f"{label}, {part.jobs[0].name}"
-            record, scaled = self._runs.run(part, directory.folder(label), tell(name))
-            alone(name)
-            done.append((scaled, with_alone(record, scaled)))
-        scaled, record = done[-1][0], done[0][1]
+        folder = directory.folder(label)
         if isolates_jobs(experiment):
-            scaled, record = replace(experiment, scale=scaled.scale), side_by_side([each for _, each in done])
+            parts = [self._part(part, folder, tell(f"{label}, {part.jobs[0].name}")) for part in each_alone(experiment)]
+            scaled = replace(experiment, scale=parts[-1][0].scale)
+            record = side_by_side([record for _, record in parts])
+        else:
+            scaled, record = self._part(experiment, folder, tell(label))
         if label in self._reasons:
             record = replace(record, environment={**record.environment, "datapath_reason": self._reasons[label]})
         return scaled, record
+
+    def _part(self, experiment: Experiment, folder: Path, tell: Tell) -> tuple[Experiment, RunRecord]:
+        record, scaled = self._runs.run(experiment, folder, tell)
+        tell({"phase": "each job alone"})
+        return scaled, with_alone(record, scaled)
 
 
 class _Shower:

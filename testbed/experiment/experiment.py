@@ -152,6 +152,11 @@ class Experiment:
     network: NetworkModel | None = None
 
     @property
+    def at_line_rate(self) -> bool:
+        """Whether its network has packets that are not those of an emulation."""
+        return self.network is not None and not self.network.as_emulated
+
+    @property
     def mtu(self) -> int:
         """Bytes of the largest packet: of the IP packets of an emulation, or of the payload of packets at line rate."""
         return self.scale.mtu if self.network is None or self.network.as_emulated else self.network.mtu

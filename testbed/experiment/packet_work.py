@@ -35,15 +35,13 @@ def packet_hops(
 
 def simulation_s(experiment: Experiment, hops: float) -> float:
     """Seconds of CPU time that ``hops`` packet hops and the jobs alone take."""
-    window = experiment.network is None or experiment.network.as_emulated
-    return SIMULATIONS * hops / (WINDOW_HOPS_PER_S if window else LINE_RATE_HOPS_PER_S)
+    return SIMULATIONS * hops / (LINE_RATE_HOPS_PER_S if experiment.at_line_rate else WINDOW_HOPS_PER_S)
 
 
 def _hops_of_iteration(job: Job, experiment: Experiment, paths: Mapping[str, Path]) -> int:
-    model, scale = experiment.network, experiment.scale
-    payload = segment_size(scale.mtu) if model is None or model.as_emulated else model.mtu
+    payload = experiment.mtu if experiment.at_line_rate else segment_size(experiment.mtu)
     return sum(
-        ceil(scale.size(transfer.bytes) / payload) * len(paths.get(transfer.flow, ()))
+        ceil(experiment.scale.size(transfer.bytes) / payload) * len(paths.get(transfer.flow, ()))
         for phase in job.phases
         for transfer in phase.transfers
     )
