@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.scenario.document import Location, Problem
-from testbed.scenario.jobs.model_file import ModelFileSpec
-from testbed.scenario.managers import JobFailuresSpec, ManagerSpec
 from testbed.scenario.network.fabrics import FABRICS
 from testbed.scenario.quantities import EXPECTED
-from testbed.scenario.spec import (
-    ExpertsSpec,
-    GradientsSpec,
-    JobEntry,
-    MeasureSpec,
-    ScaleSpec,
-    ScenarioSpec,
-    SchedulerSpec,
-    StragglerSpec,
-    one_of,
-)
+from testbed.scenario.spec import ScenarioSpec, one_of
 from topologies.input.spelling import expectation
 from topologies.limits import one_line
 from workloads.job import JOB_NAME_FORM
@@ -32,19 +20,6 @@ _TAGS: Final = frozenset({"catalogue-model", "model-file"})
 """Of the alternatives of a job's model: pydantic puts them into locations."""
 _SHOWN: Final = 120
 """Characters of a wrong value in its message."""
-_MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
-    (): ScenarioSpec,
-    ("jobs",): JobEntry,
-    ("jobs", "model"): ModelFileSpec,
-    ("jobs", "stragglers"): StragglerSpec,
-    ("jobs", "gradients"): GradientsSpec,
-    ("jobs", "experts"): ExpertsSpec,
-    ("schedulers",): SchedulerSpec,
-    ("manager",): ManagerSpec,
-    ("manager", "job_failures"): JobFailuresSpec,
-    ("measure",): MeasureSpec,
-    ("scale",): ScaleSpec,
-}
 _EXPECTED: Final[Mapping[str, str]] = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -148,11 +123,29 @@ def _model_around(location: Location, data: object, inner: Location) -> type[Bas
     """The model of the mapping that holds the last part of ``location``."""
     around = tuple(part for part in location[:-1] if isinstance(part, str))
     if around != ("fabric",):
-        return _MODELS.get(around)
+        return _model_at(around)
     holder: Any = data
     for part in inner[:-1]:
         holder = holder[part]
     return FABRICS.get(str(holder.get("kind")))
+
+
+def _model_at(path: Sequence[str]) -> type[BaseModel] | None:
+    """The model at ``path``, keys from the scenario on; None where no model or several are."""
+    model: type[BaseModel] = ScenarioSpec
+    for key in path:
+        found = _models_in(model.model_fields[key].annotation) if key in model.model_fields else []
+        if len(found) != 1:
+            return None
+        (model,) = found
+    return model
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that an annotation names, within lists, alternatives and what is annotated."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
 
 
 def _missing(location: Location, data: object, inner: Location) -> str:

@@ -28,19 +28,16 @@ class EcnSpec(_Spec):
     """Marks; see :class:`testbed.experiment.network_model.Ecn`."""
 
     minimum: Size = Field(_ECN.minimum, description="bytes waiting at which marks begin")
-    maximum: Size = Field(
-        _ECN.maximum, description="bytes waiting at which every packet has one", validate_default=True
-    )
+    maximum: Size = Field(_ECN.maximum, description="bytes waiting at which every packet has one")
     probability: Share = Field(_ECN.probability, description="share of packets with a mark just below the maximum")
     rate: Rate = Field(_ECN.rate, description="rate of the link that these bytes are for; in proportion at others")
 
-    @field_validator("maximum")
-    @classmethod
-    def _not_below(cls, maximum: float, info: ValidationInfo) -> float:
-        minimum = info.data.get("minimum", 0.0)
-        if maximum < minimum:
-            raise ValueError(f"maximum is {format_size(maximum)}, expected at least minimum, {format_size(minimum)}")
-        return maximum
+    @model_validator(mode="after")
+    def _fits(self) -> EcnSpec:
+        if self.maximum < self.minimum:
+            least = format_size(self.minimum)
+            raise ValueError(f"maximum is {format_size(self.maximum)}, expected at least minimum, {least}")
+        return self
 
 
 class BuffersSpec(_Spec):
