@@ -36,7 +36,7 @@ LOSSY: Final[Mapping[str, str]] = {
     "lossy adaptive": "{transport: dcqcn, load_balancing: adaptive, buffers: {when_full: selective-repeat}}",
 }
 """The same where switches drop packets instead of pausing senders."""
-BANDWIDTH: Final = 50.0
+BANDWIDTH: Final = 25.0
 """Links, messages and thresholds are so many times smaller than at line rate, packets are not."""
 LINE_RATE: Final = "at line rate"
 _MEASURE: Final = "measure={iterations: 5, warmup: 1, time_limit: 100s}"
