@@ -288,7 +288,7 @@ def run_scenario(
     if watcher is not None:
         watcher.begin(prepared.experiments)
     with chosen.alone(), Progress(quiet, view=watcher) as progress, _create(prepared, parent, scale_of) as directory:
-        _remark(prepared, engine, progress)
+        say_first(prepared, engine, progress)
         runs = OneScale(chosen, _demands(prepared, beside, progress), progress.remark)
         reasons = {label: choice.reason for label, choice in prepared.datapaths.items()}
         of_all = AllRuns(runs, prepared.experiments, prepared.jobs, reasons, progress, watcher)
@@ -314,7 +314,7 @@ def _checked(document: dict[str, Any], scenario: Scenario) -> tuple[CheckResult,
     return checks
 
 
-def _remark(prepared: Prepared, engine: str, progress: Progress) -> None:
+def say_first(prepared: Prepared, engine: str, progress: Progress) -> None:
     """Say what should be known before the runs."""
     first = prepared.experiments[0]
     progress.remark(slow_engine(engine, prepared.scenario.sharing))

@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,9 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run, show, and return the worst status of the repetitions."""
     with contextlib.ExitStack() as stack:
         watcher = _watcher(arguments, stack)
-        results: list[RunResult] = []
-        for offset in range(arguments.repeat):
-            results.append(_run_once(arguments, offset, watcher, results[0].directory if results else None))
+        results = _results(arguments, watcher)
     if arguments.json:
         documents = [result.summary for result in results]
         print(json.dumps(documents[0] if arguments.repeat == 1 else documents, indent=1))
@@ -72,11 +71,43 @@ def _watcher(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Watc
     return stack.enter_context(Watcher())
 
 
-def _run_once(arguments: argparse.Namespace, offset: int, watcher: Watcher | None, first: Path | None) -> RunResult:
-    """Run repetition ``offset``, at the scale of the ``first`` one."""
+def _results(arguments: argparse.Namespace, watcher: Watcher | None) -> list[RunResult]:
+    """Of each repetition, shown: one after the other, or several at a time where each is a simulation at line rate."""
+    if arguments.repeat > 1 and arguments.engine == "simulation":
+        from testbed.api import prepare
+        from testbed.repetitions import each_by_itself, repeated
+
+        prepared = prepare(
+            arguments.scenario,
+            engine=arguments.engine,
+            schedulers=arguments.scheduler,
+            overrides=arguments.overrides,
+            datapath=arguments.datapath,
+        )
+        if each_by_itself(prepared):
+            results = repeated(prepared, partial(_run_once, arguments), arguments.repeat, arguments.out)
+            for result in results:
+                _show(arguments, result)
+            return results
+    results = []
+    for offset in range(arguments.repeat):
+        first = results[0].directory if results and arguments.engine == "emulation" else None
+        results.append(_run_once(arguments, offset, watcher, first, alone=True))
+        _show(arguments, results[-1])
+    return results
+
+
+def _run_once(
+    arguments: argparse.Namespace,
+    offset: int,
+    watcher: Watcher | None = None,
+    first: Path | None = None,
+    alone: bool = False,
+) -> RunResult:
+    """Run repetition ``offset``, at the scale of the ``first`` one; silent if it is not ``alone``."""
     from testbed.api import run_scenario
 
-    result = run_scenario(
+    return run_scenario(
         arguments.scenario,
         engine=arguments.engine,
         schedulers=arguments.scheduler,
@@ -84,15 +115,13 @@ def _run_once(arguments: argparse.Namespace, offset: int, watcher: Watcher | Non
         seed=_seed(arguments, offset),
         datapath=arguments.datapath,
         out=arguments.out,
-        quiet=False,
+        quiet=not alone,
         allow_degraded=arguments.allow_degraded,
         discard_disturbed=arguments.discard_disturbed,
         watcher=watcher,
-        scale_of=arguments.scale_of or (first if arguments.engine == "emulation" else None),
+        index=alone,
+        scale_of=arguments.scale_of or first,
     )
-    if not arguments.json:
-        _show(result)
-    return result
 
 
 def _seed(arguments: argparse.Namespace, offset: int) -> int | None:
@@ -107,7 +136,9 @@ def _seed(arguments: argparse.Namespace, offset: int) -> int | None:
     return int(first) + offset
 
 
-def _show(result: RunResult) -> None:
+def _show(arguments: argparse.Namespace, result: RunResult) -> None:
+    if arguments.json:
+        return
     from testbed.report.tables import show_summary
 
     show_summary(result.summary)

@@ -53,6 +53,8 @@ def enqueue(state: State, link: int, packet: int) -> None:
     else:
         state.packets[queue.last].behind = packet
     queue.last = packet
+    queue.queued += state.packets[packet].payload
+    queue.longest = max(queue.longest, queue.queued)
 
 
 @compiled_in_place
@@ -89,7 +91,9 @@ def take_first_packet(state: State, link: int, now: float) -> int:
     queue = state.queues[link, level]
     packet = queue.first
     queue.first = state.packets[packet].behind
+    queue.queued -= state.packets[packet].payload
     if queue.first == NONE:
+        queue.queued = 0.0
         record.waiting &= ~(1 << level)
     record.tokens, record.since_s = 0.0, now
     spend(state, link, packet)

@@ -73,10 +73,13 @@ LINK: Final = np.dtype(
 
 QUEUE: Final = np.dtype(
     [
-        # Of a level of a link: the first and last packet that waits, and bytes of payload sent since they were read.
+        # Of a level of a link: the first and last packet that waits, and bytes of payload: those sent since they were
+        # read, those that wait, and the most that have waited since they were read.
         ("first", np.int64),
         ("last", np.int64),
         ("sent", np.float64),
+        ("queued", np.float64),
+        ("longest", np.float64),
     ],
     align=True,
 )

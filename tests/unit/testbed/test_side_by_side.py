@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from functools import partial
@@ -13,7 +14,8 @@ import yaml
 
 from testbed import all_runs
 from testbed.api import run_scenario
-from testbed.errors import RunFailedError
+from testbed.cli.main import main
+from testbed.errors import EXIT_OK, RunFailedError
 from testbed.progress import Progress
 from testbed.side_by_side import Tell, each_in_a_process, processes_for
 
@@ -84,3 +86,21 @@ def test_a_process_of_a_pool_has_none_of_its_own() -> None:
     with Progress(quiet=True) as progress:
         (found,) = each_in_a_process([lambda _tell: processes_for(4)], 1, progress)
     assert found == 1
+
+
+def test_repetitions_at_a_time_are_those_of_one_after_the_other(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def summaries(folder: str, *more: str) -> list[dict[str, Any]]:
+        common = [str(scenario), "--engine", "simulation", "--scheduler", "ecmp", "--json", "--out"]
+        assert main(["run", *common, str(tmp_path / folder), *more]) == EXIT_OK
+        printed = capsys.readouterr()
+        assert ("2 repetitions" in printed.err) == ("--repeat" in more)
+        found = json.loads(printed.out)
+        return found if isinstance(found, list) else [found]
+
+    together = summaries("together", "--repeat", "2", "--seed", "5")
+    alone = [*summaries("first", "--seed", "5"), *summaries("second", "--seed", "6")]
+    assert [run["runs"] for run in together] == [run["runs"] for run in alone]
+    assert together[0]["runs"] != together[1]["runs"]
+    assert (tmp_path / "together" / "index.html").is_file()

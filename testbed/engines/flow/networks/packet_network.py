@@ -199,8 +199,15 @@ class PacketNetwork:
         return PacketCounts()
 
     def take_queues(self) -> dict[tuple[str, int], QueueSample]:
-        """Nothing: there are no queues, or they are as short as windows let them be."""
-        return {}
+        """(link, level) -> payload that waits there, and the most since the last call, where there was any."""
+        queues = columns(self._state.queues)
+        queued, longest = np.array(queues["queued"]), np.array(queues["longest"])
+        queues["longest"] = queued
+        places = np.argwhere(longest > 0.0).tolist()
+        return {
+            (self._names[link], level): QueueSample(float(queued[link, level]), float(longest[link, level]), 0.0, 0)
+            for link, level in places
+        }
 
     def take_bytes(self) -> dict[tuple[str, int], float]:
         """(link, level) -> bytes sent since the last call."""

@@ -216,3 +216,16 @@ def test_a_flow_that_is_stopped_sends_nothing_more_until_it_goes_on() -> None:
     assert total(made) <= 14 * PACKET
     made.send(place, True)
     assert ends(made)[place] > 5.0 or made.ended(place)
+
+
+def test_what_waits_at_a_link_is_read_with_the_most_that_has_waited_since_the_last_time() -> None:
+    made = network({"a": RATE})
+    for _ in range(4):
+        send(made, ["a"], 3, level=2)
+    made.run(0.0, 0.5 * PACKET_S)
+    # One packet has left; each flow has two in its NIC.
+    (place,), (sample,) = zip(*made.take_queues().items(), strict=True)
+    assert place == ("a", 2) and sample == (8 * PACKET, 8 * PACKET, 0.0, 0)
+    ends(made)
+    assert made.take_queues()[place] == (0.0, pytest.approx(8 * PACKET), 0.0, 0)
+    assert made.take_queues() == {}
