@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from controller.decision import (
     ClusterView,
@@ -19,9 +20,12 @@ from controller.decision import (
     Measured,
     Scheduler,
     Step,
+    StepEnded,
+    StepStarted,
     ThroughputMeasured,
 )
 from controller.ecmp_hash import ecmp_path, with_default_paths
+from controller.reachable_jobs import ReachableJobs
 from topologies.fabric import Fabric
 from workloads.job import Job
 
@@ -96,6 +100,14 @@ def _with_own_ports(view: ClusterView, decision: Decision) -> Decision:
     return decision if len(ports) == len(decision.ports) else replace(decision, ports=ports)
 
 
+def _with_cut_off(decision: Decision, jobs: tuple[str, ...]) -> Decision:
+    return decision if decision.cut_off == jobs else replace(decision, cut_off=jobs)
+
+
+ABOUT_A_JOB: Final = (JobArrived, JobProfiled, StepStarted, StepEnded)
+"""Events about a job that runs."""
+
+
 class Decider:
     """Keeps the view of the cluster up to date, and calls ``scheduler`` at every event.
 
@@ -115,12 +127,26 @@ class Decider:
         """``keeps_notes`` False tells the scheduler that nobody reads its notes."""
         self._scheduler = scheduler
         self._complete = complete
+        self._fabric = fabric
+        self._reachable = ReachableJobs(fabric, fabric)
         self._view = ClusterView(fabric, {}, levels, seed, keeps_notes=keeps_notes)
 
     @property
     def view(self) -> ClusterView:
-        """The cluster after the last event."""
+        """The cluster after the last event, with all jobs as they are; schedulers see :attr:`seen`."""
         return self._view
+
+    @property
+    def seen(self) -> ClusterView:
+        """The view of schedulers: jobs that are cut off are left out, connections are between ports with a cable."""
+        if self._reachable.left is not self._view.fabric:
+            self._reachable = ReachableJobs(self._fabric, self._view.fabric)
+        return self._reachable.seen(self._view)
+
+    @property
+    def cut_off(self) -> frozenset[str]:
+        """Names of running jobs that cannot communicate, because failures have left no way between their ports."""
+        return frozenset(self._view.jobs.keys() - self.seen.jobs.keys())
 
     @property
     def decision(self) -> Decision:
@@ -179,5 +205,14 @@ class Decider:
         self._view = view
 
     def _decide(self, view: ClusterView, event: Event) -> Decision:
-        self._view = with_answer(view, self._scheduler, event, self._complete)
+        """Let the scheduler decide, unless all it would hear of is a job that is cut off."""
+        before, self._view = self._view, view
+        try:
+            cut_off = self.cut_off
+            asked = not isinstance(event, ABOUT_A_JOB) or event.job not in cut_off
+            seen = with_answer(self.seen, self._scheduler, event, self._complete) if asked else view
+            self._view = replace(view, decision=_with_cut_off(seen.decision, tuple(sorted(cut_off))))
+        except BaseException:
+            self._view = before
+            raise
         return self.decision

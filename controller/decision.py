@@ -47,6 +47,8 @@ class LinkDown:
 
     link: str
     """One direction of the cable, by its name in ``Fabric.links``."""
+    others: tuple[str, ...] = ()
+    """Those that failed at the same moment, as all cables of a switch do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class LinkUp:
 
     link: str
     """One direction of the cable, by its name in ``Fabric.links``."""
+    others: tuple[str, ...] = ()
+    """Those that came back at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,8 @@ class Decision:
     """
     exclusive: tuple[str, ...] = ()
     """PCIe links (PCIe switch to NIC) on which jobs take turns by level, at the sender."""
+    cut_off: tuple[str, ...] = ()
+    """Names of jobs that wait because failures have left no way between their ports; the controller says which."""
 
     def byte_levels_of(self, flow: Flow) -> ByteLevels | None:
         """The byte levels of ``flow``: its own, else its job's, else None."""
@@ -217,9 +223,13 @@ class ClusterView:
     """Read-only state of the cluster at an event: all that a scheduler knows."""
 
     fabric: Fabric
-    """The topology, without links that have failed."""
+    """The topology, without links that have failed, and without ports whose cable has failed."""
     jobs: Mapping[str, Job]
-    """Name -> running job, in order of arrival; at a ``JobArrived`` the new job is included."""
+    """Name -> running job, in order of arrival; at a ``JobArrived`` the new job is included.
+
+    Jobs whose ports do not all reach each other, because cables have failed, are left out until they do. A connection
+    whose port has lost its cable is shown between ports of the same NICs that have one.
+    """
     level_count: int = 8
     """K, the number of strict priority levels: 0 is served first, K - 1 last."""
     seed: int = 1

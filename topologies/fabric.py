@@ -301,12 +301,17 @@ class Fabric:
     def without(self, links: Iterable[str]) -> Fabric:
         """Return the fabric without the cables of ``links``, both directions of each; itself if there are none.
 
-        ``KeyError`` for an unknown link.
+        A port that loses its cable goes with it. ``KeyError`` for an unknown link.
         """
         gone = {name for link in links for name in (link, self.links[link].reverse)}
         if not gone:
             return self
-        return replace(self, links={name: link for name, link in self.links.items() if name not in gone})
+        left = {name: link for name, link in self.links.items() if name not in gone}
+        ports = {name: port for name, port in self.ports.items() if self.uplink(name).name not in gone}
+        nics = dict(self.nics)
+        for nic in {self.ports[name].nic for name in self.ports if name not in ports}:
+            nics[nic] = replace(nics[nic], ports=tuple(port for port in nics[nic].ports if port in ports))
+        return replace(self, nics=nics, ports=ports, links=left)
 
     def uplink(self, port: str) -> Link:
         """The link from a NIC port to its ToR."""

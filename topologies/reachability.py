@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 from topologies.fabric import Fabric
 
@@ -36,6 +37,30 @@ def ports_apart(fabric: Fabric) -> tuple[str, str] | None:
             if part[fabric.ports[port].switch] != part[fabric.ports[other].switch]:
                 return other, port
     return None
+
+
+class Reach:
+    """Which ports of ``fabric`` still reach each other over ``left``, what failures have left of it."""
+
+    def __init__(self, fabric: Fabric, left: Fabric) -> None:
+        self._fabric, self._left = fabric, left
+        self._part = switch_parts(left)
+
+    def ends(self, source: str, target: str) -> tuple[str, str] | None:
+        """Return the ports between which packets from ``source`` to ``target`` can go; None if there are none.
+
+        Those two if they can; otherwise the connection goes on over another port of one NIC, or of both.
+        """
+        pairs = product(self._alternatives(source), self._alternatives(target))
+        return next((pair for pair in pairs if self._part_of(pair[0]) == self._part_of(pair[1])), None)
+
+    def _alternatives(self, port: str) -> list[str]:
+        """The ports of a NIC that have a cable, first the one that is meant."""
+        nic = self._fabric.ports[port].nic
+        return sorted(self._left.nics[nic].ports, key=lambda other: other != port)
+
+    def _part_of(self, port: str) -> str:
+        return self._part[self._left.ports[port].switch]
 
 
 def flow_apart(ends: Iterable[tuple[str, str]], fabric: Fabric) -> tuple[str, str] | None:

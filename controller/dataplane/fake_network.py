@@ -180,8 +180,12 @@ class MemoryNetwork:
             link = self.fabric.links[self._link_at[link.target, output]]
             links.append(link.name)
             packets.append(packet)
-        arrived = link.target if address_of(self.fabric, link.target) == match.target else None
+        arrived = link.target if match.target in self._addresses(link.target) else None
         return Walk(tuple(links), arrived, tuple(packets))
+
+    def _addresses(self, port: str) -> set[str]:
+        """What a port takes packets for: the addresses of all ports of its NIC."""
+        return {address_of(self.fabric, each) for each in self.fabric.nics[self.fabric.ports[port].nic].ports}
 
     def _output(self, switch: str, actions: Actions, match: Match) -> int | None:
         if actions.group is None:

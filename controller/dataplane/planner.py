@@ -227,7 +227,11 @@ class ControllerState:
         flows = self.flows
         gone = [rule for flow in self._target if flow not in flows for rule in self._forget(flow)]
         self._target = plans
-        self._wanted = {flow.id: self._wanted_of(flow, decision) for flow in flows.values()}
+        cut_off = self._decider.cut_off
+        self._wanted = {
+            flow: self._wanted[flow] if flows[flow].job in cut_off else self._wanted_of(flows[flow], decision)
+            for flow in plans
+        }
         groups = tuple(
             group
             for group in _unique(group for plan in plans.values() for group in plan.groups)
@@ -241,9 +245,10 @@ class ControllerState:
         """The decision and its rules; where either fails, everything stays as it was."""
         before = self._decider.view
         try:
-            decision, view = decide(), self._decider.view
-            plans = plans_of(self._builder, view.fabric, view.flows, decision, view.level_count, self._target)
-            return decision, plans
+            decision, view = decide(), self._decider.seen
+            known = (self._builder, view.fabric, view.flows, decision, view.level_count, self._target)
+            plans = plans_of(*known, addressed=self.flows)
+            return decision, {**plans, **self._of_those_cut_off()}
         except PluginError as error:
             self._decider.go_back(before)
             raise SchedulerFailedError(str(error)) from error
@@ -253,6 +258,11 @@ class ControllerState:
             raise SchedulerFailedError(
                 f"scheduler {self._scheduler_name} raised {type(error).__name__}: {text}"
             ) from error
+
+    def _of_those_cut_off(self) -> dict[str, FlowPlan]:
+        """Rules of flows that cannot send now: as they were."""
+        flows = (flow.id for job in self._decider.cut_off for flow in self.jobs[job].flows)
+        return {flow: self._target[flow] for flow in flows if flow in self._target}
 
     def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
         level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._decider.view.level_count - 1)

@@ -130,9 +130,10 @@ class RuleBuilder:
         rules: list[FlowRule] = []
         groups: list[GroupRule] = []
         back_dscp = None if dscp is None else dscp_of_level(ACKNOWLEDGEMENT_LEVEL)
-        data = (match, paths, flow.target, dscp)
-        both = (data,) if flow.two_way else (data, (match.swapped(), back, flow.source, back_dscp))
-        for direction, choices, target, mark in both:
+        data = (match, paths, dscp)
+        both = (data,) if flow.two_way else (data, (match.swapped(), back, back_dscp))
+        for direction, choices, mark in both:
+            target = self._fabric.links[choices[0][-1]].target
             for rule, group in self._hops(direction, choices, mac_of(self._fabric, target), mark, cookie):
                 rules.append(rule)
                 if group is not None:
@@ -181,12 +182,14 @@ def plans_of(
     decision: Decision,
     levels: int,
     before: Mapping[str, FlowPlan] = MappingProxyType({}),
+    addressed: Mapping[str, Flow] = MappingProxyType({}),
 ) -> dict[str, FlowPlan]:
     """Return flow id -> its rules under ``decision``; every flow has a path or is hashed by the switches.
 
-    Where the decision gives a flow a source port, its rules match that. ``before``: earlier plans, kept where path and
-    level are the same. Raises ``ValueError`` for a flow without either, a path that does not join its ports, or a level
-    outside 0 .. ``levels`` - 1.
+    ``flows`` have the ports between which packets travel; ``addressed``, by id, those whose addresses the packets have,
+    where these are other ports of the same NICs. Where the decision gives a flow a source port, its rules match that.
+    ``before``: earlier plans, kept where path and level are the same. Raises ``ValueError`` for a flow without either,
+    a path that does not join its ports, or a level outside 0 .. ``levels`` - 1.
     """
     hashed = set(decision.hashed)
     plans: dict[str, FlowPlan] = {}
@@ -199,7 +202,9 @@ def plans_of(
         else:
             raise ValueError(f"flow '{flow.id}' has no path among its candidates")
         dscp = None if decision.trusts_sender(flow) else dscp_of_level(decision.level_of(flow, levels - 1), levels)
-        sent = replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
+        sent = addressed.get(flow.id, flow)
+        if flow.id in decision.ports:
+            sent = replace(sent, source_port=decision.ports[flow.id])
         known = before.get(flow.id)
         if known is None or known.made_of != (sent, paths, dscp):
             known = builder.plan(sent, paths, dscp)

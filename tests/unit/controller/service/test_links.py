@@ -79,11 +79,17 @@ def test_a_cable_cannot_fail_twice_and_a_refusal_changes_nothing() -> None:
     before = service.get_state()
     with pytest.raises(RequestError, match="link 'agg0->tor0' is down already"):
         service.post_link(LinkRequest("agg0->tor0", "down"))
-    with pytest.raises(RequestError) as raised:
-        service.post_link(LinkRequest("tor0->agg1", "down"))  # then no way is left
-    assert raised.value.status == 500 and "scheduler crux raised" in str(raised.value)
     assert service.get_state() == before
     service.post_link(LinkRequest("tor0->agg0", "up"))
+
+
+def test_jobs_without_any_way_are_named_and_wait() -> None:
+    service = serving()
+    answers = [service.post_link(LinkRequest(cable, "down")) for cable in CABLES]
+    assert [answer.decision.cut_off for answer in answers] == [(), ("a", "b")]
+    assert not service.get_verification().mismatches
+    answer = service.post_link(LinkRequest(CABLES[0], "up"))
+    assert answer.decision.cut_off == () and used(service) > {CABLES[0], "h0n0p0->tor0"}
 
 
 @pytest.mark.parametrize(
