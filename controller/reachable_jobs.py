@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,6 +12,12 @@ from topologies.reachability import Reach
 from workloads.job import Flow, Job
 
 Value = TypeVar("Value")
+
+
+def cut_off_jobs(fabric: Fabric, left: Fabric, jobs: Iterable[Job]) -> frozenset[str]:
+    """Names of ``jobs`` whose ports do not all reach each other where failures have left ``left`` of ``fabric``."""
+    view = ClusterView(left, {job.name: job for job in jobs})
+    return frozenset(view.jobs.keys() - ReachableJobs(fabric, left).seen(view).jobs.keys())
 
 
 class ReachableJobs:

@@ -60,6 +60,7 @@ from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
 from testbed.scenario.network.engines import network_of, refuse_programs
+from testbed.scenario.network.failures import failures_of
 from topologies.fabric import Fabric
 from workloads.job import Job
 from workloads.plugin_errors import PluginError
@@ -135,6 +136,7 @@ def prepare(
         datapaths = {}  # simulated packets have the scale that they would have there
     elif given is None:
         refuse_long_run(fabric, jobs, measure, scale)
+    failures = failures_of(loaded.failures, fabric, measure.time_limit_s, loaded.seed)
     experiments = tuple(
         Experiment(
             name=loaded.name,
@@ -145,7 +147,8 @@ def prepare(
             scale=scale,
             levels=loaded.levels,
             seed=loaded.seed,
-            link_failures=tuple(failure.value() for failure in loaded.link_failures),
+            failures=failures,
+            recovery=loaded.recovery.value(),
             managed=managed,
             sharing=loaded.sharing,
             build=loaded.build,

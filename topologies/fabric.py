@@ -266,6 +266,14 @@ class Fabric:
         return {link.name: place for links in self.links_from.values() for place, link in enumerate(links)}
 
     @cached_property
+    def cable_of(self) -> Mapping[str, str]:
+        """Network link -> the one name of its cable: of its two directions, the one that comes first."""
+        found: dict[str, str] = {}
+        for link in self.network_links:
+            found[link.name] = found.get(link.reverse, link.name)
+        return found
+
+    @cached_property
     def network_links(self) -> tuple[Link, ...]:
         """The links that carry packets: host to ToR, ToR to aggregation, aggregation to core, both directions."""
         return tuple(link for link in self.links.values() if link.kind in NETWORK_KINDS)

@@ -39,7 +39,9 @@ JOBS: Final = 2000
 PLACEMENTS: Final = 5_000_000
 """Jobs of a scenario times GPUs of its fabric: each job is placed with a look at all of them."""
 CHECKS: Final = 200
-LINK_FAILURES: Final = 200
+FAILURES: Final = 200
+DRAWN_FAILURES: Final = 10_000
+FAILURES_PER_HOUR: Final = 3600.0
 COUNT: Final = 1_000_000
 """Of whatever is counted and has no limit of its own: GPUs, iterations to measure, tokens of an expert."""
 ITERATIONS: Final = 10**9

@@ -131,18 +131,20 @@ class ControllerState:
         return self._change(lambda: self._decider.profiled(name, measured), move)
 
     def link_changed(self, event: LinkDown | LinkUp, move: bool = True) -> PlannedChange:
-        """Take a cable out of the fabric that the scheduler sees, or put it back, and return the change.
+        """Take cables out of the fabric that the scheduler sees, or put them back, and return the change.
 
         ``KeyError`` for an unknown link, ``ValueError`` if it is down, or is not, already.
         """
-        if event.link not in self._fabric.links:
-            raise KeyError(f"no link named '{event.link}'")
-        names = {event.link, self._fabric.links[event.link].reverse}
-        others = tuple(link for link in self._down if link not in names)
-        failed = isinstance(event, LinkDown)
-        if failed != (others == self._down):
-            raise ValueError(f"link '{event.link}' {'is down already' if failed else 'is not down'}")
-        down = (*others, event.link) if failed else others
+        down = self._down
+        for link in (event.link, *event.others):
+            if link not in self._fabric.links:
+                raise KeyError(f"no link named '{link}'")
+            names = {link, self._fabric.links[link].reverse}
+            others = tuple(other for other in down if other not in names)
+            failed = isinstance(event, LinkDown)
+            if failed != (others == down):
+                raise ValueError(f"link '{link}' {'is down already' if failed else 'is not down'}")
+            down = (*others, link) if failed else others
         change = self._change(lambda: self._decider.links_changed(self._fabric.without(down), event), move)
         self._down = down
         return change

@@ -41,11 +41,12 @@ class ProfileRequest:
 
 @dataclass(frozen=True, slots=True)
 class LinkRequest:
-    """A cable, named by either of its links, has failed (``down``) or works again (``up``)."""
+    """A cable, named by either of its links, has failed (``down``) or works again (``up``), with ``others`` at once."""
 
     link: str
     state: Literal["down", "up"]
     apply: Apply = "now"
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

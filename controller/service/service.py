@@ -121,7 +121,8 @@ class Service:
 
     def post_link(self, request: LinkRequest) -> DecisionAnswer:
         """Take a cable out of the fabric, or put it back, and decide again."""
-        event = LinkDown(request.link) if request.state == "down" else LinkUp(request.link)
+        kind = LinkDown if request.state == "down" else LinkUp
+        event = kind(request.link, request.others)
         return self._change(lambda state: state.link_changed(event, request.apply == "now"))
 
     def put_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:

@@ -18,7 +18,7 @@ def built_part_of(experiment: Experiment) -> BuiltPart:
     longer ones.
     """
     fabric = experiment.fabric
-    if experiment.build == "all" or experiment.managed is not None or experiment.link_failures:
+    if experiment.build == "all" or experiment.managed is not None or experiment.failures:
         return whole(fabric)
     hosts = {fabric.host_of_gpu[gpu] for job in experiment.jobs for gpu in job.gpus}
     return used_part(fabric, hosts, (pair for job in experiment.jobs for pair in _joined(job, fabric)))

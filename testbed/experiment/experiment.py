@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from testbed.experiment.failures import Failure, Recovery
 from testbed.experiment.network_model import NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
@@ -61,15 +62,6 @@ class Measure:
     warmup: int
     time_limit_s: float
     discard_disturbed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LinkFailure:
-    """A cable, named by either of its links, that carries nothing from ``at_s`` to ``until_s`` (None: for good)."""
-
-    link: str
-    at_s: float
-    until_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +136,8 @@ class Experiment:
     scale: Scale
     levels: int
     seed: int
-    link_failures: tuple[LinkFailure, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    recovery: Recovery = field(default_factory=Recovery)
     managed: Managed | None = None
     datapath: Datapath = "userspace"
     sharing: Sharing = "max-min"

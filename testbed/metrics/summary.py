@@ -49,12 +49,12 @@ def summary(experiment: Experiment, records: Sequence[RunRecord]) -> dict[str, A
 
 
 def _failures_not_reached(experiment: Experiment, records: Sequence[RunRecord]) -> list[str]:
-    """A line for each failure of a cable that was to come after the end of a run."""
+    """A line for each failure that was to come after the end of a run."""
     return [
-        f"{record.scheduler}: {failure.link} was to fail at {failure.at_s:g} s, "
+        f"{record.scheduler}: {failure.part} was to fail at {failure.at_s:g} s, "
         f"the run ended after {record.duration_s:.4g} s"
         for record in records
-        for failure in experiment.link_failures
+        for failure in experiment.failures
         if failure.at_s >= record.duration_s
     ]
 

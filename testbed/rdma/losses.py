@@ -16,12 +16,12 @@ from testbed.rdma.state import ASKED, LOSS, SELECTIVE_REPEAT, TIMEOUT, State, wh
 
 @compiled_in_place
 def drop(state: State, link: int, packet: int, now: float) -> None:
-    """A switch has no room for ``packet``, which was to leave by ``link``."""
+    """``packet`` is lost on ``link``, or has found no room where it was to leave by it."""
     flow = whole(state.packets[packet].flow)
     record = state.flows[flow]
     state.counters.dropped[0] += 1
     state.queues[link, state.packets[packet].level].dropped += 1
-    if state.rules.when_full == SELECTIVE_REPEAT:
+    if state.rules.recovery == SELECTIVE_REPEAT:
         plan(state, now + record.round_trip_s, LOSS, packet)
         return
     if state.packets[packet].generation == record.generation and not record.lost:

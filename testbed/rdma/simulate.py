@@ -9,6 +9,7 @@ from testbed.rdma.buffers import has_room, store
 from testbed.rdma.links import enqueue, serve, take_from_wire, work
 from testbed.rdma.losses import asked, drop, is_out_of_order, repeat, time_out
 from testbed.rdma.pauses import hold, note_victim
+from testbed.rdma.random_numbers import random_share
 from testbed.rdma.receivers import notify, receive, take_answer
 from testbed.rdma.senders import first_link, offer
 from testbed.rdma.state import (
@@ -46,6 +47,9 @@ def let_send(state: State, flow: int, now: float) -> None:
 def arrive(state: State, link: int, now: float) -> None:
     """A packet comes to the end of ``link``: a switch, or its receiver."""
     packet = take_from_wire(state, link)
+    if state.links[link].loss > 0.0 and random_share(state) < state.links[link].loss:
+        drop(state, link, packet, now)
+        return
     state.packets[packet].hop += 1
     if state.links[link].target != NONE:
         choose_next(state, packet)
@@ -61,7 +65,7 @@ def arrive(state: State, link: int, now: float) -> None:
         return
     flow = whole(state.packets[packet].flow)
     notify(state, packet, now)
-    if state.rules.when_full == GO_BACK_N and is_out_of_order(state, packet, now):
+    if state.rules.recovery == GO_BACK_N and is_out_of_order(state, packet, now):
         return
     receive(state, packet, now)
     follower = whole(state.flows[flow].follower)

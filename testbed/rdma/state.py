@@ -146,6 +146,8 @@ LINK: Final = _in_lines(
         ("paused", np.int16),
         # Whether an event is planned for the time at which it is free.
         ("planned", np.bool_),
+        # Share of packets that is lost on the way.
+        ("loss", np.float64),
         # Bytes waiting where marks begin, and where all packets have one; bytes sent since the beginning.
         ("mark_from", np.float64),
         ("mark_to", np.float64),
@@ -233,7 +235,8 @@ class Rules(NamedTuple):
     Payload of a full packet, bytes of headers on the wire; the ``transport`` and ``balancing`` by number; the largest
     share of packets that is marked at random. A queue may take ``alpha`` times what is free of its memory, or ``xoff``
     bytes where that is not 0, and must be ``resume`` bytes below to go on. A flow silent for ``flowlet_s`` may take
-    another path. What is done ``when_full``, and how long a sender waits for answers before it sends again.
+    another path. What is done ``when_full``, how lost packets are recovered, and how long a sender waits for answers
+    before it sends again.
     """
 
     payload: float
@@ -246,6 +249,7 @@ class Rules(NamedTuple):
     resume: float
     flowlet_s: float
     when_full: int
+    recovery: int
     timeout_s: float
 
 

@@ -54,6 +54,8 @@ def _without_old_losses(document: dict[str, Any]) -> dict[str, Any]:
 def experiment_today(document: dict[str, Any]) -> dict[str, Any]:
     """``experiment.json`` of any version in the keys of today, without its version; ``ValueError`` likewise."""
     found = _renamed(document, EXPERIMENT_KEYS)
+    if "link_failures" in found:  # until version 0.4
+        found["failures"] = [{"part": each.pop("link"), **each} for each in found.pop("link_failures")]
     return {key: value for key, value in found.items() if key != "schema_version"}
 
 

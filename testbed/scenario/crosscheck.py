@@ -10,9 +10,11 @@ from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.external import external_problems
 from testbed.scenario.network.fabrics import FabricSection, build_fabric
-from testbed.scenario.on_fabric import failure_problems, placement_problems, size_problems
-from testbed.scenario.spec import JobEntry, LinkFailureSpec
-from topologies.limits import CHECKS, JOBS, LINK_FAILURES, PLACEMENTS
+from testbed.scenario.network.failures import FailureSpec, failure_problems
+from testbed.scenario.on_fabric import placement_problems, size_problems
+from testbed.scenario.spec import JobEntry
+from topologies.fabric import Fabric
+from topologies.limits import CHECKS, FAILURES, JOBS, PLACEMENTS
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Parts:
     jobs: Mapping[int, JobEntry]
     schedulers: Mapping[int, SchedulerChoice]
     checks: Mapping[int, str]
-    link_failures: Mapping[int, LinkFailureSpec]
+    failures: Mapping[int, FailureSpec]
+    time_limit_s: float
     complete: bool
     managed: bool = False
     dilated: bool = False
@@ -36,7 +39,7 @@ class Parts:
 def cross_problems(parts: Parts) -> list[Problem]:
     """Return every problem between the parts."""
     total = sum(job.count for job in parts.jobs.values())
-    if total > JOBS or len(parts.checks) > CHECKS or len(parts.link_failures) > LINK_FAILURES:
+    if total > JOBS or len(parts.checks) > CHECKS or len(parts.failures) > FAILURES:
         # What follows would take long; the other two are refused by the model.
         return [Problem(("jobs",), f"there are {total} jobs, expected at most {JOBS}")] if total > JOBS else []
     problems = [*_one_job_each(parts.jobs), *_labels(parts), *_repeated_jobs(parts.jobs)]
@@ -44,6 +47,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
     problems += external_problems(parts.jobs, managed=parts.managed, dilated=parts.dilated)
     if parts.complete:
         problems += _checks(parts)
+    built: Fabric | None = None
     if parts.fabric is not None:
         try:
             fabric = build_fabric(parts.fabric)
@@ -54,9 +58,9 @@ def cross_problems(parts: Parts) -> list[Problem]:
             if total * len(fabric.gpus) > PLACEMENTS:
                 asked = f"{total} jobs on {len(fabric.gpus)} GPUs"
                 return [Problem(("jobs",), f"there are {asked}, expected at most {PLACEMENTS} jobs x GPUs")]
-            problems += failure_problems(parts.link_failures, fabric)
+            built = fabric
             problems += size_problems(parts.jobs, fabric) if parts.managed else placement_problems(parts.jobs, fabric)
-    return problems
+    return [*problems, *failure_problems(parts.failures, built, parts.time_limit_s)]
 
 
 def job_names(job: JobEntry) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -19,8 +20,9 @@ from testbed.scenario.document import Document, DocumentError, Location, Problem
 from testbed.scenario.messages import problems_of
 from testbed.scenario.narrowing import leave_out_checks, own_entries, scheduler_labels, take_own_entries
 from testbed.scenario.network.fabrics import FabricSection, FabricSpec, find_files
+from testbed.scenario.network.failures import FailureSpec
 from testbed.scenario.old_keys import rename_old_keys, tell_override, today
-from testbed.scenario.spec import JobEntry, LinkFailureSpec, Names, ScaleSpec, ScenarioSpec, SchedulerEntry
+from testbed.scenario.spec import JobEntry, MeasureSpec, Names, ScaleSpec, ScenarioSpec, SchedulerEntry
 from topologies.input.spelling import nearest
 from topologies.limits import SCENARIO_NAME, YAML_BYTES, LimitError, line_of_damage, one_line, read_text
 
@@ -189,21 +191,10 @@ def _validate(document: Document, names: Names) -> Scenario:
     except ValidationError as error:
         problems = problems_of(error, data)
     problems += cross_problems(_parts(data, names))
-    if scenario is not None:
-        problems += _late_failures(scenario)
     if scenario is None or problems:
         raise BadInputError("\n".join(document.lines(problems)))
     scenario._document = document
     return scenario
-
-
-def _late_failures(scenario: Scenario) -> Iterable[Problem]:
-    """Failures of cables that come after the longest time that the run may take."""
-    limit_s = scenario.measure.time_limit
-    for index, failure in enumerate(scenario.link_failures):
-        if failure.at >= limit_s:
-            message = f"fails at {failure.at:g} s, expected a time before the run's time_limit of {limit_s:g} s"
-            yield Problem(("link_failures", index, "at"), message)
 
 
 def _parts(data: Mapping[str, object], names: Names) -> Parts:
@@ -212,12 +203,15 @@ def _parts(data: Mapping[str, object], names: Names) -> Parts:
     jobs = dict(_items(TypeAdapter(JobEntry), data.get("jobs"), names))
     schedulers = dict(_items(TypeAdapter(SchedulerEntry), data.get("schedulers"), names))
     checks = dict(_items(TypeAdapter(str), data.get("checks"), names))
-    link_failures = dict(_items(TypeAdapter(LinkFailureSpec), data.get("link_failures"), names))
+    failures = dict(_items(TypeAdapter(FailureSpec), data.get("failures"), names))
+    measure = _alone(TypeAdapter(MeasureSpec), data.get("measure", {}), names)
+    limit_s = inf if measure is None else measure.time_limit
     complete = len(jobs) == _length(data.get("jobs")) and len(schedulers) == _length(data.get("schedulers"))
     choices = {index: entry.choice for index, entry in schedulers.items()}
     scale = _alone(TypeAdapter(ScaleSpec), data.get("scale"), names)
     dilated = scale is not None and scale.time != 1.0
-    return Parts(fabric, jobs, choices, checks, link_failures, complete, data.get("manager") is not None, dilated)
+    managed = data.get("manager") is not None
+    return Parts(fabric, jobs, choices, checks, failures, limit_s, complete, managed, dilated)
 
 
 def _length(items: object) -> int:

@@ -35,6 +35,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "greater_than_equal": "at least {ge:.10g}",
     "greater_than": "more than {gt:.10g}",
     "less_than_equal": "at most {le:.10g}",
+    "less_than": "less than {lt:.10g}",
     "literal_error": "{expected}",
     "too_short": "at least {min_length} item",
     "too_long": "at most {max_length} items",

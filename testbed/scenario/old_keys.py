@@ -22,7 +22,7 @@ Place = tuple[str, ...]
 
 RENAMED: Final[Mapping[Place, str]] = {
     ("place",): "placement_policy",
-    ("failures",): "link_failures",
+    ("link_failures",): "failures",
     ("fabric", "inside"): "pcie_queues",
     ("measure", "limit"): "time_limit",
     ("manager", "fates"): "job_failures",

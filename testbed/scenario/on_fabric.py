@@ -1,17 +1,14 @@
-"""What can only be wrong between a scenario and its fabric: jobs that do not fit, placements, cables that fail."""
+"""What can only be wrong between a scenario and its fabric: jobs that do not fit, placements."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
-from math import inf
 from typing import Final
 
 from testbed.scenario.document import Location, Problem
-from testbed.scenario.spec import JobEntry, LinkFailureSpec
+from testbed.scenario.spec import JobEntry
 from topologies.fabric import Fabric, Host
-from topologies.reachability import ports_apart
 
 _INDEX: Final = r"\d{1,9}"
 _RANGE: Final = rf"{_INDEX}(?:-{_INDEX})?"
@@ -62,23 +59,6 @@ def size_problems(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Prob
             if asked is not None and asked > have:
                 message = f"job '{job.name}' asks for {asked} GPUs on {have}, expected at most {have}"
                 yield Problem(("jobs", index, key), message)
-
-
-def failure_problems(failures: Mapping[int, LinkFailureSpec], fabric: Fabric) -> Iterator[Problem]:
-    """Every failure that is wrong by itself; of right ones, the first that cuts ToRs off from each other."""
-    right: dict[int, LinkFailureSpec] = {}
-    for index, failure in failures.items():
-        problem = _wrong(failure, fabric)
-        if problem is None:
-            right[index] = failure
-        else:
-            yield Problem(("link_failures", index, problem[0]), problem[1])
-    for index, failure in sorted(right.items(), key=lambda item: item[1].at):
-        down = [other.link for other in right.values() if other.at <= failure.at < _end(other)]
-        if ports_apart(fabric.without(down)) is not None:
-            message = f"without {', '.join(sorted(down))} some ToRs cannot reach each other, expected a path to be left"
-            yield Problem(("link_failures", index), message)
-            return
 
 
 def _range(host: Host, part: str) -> tuple[str, ...]:
@@ -148,19 +128,3 @@ def _stragglers(jobs: Mapping[int, JobEntry], fabric: Fabric) -> Iterator[Proble
                 yield Problem(location, f"no GPU '{straggler.gpu}' in the fabric, expected one like {fabric.gpus[0]}")
             elif own and straggler.gpu not in own:
                 yield Problem(location, f"job '{job.name}' is not on GPU '{straggler.gpu}', expected one of its own")
-
-
-def _wrong(failure: LinkFailureSpec, fabric: Fabric) -> tuple[str, str] | None:
-    """The key that is wrong and why."""
-    link = fabric.links.get(failure.link)
-    between = [name for name, each in fabric.links.items() if each.kind in ("tor-agg", "agg-core")]
-    if link is None or failure.link not in between:
-        near = get_close_matches(failure.link, between, 1) or between[:1]
-        return "link", f"no cable '{failure.link}' between switches, expected one like {near[0] if near else 'none'}"
-    if failure.until is not None and failure.until <= failure.at:
-        return "until", f"ends at {failure.until:g} s, expected a time after {failure.at:g} s"
-    return None
-
-
-def _end(failure: LinkFailureSpec) -> float:
-    return inf if failure.until is None else failure.until

@@ -20,12 +20,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from testbed.experiment.experiment import LinkFailure, Measure, Scale
+from testbed.experiment.experiment import Measure, Scale
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.jobs.model_file import ModelFileSpec
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.network.fabrics import FabricSpec, kinds_spelled
+from testbed.scenario.network.failures import FailureSpec, RecoverySpec
 from testbed.scenario.network.simulation import NetworkSpec, SharingEntry
 from testbed.scenario.quantities import (
     Count,
@@ -274,18 +275,6 @@ class JobEntry(_Spec):
 Label = Annotated[str, Field(pattern=JOB_NAME, max_length=limits.NAME), AfterValidator(_free_label)]
 
 
-class LinkFailureSpec(_Spec):
-    """A cable between two switches that fails for a while, or for good."""
-
-    link: str = Field(description="either direction of the cable, such as tor0->agg1")
-    at: Time = Field(description="when it fails")
-    until: PositiveTime | None = Field(None, description="when it carries again (default: never)")
-
-    def value(self) -> LinkFailure:
-        """Return it as engines take it."""
-        return LinkFailure(self.link, self.at, self.until)
-
-
 class SchedulerSpec(WithOptions):
     """A scheduler by name, under a label if it stands there several times; every other key is an option of its own."""
 
@@ -388,8 +377,11 @@ class ScenarioSpec(_Spec):
     levels: Annotated[int, Field(strict=True, ge=1, le=DEFAULT_LEVELS)] = Field(
         DEFAULT_LEVELS, description="strict priority levels"
     )
-    link_failures: tuple[LinkFailureSpec, ...] = Field(
-        (), max_length=limits.LINK_FAILURES, description="cables between switches that fail"
+    failures: tuple[FailureSpec, ...] = Field(
+        (), max_length=limits.FAILURES, description="cables, NICs, switches and hosts that fail"
+    )
+    recovery: RecoverySpec = Field(
+        RecoverySpec.model_construct(), description="what becomes of a job that failures cut off"
     )
     seed: Seed = Field(1, description="seed of every hash and random draw")
     checks: tuple[Annotated[Text, AfterValidator(_parsed_check)], ...] = Field(

@@ -17,3 +17,5 @@ class Hold(IntFlag):
     """A flow of a higher level uses the same PCIe link."""
     HEAD_START = 8
     """It is paced, and its message begins later by enough to end when its rate implies."""
+    CUT_OFF = 16
+    """Failures have left no way between the ports of its job."""

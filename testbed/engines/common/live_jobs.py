@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
@@ -23,7 +23,8 @@ class LiveJob:
     """A job that has arrived. ``iterations``: host -> how many it has ended, once the job has begun.
 
     ``began`` and ``shifted_at`` (when it last received a time shift) are on the engine's clock; ``ended``: it has left;
-    ``opened``: its hosts know it.
+    ``opened``: its hosts know it; ``stopped``: a failure has ended its processes, and it may start again; ``first``:
+    the number of the first iteration since it last started.
     """
 
     job: Job
@@ -33,6 +34,8 @@ class LiveJob:
     profiled: bool = False
     ended: bool = False
     opened: bool = False
+    stopped: bool = False
+    first: int = 0
 
     @property
     def completed(self) -> int:
@@ -77,6 +80,18 @@ class LiveJobs(Mapping[str, LiveJob]):
         live.iterations = dict.fromkeys((self._fabric.host_of_gpu[gpu] for gpu in live.job.gpus), 0)
         live.began = at
         return live
+
+    def restart(self, name: str, repeated: int) -> None:
+        """Let a stopped job start again, ``repeated`` of the iterations that it had completed before the first new one.
+
+        Iterations are numbered on: it has so many more, and none has the number of another.
+        """
+        live = self._jobs[name]
+        began = max(live.iterations.values(), default=0)
+        left = live.job.iterations - live.completed + repeated
+        live.job = replace(live.job, iterations=began + left)
+        live.iterations, live.first = dict.fromkeys(live.iterations, began), began
+        live.stopped = False
 
     def reconnected(self, job: Job) -> None:
         """Take note that the connections of ``job`` have changed."""

@@ -150,9 +150,10 @@ class ControllerProcess:
         """Hand in a measured profile; the answer is as for :meth:`arrive`, to be carried out in steps."""
         return await self._ask(DecisionAnswer, "POST", "/profiles", ProfileRequest(job, measured, "prepare"))
 
-    async def link_changed(self, link: str, *, down: bool) -> DecisionAnswer:
-        """A cable failed or works again; the answer is as for :meth:`arrive`, to be carried out in steps."""
-        return await self._ask(DecisionAnswer, "POST", "/links", LinkRequest(link, "down" if down else "up", "prepare"))
+    async def links_changed(self, links: Sequence[str], *, down: bool) -> DecisionAnswer:
+        """Cables failed or work again; the answer is as for :meth:`arrive`, to be carried out in steps."""
+        request = LinkRequest(links[0], "down" if down else "up", "prepare", tuple(links[1:]))
+        return await self._ask(DecisionAnswer, "POST", "/links", request)
 
     async def tell_throughput(self, shares: Mapping[str, float]) -> ThroughputAnswer:
         """Hand in how fast jobs are beside what they would be alone."""

@@ -22,5 +22,5 @@ def network_settings_of(experiment: Experiment) -> NetworkSettings:
         datapath=experiment.datapath,
         discipline=best_discipline(),
         late_opening=experiment.jobs_come_later,
-        lossless=not experiment.link_failures,
+        lossless=not experiment.failures,
     )

@@ -110,7 +110,7 @@ class Session:
         experiment = self._experiment
         self._cluster = Cluster(experiment, self._infrastructure, self._scratch, self._tell)
         self._programs = self._cluster.programs
-        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.link_failures)
+        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.failures)
         self._live = LiveSampler(experiment, self._cluster.jobs) if self._request.watched else None
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
@@ -363,7 +363,7 @@ class Session:
             overtaking=self._cluster.overtaking,
             settings=mismatches,
             enough_undisturbed=enough,
-            lossless=not self._experiment.link_failures,
+            lossless=not self._experiment.failures,
             dilation=dilation,
             end_s=max((second.time_s for second in sampler.seconds), default=0.0),
             discard=measure.discard_disturbed,

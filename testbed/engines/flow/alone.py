@@ -73,7 +73,7 @@ def _begun(record: RunRecord) -> dict[str, float]:
 def _by_itself(experiment: Experiment, record: RunRecord) -> Experiment:
     """The experiment without its jobs and failures: recorded paths lead around failed links as they did in the run."""
     network = AS_EMULATED if record.engine == "emulation" else experiment.network
-    return replace(experiment, jobs=(), managed=None, link_failures=(), network=network)
+    return replace(experiment, jobs=(), managed=None, failures=(), network=network)
 
 
 def _alone(job: Job, history: Sequence[PathsFrom], where: Experiment, limit_s: float) -> list[AloneRow]:

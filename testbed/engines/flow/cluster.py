@@ -10,53 +10,36 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 from typing import Final
 
 from controller.decider import Decider, with_hashed_paths
 from controller.decision import Decision, LinkDown, LinkUp, Scheduler
 from controller.schedulers.registry import create
-from testbed.engines.common.live_jobs import LiveJob, LiveJobs
+from testbed.engines.common.live_jobs import LiveJobs
 from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.mark_log import MarkLog
 from testbed.engines.common.profiling import measure_profile
 from testbed.engines.common.step_coordinator import StepCoordinator
-from testbed.engines.common.worker_plan import job_plans, pcie_turns_of, slice_size, time_shift_of
+from testbed.engines.common.worker_plan import job_plans, slice_size
+from testbed.engines.flow.failures import FlowFailures
+from testbed.engines.flow.flow_job import FlowJob, Program
+from testbed.engines.flow.in_force import InForce
 from testbed.engines.flow.link_rows import link_rows
 from testbed.engines.flow.networks.create import LATENCY_S, create_network
 from testbed.engines.flow.networks.network import PacketCounts
 from testbed.engines.flow.streams import FlowReceiver, FlowSender
-from testbed.experiment.experiment import UNSCALED, Experiment, LinkFailure
+from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.results.record import DecisionRow, LinkRow
-from topologies.shaping import tos_of_level
+from topologies.fabric import Fabric
 from workloads.iteration.from_plan import program_of
-from workloads.iteration.hold import Hold
 from workloads.iteration.pcie_semaphore import PcieSemaphore
-from workloads.iteration.program import JobProgram
 from workloads.iteration.protocol import Event, HostStep, IterationEnded, ShapeFlows, Tell
 from workloads.iteration.shared_gpus import SharedGpus
-from workloads.iteration.time_shift import PhaseKeeper
 from workloads.job import Flow, Job
 
 SAMPLE_S: Final = 1.0
-
-Program = JobProgram[FlowSender, FlowReceiver]
-
-
-@dataclass
-class FlowJob:
-    """What carries a job out: a program for each of its hosts, and both ends of its flows."""
-
-    live: LiveJob
-    programs: dict[str, Program] = field(default_factory=dict)
-    out: dict[str, FlowSender] = field(default_factory=dict)
-    into: dict[str, FlowReceiver] = field(default_factory=dict)
-
-    @property
-    def job(self) -> Job:
-        """The job."""
-        return self.live.job
 
 
 class FlowCluster:
@@ -78,15 +61,14 @@ class FlowCluster:
         if StepCoordinator.wanted(scheduler):
             own = create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
             self._steps = StepCoordinator(experiment, own, self._tell_worker, MarkLog())
-        self._levels = {tos_of_level(level, experiment.levels): level for level in range(experiment.levels)}
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
         self._pcie: dict[str, PcieSemaphore[FlowSender]] = {}
         self._gpus: dict[str, SharedGpus] = {}
+        self._in_force = InForce(experiment, self._network, self._pcie, self._present)
         self._at_place: dict[int, tuple[FlowJob, Flow]] = {}
         self.now = 0.0
         self.events = 0
-        self._down: list[str] = []
         self._cancelled: set[str] = set()
         self._wakes_s = inf
         self.jobs = LiveJobs(experiment)
@@ -94,14 +76,14 @@ class FlowCluster:
         self.decisions: list[DecisionRow] = []
         self.links: list[LinkRow] = []
         self._packets: dict[str, PacketCounts] = {}
+        self._left_packets: dict[str, PacketCounts] = {}
         self.managed: ManagedJobs | None = None
         if experiment.managed is not None:
             self.managed = ManagedJobs(experiment.managed, fabric, experiment.seed)
             self._wake_at(self.managed.next_s())
         for job in experiment.jobs:
             self._expect(job)
-        for failure in experiment.link_failures:
-            self._expect_failure(failure)
+        self.failures = FlowFailures(self, self._network, experiment)
         self.at(SAMPLE_S, self._sample)
         if self._decider.period_s:
             self.at(self._decider.period_s, self._measure_throughput)
@@ -162,7 +144,8 @@ class FlowCluster:
         return {**found, "by_job": by_job} if found else {}
 
     def _count(self, running: FlowJob) -> None:
-        counts = sum((self._network.counts_of(each.place) for each in running.out.values()), PacketCounts())
+        before = self._left_packets.get(running.job.name, PacketCounts())
+        counts = sum((self._network.counts_of(each.place) for each in running.out.values()), before)
         self._packets[running.job.name] = counts
 
     # Jobs
@@ -215,25 +198,38 @@ class FlowCluster:
         self.carry_out(decision)
         for program in running.programs.values():
             program.start(self.now)
+        self.failures.settle()
 
-    # Links fail and come back
+    # Failures
 
-    def _expect_failure(self, failure: LinkFailure) -> None:
-        self.at(failure.at_s, lambda _late: self._change_links(LinkDown(failure.link)))
-        if failure.until_s is not None:
-            self.at(failure.until_s, lambda _late: self._change_links(LinkUp(failure.link)))
-
-    def _change_links(self, event: LinkDown | LinkUp) -> None:
+    def links_changed(self, left: Fabric, event: LinkDown | LinkUp, cause: str) -> None:
         """Paths are decided again at once: what detection and the controller take is not modelled."""
-        if isinstance(event, LinkDown):
-            self._down.append(event.link)
-        else:
-            self._down.remove(event.link)
-        left = self._experiment.fabric.without(self._down)
-        self._network.links_changed(left)
         decision = self._decider.links_changed(left, event)
-        self._note(f"{event.link} {'failed' if isinstance(event, LinkDown) else 'carries again'}", decision)
+        self._note(cause, decision)
         self.carry_out(decision)
+
+    def cut_off(self) -> frozenset[str]:
+        """Names of jobs that cannot communicate."""
+        return frozenset(self._decider.decision.cut_off) if self.failures.expected else frozenset()
+
+    def stop(self, name: str) -> None:
+        """End the processes of a job, which does not leave."""
+        running = self._carried[name]
+        if not running.live.stopped:
+            running.live.stopped = True
+            self._close(running)
+            self._settle_steps()
+
+    def restart(self, name: str, repeated: int) -> None:
+        """Start a stopped job again; it repeats so many of the iterations that it had completed."""
+        running, decision = self._carried[name], self._decider.decision
+        self.jobs.restart(name, repeated)
+        self._open(running, decision)
+        self._settle_steps()
+        self.carry_out(decision)
+        for program in running.programs.values():
+            program.iteration = running.live.completed
+            program.start(self.now)
 
     def _open(self, running: FlowJob, decision: Decision) -> None:
         job, departure_s = running.job, self._network.departure_s(running.job)
@@ -248,7 +244,7 @@ class FlowCluster:
             running.programs[host] = program
         for flow in job.flows:
             level = decision.level_of(flow, self._experiment.levels - 1)
-            place = self._network.add(self._way(flow, decision), level, slice_bytes)
+            place = self._network.add(self._in_force.way(flow, decision), level, slice_bytes)
             self._at_place[place] = (running, flow)
             running.out[flow.id] = FlowSender(flow.id, self._network, place, level)
             if (weights := decision.weights_of(flow)) is not None and flow.bytes > 0:
@@ -260,17 +256,20 @@ class FlowCluster:
     def _depart(self, running: FlowJob) -> None:
         running.live.ended = True
         self._close(running)
+        self.failures.left(running.job.name)
         decision = self._decider.depart(running.job.name)
         self._note(f"departure of {running.job.name}", decision)
         self.carry_out(decision)
 
     def _close(self, running: FlowJob) -> None:
         self._count(running)
+        self._left_packets[running.job.name] = self._packets[running.job.name]
         for program in running.programs.values():
             program.halt()
         for sender in running.out.values():
             self._network.remove(sender.place)
             del self._at_place[sender.place]
+        running.forget()
 
     def _profile(self, running: FlowJob, first: int) -> None:
         measured = measure_profile(running.job, self.jobs.reports, 1.0, first)
@@ -309,90 +308,26 @@ class FlowCluster:
     def _note(self, cause: str, decision: Decision) -> None:
         row, lowest = DecisionRow(self.now, cause, decision), self._experiment.levels - 1
         self.decisions.append(row.after(self.decisions, self.jobs.present_jobs(), lowest))
+        self._settle_steps()
+
+    def _settle_steps(self) -> None:
         if self._steps is not None:
-            self._steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
+            self._steps.set_jobs({running.job.name: running.job for running in self._present()})
 
     def carry_out(self, decision: Decision) -> None:
         """Put ``decision`` in force for the jobs that run."""
-        for running in self._present():
-            for flow in running.job.flows:
-                self._apply(running, flow, decision)
-            self._keep_time_shift(running, decision)
-        turns = pcie_turns_of(decision, self.jobs.present_jobs(), self._experiment.fabric, self._experiment.levels)
-        for host, table in self._pcie.items():
-            table.assign(turns.get(host, {}))
-
-    def _apply(self, running: FlowJob, flow: Flow, decision: Decision) -> None:
-        sender = running.out[flow.id]
-        self._network.lead_over(sender.place, self._way(flow, decision))
-        sender.byte_levels = decision.byte_levels_of(flow)
-        self._set_level(sender, decision.level_of(flow, self._experiment.levels - 1))
-        self._set_rate(running, sender, decision.rates.get(flow.id, inf) / 8)
-
-    def _set_level(self, sender: FlowSender, level: int) -> None:
-        sender.level = level
-        sender.settle_level()
-
-    def _set_rate(self, running: FlowJob, sender: FlowSender, bytes_per_s: float) -> None:
-        """A rate of 0 holds the flow, and frees PCIe for those that wait for their turn."""
-        flow = running.job.flow_by_id[sender.flow]
-        held = sender.held & Hold.ZERO_RATE
-        if bytes_per_s == 0.0:
-            sender.held |= Hold.ZERO_RATE
-        else:
-            sender.held &= ~Hold.ZERO_RATE
-            self._network.set_limit(sender.place, bytes_per_s)
-        if held != sender.held & Hold.ZERO_RATE:
-            self._pcie[self._host(flow.source)].changed(flow.id)
-            if sender.started:
-                sender.send(1)
-
-    def _keep_time_shift(self, running: FlowJob, decision: Decision) -> None:
-        """Shifts with a period count from the beginning of the run, those without from that of the job."""
-        name = running.job.name
-        anchor = 0.0 if name in decision.periods else running.live.began
-        time_shift = time_shift_of(decision, name, UNSCALED, anchor)
-        for program in running.programs.values():
-            kept = None if program.phase_keeper is None else program.phase_keeper.time_shift
-            if kept is None or time_shift is None or (kept.shift, kept.period) != (time_shift.shift, time_shift.period):
-                program.phase_keeper = None if time_shift is None else PhaseKeeper(time_shift)
+        self._in_force.carry_out(decision)
 
     def _tell_worker(self, host: str, command: ShapeFlows) -> None:
-        """What the coordinator of steps would send to a worker: marks and rates."""
-        for name, tos in command.job_tos.items():
-            for flow, sender in self._carried[name].out.items():
-                if self._host(self.jobs[name].job.flow_by_id[flow].source) == host:
-                    self._set_level(sender, self._levels[tos])
-        for flow, tos in command.flow_tos.items():
-            found = self._sender(flow)
-            if found is not None:
-                self._set_level(found[1], self._levels[tos])
-        for flow, rate in command.rates.items():
-            found = self._sender(flow)
-            if found is not None:
-                self._set_rate(*found, inf if rate is None else rate)
+        self._in_force.tell_worker(host, command)
 
     # Looking things up
 
     def _present(self) -> list[FlowJob]:
-        return [self._carried[live.job.name] for live in self.jobs.present()]
-
-    def _sender(self, flow: str) -> tuple[FlowJob, FlowSender] | None:
-        for running in self._present():
-            if flow in running.out:
-                return running, running.out[flow]
-        return None
+        return [self._carried[live.job.name] for live in self.jobs.present() if not live.stopped]
 
     def _host(self, port: str) -> str:
         return self._experiment.fabric.ports[port].host
-
-    def _way(self, flow: Flow, decision: Decision) -> tuple[str, ...]:
-        """The links of the path, and those between PCIe switch and NIC where they are shaped."""
-        fabric = self._experiment.fabric
-        source, target = fabric.ports[flow.source].nic, fabric.ports[flow.target].nic
-        first = (fabric.nic_links[source][0].name,) if source in fabric.shaped_nics else ()
-        last = (fabric.nic_links[target][1].name,) if target in fabric.shaped_nics else ()
-        return (*first, *decision.paths[flow.id], *last)
 
     def _resume(self, stream: FlowSender) -> None:
         running, flow = self._at_place[stream.place]

@@ -85,7 +85,7 @@ class FlowEngine:
             messages=message_rows(cluster.jobs.reports, plain, 0.0, cluster.decisions, empty_path(experiment)),
             links=tuple(cluster.links),
             decisions=tuple(cluster.decisions),
-            environment={"events": cluster.events, "network": cluster.counted()},
+            environment={"events": cluster.events, "network": cluster.counted(), **cluster.failures.record()},
             managed=record_of(cluster.managed, cluster.now),
         )
 

@@ -22,7 +22,7 @@ def test_flows_leave_a_cable_that_fails_go_on_and_use_it_again(cable: str, tmp_p
     assert len(without) == 1
     back = "->".join(reversed(cable.split("->")))
     assert not {cable, back} & {link for path in without[0]["paths"].values() for link in path}
-    assert [row["cause"] for row in done.decisions("crux")][-1] == f"{cable} carries again"
+    assert [row["cause"] for row in done.decisions("crux")][-1] == f"{cable} works again"
     (made,) = done.environment("crux")["link_failures"]
     assert made["link"] == cable and made["avoided_after_s"] > 0 and made["used_after_s"] > 0
     reasons = done.run("crux")["fidelity"]["reasons"]

@@ -103,7 +103,7 @@ class ExternalJobs:
 
     def _let_choose_sources(self, interface: str, address: str) -> None:
         """A program that connects without binding leaves by the first port of its GPUs."""
-        lossless = not self._experiment.link_failures
+        lossless = not self._experiment.failures
         again_s = MIN_RETRANSMISSION_TIMEOUT_S if lossless else RETRANSMISSION_AFTER_LOSS_S
         run_batch(
             "ip", [f"route replace default via {GATEWAY} dev {interface} onlink src {address} rto_min {again_s}s"]

@@ -57,7 +57,8 @@ class FluidNetwork:
         self._waiting_s = np.zeros((DEFAULT_LEVELS, len(capacity))) if proportional else MAX_MIN
         self.number = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
-        self._capacity: Floats = np.array(list(capacity.values())) / 8
+        self._whole: Floats = np.array(list(capacity.values())) / 8
+        self._capacity = self._whole.copy()
         self._values: Floats = np.zeros((_FIRST_ROOM, COLUMNS))
         self._levels: Integers = np.zeros(_FIRST_ROOM, np.int64)
         self._ways: Integers = np.full((_FIRST_ROOM, 1), NOBODY, np.int64)
@@ -111,6 +112,12 @@ class FluidNetwork:
 
     def links_changed(self, fabric: Fabric) -> None:
         """Flows are led as decided, and decisions avoid what has failed."""
+
+    def degrade(self, link: str, share: float, loss: float) -> None:
+        """Let ``link`` have a ``share`` of its rate from now on; what is lost takes its time and does not count."""
+        number = self.number[link]
+        self._capacity[number] = self._whole[number] * share * (1.0 - loss)
+        self._stale = True
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Serve the flow at ``level``; an event comes when it has sent ``until`` bytes of its message."""

@@ -68,6 +68,10 @@ class Network(Protocol):
         """Take note that cables have failed or carry again: ``fabric`` is what is left."""
         ...
 
+    def degrade(self, link: str, share: float, loss: float) -> None:
+        """Let ``link`` have a ``share`` of its rate from now on, and lose a share ``loss`` of its packets."""
+        ...
+
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Serve the flow at ``level``; an event comes when it has sent ``until`` bytes of its message."""
         ...

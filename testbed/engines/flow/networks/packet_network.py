@@ -20,6 +20,7 @@ from testbed.engines.flow.networks.records import columns, more_records, records
 from testbed.experiment.experiment import Experiment
 from testbed.packets import state as kinds
 from testbed.packets.flows import ROUNDING, try_later
+from testbed.packets.links import fill_bucket
 from testbed.packets.simulate import simulate
 from testbed.packets.state import NONE, Counters, Rules, State
 from topologies.fabric import Fabric
@@ -49,7 +50,9 @@ class PacketNetwork:
         self._experiment = experiment
         self._packet = experiment.scale.unscale_size(segment_size(experiment.scale.mtu))
         self._window = window_packets(experiment)
-        self._state = _empty(np.array(list(capacity.values())) / 8, experiment)
+        self._whole = np.array(list(capacity.values())) / 8
+        self._state = _empty(self._whole, experiment)
+        self._now = 0.0
         self._flows, self._links = columns(self._state.flows), columns(self._state.links)
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
         self._leaving: list[int] = []
@@ -98,6 +101,12 @@ class PacketNetwork:
 
     def links_changed(self, fabric: Fabric) -> None:
         """Flows are led as decided, and decisions avoid what has failed."""
+
+    def degrade(self, link: str, share: float, loss: float) -> None:
+        """Let ``link`` have a ``share`` of its rate from now on; what is lost takes its time and does not count."""
+        number = self.number[link]
+        fill_bucket(self._state, number, self._now)
+        self._links["rate"][number] = self._whole[number] * share * (1.0 - loss)
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Mark the next packets for ``level``; an event comes when ``until`` bytes of the message have been sent."""
@@ -186,6 +195,7 @@ class PacketNetwork:
             if not counters.short[0]:
                 break
             self._make_room_for_packets()
+        self._now = now
         found = self._state.reached[: counters.reached[0]].tolist()
         counters.reached[0] = 0
         return now, list(dict.fromkeys(found))

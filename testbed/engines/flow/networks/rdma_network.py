@@ -42,9 +42,12 @@ class RdmaNetwork:
             raise ValueError("the experiment has no network to simulate")
         self.number: Mapping[str, int] = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
-        self._fabric, self._model = experiment.fabric, model
+        self._whole = self._fabric = experiment.fabric
+        self._model = model
         self._payload = float(experiment.scale.unscale_size(self._model.mtu))
         self._state = first_state(self._names, capacity, experiment, model)
+        rates = columns(self._state.links)["rate"].tolist()
+        self._rates: Mapping[str, float] = dict(zip(self._names, rates, strict=True))
         self._free = list(range(FIRST_ROOM - 1, -1, -1))
         self._leaving: list[int] = []
         self._paths: dict[tuple[tuple[str, ...], ...], int] = {}
@@ -104,12 +107,13 @@ class RdmaNetwork:
     def _ways(self, way: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         if BALANCING[self._model.load_balancing] == HASH:
             return (way,)
-        inside = [place for place, link in enumerate(way) if self._fabric.links[link].kind in NETWORK_KINDS]
+        links = self._whole.links
+        inside = [place for place, link in enumerate(way) if links[link].kind in NETWORK_KINDS]
         first, last = inside[0], inside[-1]
-        source, target = self._fabric.links[way[first]].source, self._fabric.links[way[last]].target
+        source, target = links[way[first]].source, links[way[last]].target
         try:
             candidates = self._fabric.candidate_paths(source, target)
-        except ValueError:  # failures have left none
+        except (KeyError, ValueError):  # failures have left none
             return (way,)
         return tuple((*way[:first], *path, *way[last + 1 :]) for path in candidates)
 
@@ -125,6 +129,11 @@ class RdmaNetwork:
     def links_changed(self, fabric: Fabric) -> None:
         """Take no more packets over cables that are not in ``fabric``, once each flow is led anew."""
         self._fabric = fabric
+
+    def degrade(self, link: str, share: float, loss: float) -> None:
+        """Let ``link`` have a ``share`` of its rate from now on, and lose a share ``loss`` of its packets."""
+        record = self._state.links[self.number[link]]
+        record.rate, record.loss = self._rates[link] * share, loss
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Mark the next packets for ``level``; an event comes when ``until`` bytes of the message have been sent."""
@@ -149,7 +158,7 @@ class RdmaNetwork:
         record = self._state.flows[place]
         record.message, record.lead, record.leader_total = size, lead, consumed
         record.sent = record.arrived = 0.0
-        if self._state.rules.when_full == GO_BACK_N:  # packets that were sent twice may still be under way
+        if self._state.rules.recovery == GO_BACK_N:  # packets that were sent twice may still be under way
             record.generation += 1
             record.first_generation, record.in_flight, record.lost = record.generation, 0.0, False
         record.through = False

@@ -9,12 +9,12 @@ import numpy as np
 
 from testbed.engines.flow.networks.records import columns, records
 from testbed.errors import RunFailedError
-from testbed.experiment.experiment import Experiment, Scale
+from testbed.experiment.experiment import Experiment
 from testbed.experiment.network_model import NetworkModel
 from testbed.rdma import state as kinds
 from testbed.rdma.balancing import BALANCING
 from testbed.rdma.simulate import others
-from testbed.rdma.state import NONE, PAUSES, WHEN_FULL, Counters, Records, Rules, Stamps, State
+from testbed.rdma.state import GO_BACK_N, NONE, PAUSES, WHEN_FULL, Counters, Records, Rules, Stamps, State
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS
 from topologies.fabric import NETWORK_KINDS
 from topologies.shaping import DEFAULT_LEVELS
@@ -39,7 +39,7 @@ def first_state(
 
     ``RunFailedError`` if its buffers have no room for a packet, or for those that are under way when a port pauses.
     """
-    rules, links = _rules(experiment.scale, model), _links(names, capacity, experiment, model)
+    rules, links = _rules(experiment, model), _links(names, capacity, experiment, model)
     _check_buffers(rules, links, names, model)
     room, telemetry = FIRST_ROOM, FIRST_ROOM if rules.transport == HPCC else 1
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
@@ -63,7 +63,10 @@ def first_state(
     return state._replace(agenda=records(others(state) + _FIRST_PAUSES, kinds.EVENT))
 
 
-def _rules(scale: Scale, model: NetworkModel) -> Rules:
+def _rules(experiment: Experiment, model: NetworkModel) -> Rules:
+    """Cards go back where nothing is ever dropped, too, if cables lose packets."""
+    scale = experiment.scale
+    loses = any(failure.loss > 0 for failure in experiment.failures)
     payload, header = float(scale.unscale_size(model.mtu)), float(scale.unscale_size(HEADERS))
     buffers = model.buffers
     xoff = buffers.xoff or 0.0
@@ -78,6 +81,7 @@ def _rules(scale: Scale, model: NetworkModel) -> Rules:
         resume=_RESUME_PACKETS * (payload + header) if buffers.xon is None else xoff - buffers.xon,
         flowlet_s=model.flowlet_gap_s,
         when_full=WHEN_FULL[buffers.when_full],
+        recovery=GO_BACK_N if loses and buffers.when_full == "pause" else WHEN_FULL[buffers.when_full],
         timeout_s=buffers.timeout_s,
     )
 

@@ -9,7 +9,8 @@ import pytest
 
 from testbed.api import prepare
 from testbed.experiment.built_part import built_part_of
-from testbed.experiment.experiment import Experiment, LinkFailure
+from testbed.experiment.experiment import Experiment
+from testbed.experiment.failures import Failure
 from topologies.built_part import whole
 
 SCENARIO = """
@@ -37,5 +38,5 @@ def test_a_scenario_can_ask_for_all(experiment: Experiment) -> None:
 
 
 def test_where_cables_fail_all_is_built(experiment: Experiment) -> None:
-    failing = replace(experiment, link_failures=(LinkFailure("tor0->agg0", 1.0, 2.0),))
+    failing = replace(experiment, failures=(Failure("tor0->agg0", 1.0, 2.0),))
     assert built_part_of(failing) == whole(experiment.fabric)

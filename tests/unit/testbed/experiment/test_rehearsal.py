@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from testbed.experiment.capacity import MTUS
@@ -45,6 +45,8 @@ def test_each_packet_size_has_its_own_cost_and_others_that_of_the_nearest() -> N
 def test_where_every_packet_costs_the_same_the_capacity_is_what_that_leaves(
     cost: float, base: float, loads: list[float]
 ) -> None:
+    # Below a thousandth of the CPU a step says nothing of the cost, and it is the nearest only if all are small.
+    assume(cost * min(loads) >= 1e-3 or base + cost * max(loads) <= ALLOWED_BUSY)
     steps = [at(0.0, base), *(at(load, base + cost * load) for load in loads)]
     found = Rehearsal("userspace", tuple(steps)).capacity.of(9000)
     most = max(loads)

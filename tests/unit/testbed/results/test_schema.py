@@ -12,7 +12,8 @@ import pytest
 from testbed.api import run_scenario
 from testbed.cli.main import main
 from testbed.errors import BadInputError
-from testbed.experiment.experiment import JobFailures, LinkFailure
+from testbed.experiment.experiment import JobFailures
+from testbed.experiment.failures import Failure
 from testbed.metrics.summary import summary
 from testbed.results.run_directory import RunDirectory
 from testbed.results.schema import EXPERIMENT_KEYS
@@ -67,7 +68,7 @@ def test_an_old_experiment_says_what_it_said() -> None:
     assert [(job.min_gpus, job.max_gpus) for job in managed.managed.submissions][:2] == [(2, 4), (None, None)]
     placed = RunDirectory.open(OLD / "placed").read_experiment()
     assert (placed.fabric.pcie_queues, placed.measure.time_limit_s) == ("emulated", 100.0)
-    assert placed.link_failures == (LinkFailure("tor0->agg1", 0.5, 1.0),)
+    assert placed.failures == (Failure("tor0->agg1", 0.5, 1.0),)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -47,13 +47,13 @@ CASES = {
         "place",
         "first-free",
     ),
-    ("failures",): Case(
+    ("link_failures",): Case(
         "rest",
-        "failures: [{link: tor0->agg1, at: 1s}]",
         "link_failures: [{link: tor0->agg1, at: 1s}]",
+        "failures: [{link: tor0->agg1, at: 1s}]",
         6,
-        "'failures' is now 'link_failures'",
-        "failures.0.at",
+        "'link_failures' is now 'failures'",
+        "link_failures.0.at",
         "2s",
     ),
     ("fabric", "inside"): Case(

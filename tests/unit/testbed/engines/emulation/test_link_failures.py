@@ -13,7 +13,7 @@ from testbed.engines.emulation.cluster import Cluster
 from testbed.engines.emulation.link_failures import LinkFailures
 from testbed.engines.emulation.reconfiguration import _refuse_to_reopen
 from testbed.errors import RunFailedError
-from testbed.experiment.experiment import LinkFailure
+from testbed.experiment.failures import Failure
 from testbed.fidelity.observations import Change
 from testbed.fidelity.verdict import Evidence, judge
 from tests.unit.controller.conftest import small
@@ -44,16 +44,16 @@ class Recorder:
         return link, down
 
 
-def failures(*wanted: LinkFailure, cluster: Recorder | None = None) -> LinkFailures:
+def failures(*wanted: Failure, cluster: Recorder | None = None) -> LinkFailures:
     return LinkFailures(cast(Cluster, cluster or Recorder()), small(), wanted)
 
 
 def test_a_cable_is_taken_down_and_up_again_and_decided_on_each_time() -> None:
     cluster = Recorder()
-    made = failures(LinkFailure(CABLE, 2.0, 5.0), cluster=cluster)
+    made = failures(Failure(CABLE, 2.0, 5.0), cluster=cluster)
     asyncio.run(made.live())
     down = [(CABLE, False), f"{CABLE} failed", (CABLE, True), (CABLE, BACK)]
-    up = [(CABLE, True), f"{CABLE} carries again", (CABLE, False), ()]
+    up = [(CABLE, True), f"{CABLE} works again", (CABLE, False), ()]
     assert cluster.said == [*down, *up]
     (row,) = made.rows()
     assert (row["link"], row["failed_s"], row["restored_s"]) == (CABLE, 7.0, 7.0)
@@ -62,7 +62,7 @@ def test_a_cable_is_taken_down_and_up_again_and_decided_on_each_time() -> None:
 
 def test_one_that_fails_for_good_stays_down() -> None:
     cluster = Recorder()
-    made = failures(LinkFailure(CABLE, 2.0), cluster=cluster)
+    made = failures(Failure(CABLE, 2.0), cluster=cluster)
     asyncio.run(made.live())
     assert (CABLE, True) not in cluster.said[:1] and len(cluster.said) == 4
     assert made.rows()[0]["restored_s"] is None
@@ -80,7 +80,7 @@ def test_one_that_fails_for_good_stays_down() -> None:
     ],
 )
 def test_only_what_the_scenario_asked_for_is_no_fault(change: Change, asked: bool) -> None:
-    found = failures(LinkFailure(CABLE, 2.0, 5.0)).unasked([change], dilation=2.0)
+    found = failures(Failure(CABLE, 2.0, 5.0)).unasked([change], dilation=2.0)
     assert found == ([] if asked else [change])
 
 

@@ -81,7 +81,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     scheduler = draw(st.sampled_from(["ecmp", "crux", "sincronia", "cassini", "taccl-star", "hedera", "varys", "pias"]))
     more: dict[str, Any] = {"seed": draw(st.integers(1, 99))}
     if draw(st.booleans()):
-        more["link_failures"] = [{"link": "tor0->agg0", "at": "1.5s", "until": "4s"}]
+        more["failures"] = [{"link": "tor0->agg0", "at": "1.5s", "until": "4s"}]
     return scenario(jobs, scheduler, **more)
 
 

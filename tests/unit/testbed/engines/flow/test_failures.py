@@ -12,7 +12,7 @@ from rich.console import Console
 
 from testbed.api import prepare, run_scenario
 from testbed.engines.flow.engine import FlowEngine
-from testbed.experiment.experiment import LinkFailure
+from testbed.experiment.failures import Failure
 from testbed.report.tables import show_summary
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
@@ -48,7 +48,7 @@ def scenario(folder: Path, failures: list[dict[str, Any]], scheduler: str = "cru
         "jobs": jobs,
         "schedulers": [scheduler],
         "levels": 1,
-        "link_failures": failures,
+        "failures": failures,
         "measure": {"iterations": 30, "warmup": 1, "time_limit": "200s"},
     }
     path.write_text(yaml.safe_dump(document), "utf-8")
@@ -87,9 +87,9 @@ def test_a_run_with_failures_is_written_and_read_back(tmp_path: Path) -> None:
     path = scenario(tmp_path, [{"link": "tor1->agg1", "at": "5s"}, {"link": "tor0->agg1", "at": "7s", "until": "9s"}])
     made = run_scenario(str(path), engine="flow", out=tmp_path)
     experiment = RunDirectory.open(made.directory).read_experiment()
-    assert experiment.link_failures == (LinkFailure("tor1->agg1", 5.0), LinkFailure("tor0->agg1", 7.0, 9.0))
+    assert experiment.failures == (Failure("tor1->agg1", 5.0), Failure("tor0->agg1", 7.0, 9.0))
     resolved = prepare(str(made.directory / "scenario.yaml"), engine="flow").experiments[0]
-    assert resolved.link_failures == experiment.link_failures
+    assert resolved.failures == experiment.failures
 
 
 def test_a_failure_that_was_to_come_after_the_end_of_a_run_is_a_line(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""Jobs that failures stop: they wait, end after a timeout, and start again from their last checkpoint. Pure.
+
+A job whose ports do not all reach each other waits, as a collective does. If it can communicate before ``timeout_s``
+it goes on where it was. Otherwise it ends, as the watchdog of NCCL ends it, and starts again once it can. One whose
+host failed has lost its state: it ends after the timeout even if the host is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+from testbed.experiment.failures import Recovery
+
+
+@dataclass
+class Outage:
+    """One time that a job stood still: seconds of the run, and what it cost.
+
+    ``ended_s``: when the timeout ended it, None where it went on by itself; ``until_s``: when it went on or started
+    again, None for never. ``repeated``: iterations since the last checkpoint. ``host_failed``: it lost its state.
+    """
+
+    job: str
+    from_s: float
+    host_failed: bool = False
+    ended_s: float | None = None
+    until_s: float | None = None
+    repeated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an engine does with a job: ``halt`` its processes, ``end`` the attempt, or ``restart`` it."""
+
+    job: str
+    what: Literal["halt", "end", "restart"]
+
+
+@dataclass
+class Outages:
+    """``rows``: all of them, in order. Times are those that :meth:`changed` and :meth:`due` are called with."""
+
+    recovery: Recovery
+    rows: list[Outage] = field(default_factory=list)
+    _open: dict[str, Outage] = field(default_factory=dict)
+    _stopped: frozenset[str] = frozenset()
+    """Jobs that cannot go on now."""
+
+    def changed(self, now_s: float, cut_off: Collection[str], host_failed: Collection[str]) -> list[Action]:
+        """Take note of who cannot communicate and whose hosts are down; return what is to be done at once."""
+        self._stopped = frozenset({*cut_off, *host_failed})
+        for job in sorted(self._stopped - self._open.keys()):
+            self._open[job] = Outage(job, now_s)
+            self.rows.append(self._open[job])
+        halted = [job for job in sorted(host_failed) if not self._open[job].host_failed]
+        for job in halted:
+            self._open[job].host_failed = True
+        for job in [job for job, outage in self._open.items() if job not in self._stopped and not _doomed(outage)]:
+            self._open.pop(job).until_s = now_s
+        return [*(Action(job, "halt") for job in halted), *self.due(now_s)]
+
+    def due(self, now_s: float) -> list[Action]:
+        """What is to be done by ``now_s``."""
+        return list(self._due(now_s))
+
+    def _due(self, now_s: float) -> Iterator[Action]:
+        for job, outage in list(self._open.items()):
+            if self._next_s(outage) > now_s:
+                continue
+            if outage.ended_s is None:
+                outage.ended_s = now_s
+                yield Action(job, "end")
+            if self._next_s(outage) <= now_s:
+                self._open.pop(job).until_s = now_s
+                yield Action(job, "restart")
+
+    def next_s(self) -> float:
+        """When to call :meth:`due` even if nothing changes; infinite for never."""
+        return min((self._next_s(outage) for outage in self._open.values()), default=inf)
+
+    def _next_s(self, outage: Outage) -> float:
+        if outage.ended_s is None:
+            return outage.from_s + self.recovery.timeout_s
+        return inf if outage.job in self._stopped else outage.ended_s + self.recovery.restart_s
+
+    def left(self, job: str) -> None:
+        """``job`` is no longer there."""
+        self._open.pop(job, None)
+
+    def repeats(self, job: str, completed: int) -> int:
+        """Take note that ``job`` ends after so many iterations since it started; return how many it repeats."""
+        since = completed % self.recovery.checkpoint_every
+        self._open[job].repeated = since
+        return since
+
+    def is_waiting(self, job: str) -> bool:
+        """Whether ``job`` stands still now."""
+        return job in self._open
+
+
+def _doomed(outage: Outage) -> bool:
+    return outage.host_failed or outage.ended_s is not None
+
+
+def cost_of(outages: Collection[Outage], gpus: Mapping[str, int], end_s: float) -> dict[str, dict[str, float]]:
+    """Return by job: seconds lost to outages, iterations repeated, restarts, and GPU hours that stood still."""
+    found: dict[str, dict[str, float]] = {}
+    for outage in outages:
+        lost_s = (end_s if outage.until_s is None else outage.until_s) - outage.from_s
+        row = found.setdefault(
+            outage.job, {"outages": 0, "lost_s": 0.0, "restarts": 0, "repeated": 0, "gpu_hours": 0.0}
+        )
+        row["outages"] += 1
+        row["lost_s"] += lost_s
+        row["restarts"] += outage.ended_s is not None and outage.until_s is not None
+        row["repeated"] += outage.repeated
+        row["gpu_hours"] += lost_s * gpus[outage.job] / 3600
+    return found

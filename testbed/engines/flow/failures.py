@@ -1,0 +1,76 @@
+"""Failures in a flow cluster: links carry less or nothing, jobs that are cut off wait, end and start again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from controller.decision import LinkDown, LinkUp
+from testbed.engines.common.outages import Action, Outages
+from testbed.engines.flow.networks.network import Network
+from testbed.experiment.experiment import Experiment
+from testbed.experiment.failures import Degraded, NetworkState, change_between, states
+
+if TYPE_CHECKING:
+    from testbed.engines.flow.cluster import FlowCluster
+
+
+class FlowFailures:
+    """Carries the failures of ``experiment`` out on ``cluster``; ``outages`` has what they cost."""
+
+    def __init__(self, cluster: FlowCluster, network: Network, experiment: Experiment) -> None:
+        self._cluster, self._network, self._fabric = cluster, network, experiment.fabric
+        self.expected = bool(experiment.failures)
+        self.outages = Outages(experiment.recovery)
+        self._state = NetworkState(-inf)
+        self._wakes_s = inf
+        self._repeats: dict[str, int] = {}
+        for state in states(experiment.failures, experiment.fabric, experiment.measure.time_limit_s):
+            cluster.at(state.at_s, partial(self._change, state))
+
+    def settle(self) -> None:
+        """Let jobs wait or go on that the last event has cut off, or joined again."""
+        if not self.expected:
+            return
+        cluster = self._cluster
+        down, host_of = self._state.hosts, self._fabric.host_of_gpu
+        on_them = [job.name for job in cluster.jobs.present_jobs() if any(host_of[gpu] in down for gpu in job.gpus)]
+        self._do(self.outages.changed(cluster.now, cluster.cut_off(), on_them))
+
+    def left(self, job: str) -> None:
+        """``job`` is no longer there."""
+        self.outages.left(job)
+
+    def record(self) -> dict[str, object]:
+        """What became of jobs, for the run's directory; nothing where nothing was to fail."""
+        return {"outages": [asdict(outage) for outage in self.outages.rows]} if self.expected else {}
+
+    def _change(self, state: NetworkState, _late: float) -> None:
+        before, self._state = self._state, state
+        for cable in before.degraded.keys() | state.degraded.keys():
+            rest = state.degraded.get(cable, Degraded())
+            for link in (cable, self._fabric.links[cable].reverse):
+                self._network.degrade(link, rest.share, rest.loss)
+        if state.down != before.down:
+            left = self._fabric.without(sorted(state.down))
+            self._network.links_changed(left)
+            down, up = sorted(state.down - before.down), sorted(before.down - state.down)
+            event = LinkDown(down[0], tuple(down[1:])) if down else LinkUp(up[0], tuple(up[1:]))
+            self._cluster.links_changed(left, event, change_between(before, state))
+        self.settle()
+
+    def _do(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            if action.what == "restart":
+                self._cluster.restart(action.job, self._repeats.pop(action.job))
+                continue
+            self._cluster.stop(action.job)
+            if action.what == "end":
+                live = self._cluster.jobs[action.job]
+                self._repeats[action.job] = self.outages.repeats(action.job, live.completed - live.first)
+        if (then_s := self.outages.next_s()) < inf and then_s != self._wakes_s:
+            self._wakes_s = then_s
+            self._cluster.at(then_s, lambda _late: self._do(self.outages.due(self._cluster.now)))
