@@ -33,7 +33,7 @@ class ReachableJobs:
         """``view`` without the jobs that are cut off, the others' connections between ports that have a cable."""
         if self._whole:
             return view
-        jobs = {name: reached for name, job in view.jobs.items() if (reached := self._job(job)) is not None}
+        jobs = {name: reached for name, job in view.jobs.items() if (reached := self.job(job)) is not None}
 
         def of_those(values: Mapping[str, Value]) -> dict[str, Value]:
             return {name: value for name, value in values.items() if name in jobs}
@@ -47,7 +47,7 @@ class ReachableJobs:
             profiling=view.profiling & jobs.keys(),
         )
 
-    def _job(self, job: Job) -> Job | None:
+    def job(self, job: Job) -> Job | None:
         """``job`` as it is seen, the same object each time; None if it is cut off."""
         known = self._known.get(job.name)
         if known is None or known[0] is not job:

@@ -186,7 +186,7 @@ def _state(at_s: float, active: Sequence[Failure], fabric: Fabric) -> NetworkSta
 def _worse(before: Degraded, failure: Failure) -> Degraded:
     """Several failures of one cable: shares and what gets through multiply."""
     share = failure.share or 1.0
-    return Degraded(before.share * share, 1 - (1 - before.loss) * (1 - failure.loss))
+    return Degraded(before.share * share, before.loss + failure.loss - before.loss * failure.loss)
 
 
 def _differ(one: NetworkState, other: NetworkState) -> bool:

@@ -76,6 +76,16 @@ def _routes(verb: str, interfaces: Iterable[str], mtu: int, retransmission_s: in
         )
 
 
+def other_port_routes(address: str, table: int, interface: str | None, mtu: int, retransmission_s: int) -> str:
+    """A line for ``ip -batch``: packets of ``table`` to ``address`` leave by ``interface``; None: by their own."""
+    if interface is None:
+        return f"route del {address}/32 table {table}"
+    return (
+        f"route replace {address}/32 via {GATEWAY} dev {interface} onlink table {table} mtu {mtu} "
+        f"rto_min {retransmission_s}s"
+    )
+
+
 def small_queues(mtu: int) -> dict[str, str]:
     """The setting that keeps a connection from filling its own NIC."""
     return {"net.ipv4.tcp_limit_output_bytes": str(small_queue_bytes(mtu))}

@@ -67,7 +67,8 @@ class EmulatedNetwork:
     """A fabric brought up in the namespaces of this process, which must be the run's own.
 
     Only ``part`` of ``fabric`` is there; names and numbers are those of the whole. ``timings`` holds the seconds each
-    step of :meth:`start` took; ``steered_queues`` of its interfaces' receive queues are served by one CPU each.
+    step of :meth:`start` took; ``steered_queues`` of its interfaces' receive queues are served by one CPU each;
+    ``shares``: what failures have left of the rate of links.
     """
 
     fabric: Fabric
@@ -76,6 +77,7 @@ class EmulatedNetwork:
     part: BuiltPart
     timings: dict[str, float] = field(default_factory=dict)
     steered_queues: int = 0
+    shares: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.openvswitch = OpenVSwitch(self.directory)
@@ -113,13 +115,6 @@ class EmulatedNetwork:
         self.openvswitch.stop()
         self._mininet.stop()
 
-    def set_cable(self, link: str, up: bool) -> None:
-        """Set both ends of the cable of ``link``, which is between switches, up or down."""
-        ends = [
-            interface_name(self.fabric, self.fabric.links[name]) for name in (link, self.fabric.links[link].reverse)
-        ]
-        run_batch("ip", (f"link set {name} {'up' if up else 'down'}" for name in ends))
-
     def reshape(self, bandwidth_scale: float, mtu: int) -> None:
         """Give every link the rate of another scale and packets another size, in place.
 
@@ -133,7 +128,7 @@ class EmulatedNetwork:
             with nullcontext() if pid is None else network_namespace_of(pid):
                 run_tc(lines)
                 if resized and pid is not None:
-                    resize_packets(self._addresses_of(host), mtu, self._retransmission_s)
+                    resize_packets(self.addresses_of(host), mtu, self.retransmission_s)
 
     def ended(self) -> str | None:
         """Which process that holds the network up has ended, in words; None if none has."""
@@ -162,7 +157,7 @@ class EmulatedNetwork:
         settings = self.settings
         return Shaping(
             interface=interface_name(self.fabric, link),
-            rate=link.capacity / settings.bandwidth_scale,
+            rate=link.capacity / settings.bandwidth_scale * self.shares.get(link.name, 1.0),
             mtu=settings.mtu,
             buffer=settings.buffer,
             levels=settings.levels,
@@ -264,18 +259,19 @@ class EmulatedNetwork:
         return f"{text} address {mac_of(self.fabric, link.source)} netns {self.host_pid(self._host_of(link))}"
 
     def _configure_hosts(self) -> None:
-        settings, again_s = self.settings, self._retransmission_s
+        settings, again_s = self.settings, self.retransmission_s
         for host in self.part.hosts:
             with network_namespace_of(self.host_pid(host)):
                 configure_host(
-                    self._addresses_of(host), settings.mtu, settings.late_opening, settings.in_kernel, again_s
+                    self.addresses_of(host), settings.mtu, settings.late_opening, settings.in_kernel, again_s
                 )
 
     @property
-    def _retransmission_s(self) -> int:
+    def retransmission_s(self) -> int:
+        """After how long hosts send again what is not acknowledged."""
         return MIN_RETRANSMISSION_TIMEOUT_S if self.settings.lossless else RETRANSMISSION_AFTER_LOSS_S
 
-    def _addresses_of(self, host: str) -> dict[str, str]:
+    def addresses_of(self, host: str) -> dict[str, str]:
         """Interface -> address of the ports of ``host``."""
         ports = [port for nic in self.fabric.hosts[host].nics for port in self.fabric.nics[nic].ports]
         return {port: address_of(self.fabric, port) for port in ports}

@@ -36,7 +36,7 @@ def program_of(
     def step(what: StepEdge, iteration: int, phase: int) -> None:
         tell(HostStep(plan.name, what, iteration, phase, loop.clock()))
 
-    return JobProgram(
+    program: JobProgram[SenderT, ReceiverT] = JobProgram(
         plan.phases,
         _compute_times(plan),
         plan.slice_size,
@@ -48,6 +48,8 @@ def program_of(
         blocked,
         step if plan.steps else None,
     )
+    program.iteration = plan.first_iteration
+    return program
 
 
 def _compute_times(plan: JobPlan) -> ComputeTimes:

@@ -75,6 +75,7 @@ class JobPlan:
     forward slices of ``slice_size``. ``departure`` is the time that a full packet takes to leave, ``link_rate`` the
     bytes per second of the slowest first link. Flows begin with the marks ``tos``, or with ``byte_marks`` where their
     level counts bytes. With ``steps`` the worker reports when the communication of a phase begins and ends.
+    ``first_iteration`` is the number of the first one: not 0 for a job that starts again.
     """
 
     name: str
@@ -96,6 +97,7 @@ class JobPlan:
     byte_windows: Mapping[str, ByteWindows] = field(default_factory=dict)
     steps: bool = False
     draws: tuple[str, ...] = ()
+    first_iteration: int = 0
 
     def largest_window(self, flow: str) -> int:
         """Bytes that ``flow`` has in flight at most."""

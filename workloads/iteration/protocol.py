@@ -72,12 +72,21 @@ class FlowsCommand:
     flows: tuple[str, ...]
 
 
+@dataclass(frozen=True)
 class HoldFlows(FlowsCommand):
-    """Send nothing more on them -> :class:`Held` for each, once nothing of it is in flight."""
+    """Send nothing more on them -> :class:`Held` for each, once nothing of it is in flight.
+
+    ``cut_off``: because failures leave no way for them, not because their path changes.
+    """
+
+    cut_off: bool = False
 
 
+@dataclass(frozen=True)
 class ResumeFlows(FlowsCommand):
-    """Go on with held flows."""
+    """Go on with flows that are held for the same reason."""
+
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

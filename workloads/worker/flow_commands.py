@@ -38,6 +38,10 @@ FlowCommand = (
 _DRAIN_POLL_S: Final = 0.002
 
 
+def _reason(command: HoldFlows | ResumeFlows) -> Hold:
+    return Hold.CUT_OFF if command.cut_off else Hold.PATH_CHANGE
+
+
 class FlowChanges:
     """Carries the commands out on the ``jobs`` and ``flows`` (flow -> job) of a worker.
 
@@ -64,9 +68,9 @@ class FlowChanges:
         """Do what ``command`` says."""
         match command:
             case HoldFlows():
-                self._hold(command.flows)
+                self._hold(command.flows, _reason(command))
             case ResumeFlows():
-                self._resume(command.flows)
+                self._resume(command.flows, _reason(command))
             case ExpectFlows():
                 self._expect(command)
             case ReconnectFlows():
@@ -85,13 +89,13 @@ class FlowChanges:
     def _open(self, flows: Mapping[str, V]) -> list[tuple[str, HostedJob, V]]:
         return [(flow, self._flows[flow], value) for flow, value in flows.items() if flow in self._flows]
 
-    def _hold(self, flows: Iterable[str]) -> None:
+    def _hold(self, flows: Iterable[str], why: Hold) -> None:
         for flow in flows:
             if flow not in self._flows:
                 self._tell(Held(flow))
                 continue
             stream = self._flows[flow].program.out[flow]
-            stream.held |= Hold.PATH_CHANGE
+            stream.held |= why
             self._pcie.changed(flow)
             self._drain(stream)
 
@@ -101,9 +105,9 @@ class FlowChanges:
         else:
             self._tell(Held(stream.flow))
 
-    def _resume(self, flows: Iterable[str]) -> None:
+    def _resume(self, flows: Iterable[str], why: Hold) -> None:
         for flow, job, _ in self._open(dict.fromkeys(flows)):
-            job.program.out[flow].held &= ~Hold.PATH_CHANGE
+            job.program.out[flow].held &= ~why
             self._pcie.changed(flow)
             job.program.resume(job.program.out[flow])
 

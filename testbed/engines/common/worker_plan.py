@@ -118,14 +118,16 @@ def with_port(flow: Flow, decision: Decision) -> Flow:
     return replace(flow, source_port=decision.ports[flow.id]) if flow.id in decision.ports else flow
 
 
-def job_plans(job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False) -> dict[str, JobPlan]:
+def job_plans(
+    job: Job, experiment: Experiment, decision: Decision, *, steps: bool = False, first: int = 0
+) -> dict[str, JobPlan]:
     """Host -> the plan that the worker of that host carries out.
 
-    ``steps``: the worker reports when communication begins and ends.
+    ``steps``: the worker reports when communication begins and ends. ``first``: number of its first iteration.
     """
     job = replace(job, flows=tuple(with_port(flow, decision) for flow in job.flows))
     fabric = experiment.fabric
-    everywhere = replace(_everywhere(job, experiment), steps=steps)
+    everywhere = replace(_everywhere(job, experiment), steps=steps, first_iteration=first)
     tos = tos_of_flows(decision, job.flows, experiment.levels)
     counted = {flow.id: byte_marks_of(decision, flow, experiment) for flow in job.flows}
     byte_marks = {flow: marks for flow, marks in counted.items() if marks is not None}

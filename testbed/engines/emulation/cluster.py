@@ -29,7 +29,7 @@ from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.results.record import DecisionRow
 from workloads.iteration.protocol import Closed, Event, HostStep, IterationEnded, Late, Shaped
-from workloads.job import Job
+from workloads.job import Flow, Job
 
 START_DELAY_S: Final = 0.1
 
@@ -71,6 +71,7 @@ class Cluster:
         self._decision = Decision()
         self._changing = asyncio.Lock()
         self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.datapath.carry_out)
+        self.before_opening: Callable[[Job], Awaitable[None]] | None = None
         self.managed = managed_jobs_of(experiment)
         self.managed_run = None if self.managed is None else StintRunner(self, self.managed)
         self.steps: StepCoordinator | None = None
@@ -120,6 +121,8 @@ class Cluster:
     async def arrive_later(self, job: Job) -> None:
         """Wait for the arrival of ``job``, make room for it, and let it begin."""
         await asyncio.sleep(max(0.0, self.seconds_until(job.start_s)))
+        if self.before_opening is not None:
+            await self.before_opening(job)
         async with self._changing:
             before = self._decision
             (answer,) = await self._announce([job], prepare=True)
@@ -198,8 +201,7 @@ class Cluster:
 
     def _note_decision(self, cause: str, answer: DecisionAnswer, began: float) -> None:
         self._decision = answer.decision
-        if self.steps is not None:
-            self.steps.set_jobs({job.name: job for job in self.jobs.present_jobs()})
+        self._settle_steps()
         self._log_marks()
         confirmed = time.monotonic() - began
         self.confirmations.append(confirmed)
@@ -263,6 +265,44 @@ class Cluster:
         else:
             self._keep_time_shift(live)
             self._synthetic.start(job, at)
+
+    # Failures
+
+    async def hold(self, names: Collection[str]) -> None:
+        """Let jobs that are about to be cut off send nothing more, and let what they have in flight arrive."""
+        await self._changes.cut_off(self._flows_of(names))
+
+    def release(self, names: Collection[str]) -> None:
+        """Let jobs that were cut off go on."""
+        self._changes.join(self._flows_of(names))
+
+    def _flows_of(self, names: Collection[str]) -> list[Flow]:
+        running = [live for live in self.jobs.running() if not live.stopped]
+        return [flow for live in running if live.job.name in names for flow in live.job.flows]
+
+    async def stop(self, live: LiveJob) -> None:
+        """End the processes of a job, which does not leave."""
+        if live.stopped or live.job.external is not None:
+            return
+        live.stopped = True
+        await self.halt(live.job)
+        await self._synthetic.close(live.job, reset=True)
+        self._settle_steps()
+
+    async def restart(self, live: LiveJob, repeated: int) -> None:
+        """Start a stopped job again; it repeats so many of the iterations that it had completed."""
+        self.jobs.restart(live.job.name, repeated)
+        async with self._changing:
+            await self._synthetic.open(live.job, self._decision, steps=self.steps is not None, first=live.first)
+            self._changes.tell_rates(Decision(), self._decision, [live.job])
+            self._changes.tell_pcie_turns(Decision(), self._decision, self.jobs.present_jobs())
+            self._keep_time_shift(live)
+            self._synthetic.start(live.job, time.monotonic() + START_DELAY_S)
+        self._settle_steps()
+
+    def _settle_steps(self) -> None:
+        if self.steps is not None:
+            self.steps.set_jobs({live.job.name: live.job for live in self.jobs.present() if not live.stopped})
 
     # Running jobs change
 

@@ -14,6 +14,7 @@ from testbed.engines.emulation.switch_check import SwitchCheck
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.experiment.built_part import built_part_of
 from testbed.experiment.experiment import Experiment
+from topologies.mininet_adapter.failing_parts import FailingParts
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.readback import queue_mismatches
 from workloads.iteration.protocol import Event
@@ -78,6 +79,10 @@ class Infrastructure:
     def switch_check(self, flows: Callable[[], Iterable[Flow]]) -> SwitchCheck:
         """A check of the switches, on which ``flows`` returns the flows that are there."""
         return SwitchCheck(self._experiment.fabric, self.network.datapath, self.controller, flows)
+
+    def failing_parts(self) -> FailingParts:
+        """What makes parts of the network fail."""
+        return FailingParts(self.network)
 
     async def into_force(self) -> None:
         """Return when packets follow the rules that the switches have confirmed."""

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from typing import Final
 
 from controller.dataplane.planner import FlowChange
 from controller.decision import Decision
@@ -43,6 +44,9 @@ from workloads.iteration.protocol import (
     ShiftJob,
 )
 from workloads.job import Flow, Job
+
+DRAIN_S: Final = 1.0
+"""What is in flight of a job that is about to be cut off gets so much time; what is left is lost, and sent again."""
 
 
 def _refuse_to_reopen(lost: Collection[str], before: Decision, after: Decision) -> None:
@@ -125,9 +129,23 @@ class Reconfiguration:
         await self._workers.expect(Reconnected, flow.id, [sender])
         await self._workers.expect(Accepted, flow.id, [receiver])
 
-    async def _hold(self, flow: Flow) -> Flow:
+    async def cut_off(self, flows: Iterable[Flow]) -> None:
+        """Hold ``flows`` until :meth:`join`; return when nothing of them is in flight, or soon after."""
+        held = [asyncio.create_task(self._hold(flow, cut_off=True)) for flow in flows if not flow.two_way]
+        if held:
+            _, late = await asyncio.wait(held, timeout=DRAIN_S)
+            for task in late:
+                task.cancel()
+
+    def join(self, flows: Iterable[Flow]) -> None:
+        """Let flows that were cut off go on."""
+        for flow in flows:
+            if not flow.two_way:
+                self._workers.tell(self._host(flow.source), ResumeFlows((flow.id,), cut_off=True))
+
+    async def _hold(self, flow: Flow, *, cut_off: bool = False) -> Flow:
         sender = self._host(flow.source)
-        self._workers.tell(sender, HoldFlows((flow.id,)))
+        self._workers.tell(sender, HoldFlows((flow.id,), cut_off))
         await self._workers.expect(Held, flow.id, [sender])
         return flow
 

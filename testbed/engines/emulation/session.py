@@ -20,8 +20,8 @@ from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster
 from testbed.engines.emulation.evidence_rows import run_delay_rows, stretch_rows
 from testbed.engines.emulation.external.external_jobs import ExternalJobs
+from testbed.engines.emulation.failures import Failures
 from testbed.engines.emulation.infrastructure import Infrastructure, Tell
-from testbed.engines.emulation.link_failures import LinkFailures
 from testbed.engines.emulation.namespaces.handover import Request
 from testbed.engines.emulation.namespaces.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
@@ -75,7 +75,7 @@ class Session:
         self._rehearsal: Rehearsal | None = None
         self._infrastructure = Infrastructure(request.experiment, scratch, tell)
         self._cluster: Cluster
-        self._failures: LinkFailures
+        self._failures: Failures
         self._guard = Guard(self._ended, self._infrastructure.watched_processes)
         self._live: LiveSampler | None = None
         self._live_pace, self._live_cpu_s = Pace(LIVE_SHARE), 0.0
@@ -110,7 +110,7 @@ class Session:
         experiment = self._experiment
         self._cluster = Cluster(experiment, self._infrastructure, self._scratch, self._tell)
         self._programs = self._cluster.programs
-        self._failures = LinkFailures(self._cluster, experiment.fabric, experiment.failures)
+        self._failures = Failures(self._cluster, self._infrastructure.failing_parts(), experiment)
         self._live = LiveSampler(experiment, self._cluster.jobs) if self._request.watched else None
         self._goal = stop_condition_of(experiment, self._cluster.jobs, self._cluster.managed, self._cluster.now)
 
@@ -124,7 +124,7 @@ class Session:
     async def _measure(self) -> RunRecord:
         cluster = self._cluster
         cluster.start_first_jobs()
-        sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin)
+        sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin, self._failures.degraded_links)
         self._tap = PacketTap(cluster.network)
         self._processes = ProcessWatch(self._infrastructure.watched_processes(), 0.0)
         slack = 2 * window_packets(self._experiment) + 2 * sampler.probe.packets_in(STATE_S)
@@ -287,8 +287,8 @@ class Session:
         return joined_standstills(late, self._processes.standstills)
 
     def _changes(self, sampler: Sampler) -> list[Change]:
-        cables = self._failures.unasked(sampler.cables.changes, self._experiment.scale.time)
-        return [*cables, *sampler.queues.changes, *self._paths.changes]
+        seen = [*sampler.cables.changes, *sampler.queues.changes]
+        return [*self._failures.unasked(seen, self._experiment.scale.time), *self._paths.changes]
 
     def _seen_so_far(self, sampler: Sampler) -> Evidence:
         """The evidence that is limited in time."""
@@ -391,7 +391,7 @@ class Session:
             "sampled_packets": self._seen,
             "packets_without_a_rule": self._cluster.switches.unruled_packets,
             "old_marks_s": self._old_marks,
-            "link_failures": self._failures.rows(),
+            **self._failures.documents(),
             "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),
             "step_delays_s": self._step_delays,
             **self._scale_document(),

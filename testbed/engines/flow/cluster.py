@@ -228,13 +228,14 @@ class FlowCluster:
         self._settle_steps()
         self.carry_out(decision)
         for program in running.programs.values():
-            program.iteration = running.live.completed
             program.start(self.now)
 
     def _open(self, running: FlowJob, decision: Decision) -> None:
         job, departure_s = running.job, self._network.departure_s(running.job)
         slice_bytes = self._scaled.scale.unscale_size(slice_size(job, self._scaled))
-        for host, plan in job_plans(job, self._experiment, decision, steps=self._steps is not None).items():
+        for host, plan in job_plans(
+            job, self._experiment, decision, steps=self._steps is not None, first=running.live.first
+        ).items():
             program: Program = program_of(
                 replace(plan, departure=departure_s), self, self._hear(host), lambda _stream: None
             )

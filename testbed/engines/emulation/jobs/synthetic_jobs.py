@@ -27,10 +27,13 @@ class SyntheticJobs:
         self._experiment = experiment
         self._workers = workers
 
-    async def open(self, job: Job, decision: Decision, *, steps: bool) -> None:
-        """Open the connections of ``job``; with ``steps`` workers report when communication begins and ends."""
+    async def open(self, job: Job, decision: Decision, *, steps: bool, first: int = 0) -> None:
+        """Open the connections of ``job``; with ``steps`` workers report when communication begins and ends.
+
+        ``first``: the number of its first iteration.
+        """
         hosts = self._hosts_of(job)
-        for host, plan in job_plans(job, self._experiment, decision, steps=steps).items():
+        for host, plan in job_plans(job, self._experiment, decision, steps=steps, first=first).items():
             self._workers.tell(host, SetUpJob(plan))
         await self._workers.expect(Listening, job.name, hosts)
         for host in hosts:

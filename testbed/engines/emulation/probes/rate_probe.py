@@ -92,7 +92,9 @@ class RateProbe:
 
     def focus(self, backlog: Mapping[str, int]) -> None:
         """Watch the links with the longest queues (link -> bytes), the least watched of them first."""
-        waiting = sorted((name for name, size in backlog.items() if size), key=lambda name: -backlog[name])
+        waiting = sorted(
+            (name for name, size in backlog.items() if size and name in self._links), key=lambda name: -backlog[name]
+        )
         candidates = [self._links[name] for name in waiting[: 3 * WATCHED_LINKS]]
         chosen = sorted(candidates, key=lambda link: link.busy_s)[:WATCHED_LINKS]
         for link in self._watched:

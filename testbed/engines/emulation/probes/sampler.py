@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,9 +44,11 @@ class Sampler:
     Sizes in ``links`` are payload in the scenario's units, times undilated from ``origin``.
     """
 
-    def __init__(self, network: EmulatedNetwork, scale: Scale, origin: float) -> None:
+    def __init__(self, network: EmulatedNetwork, scale: Scale, origin: float, unprobed: Collection[str] = ()) -> None:
+        """``unprobed``: links whose rate changes, so that nothing is said of it."""
         self._scale = scale
         self._origin = origin
+        self._unprobed = unprobed
         self._sockets: list[CounterSocket] = []
         self._queues: list[_Queue] = []
         self._places: list[list[tuple[int, int]]] = []
@@ -96,9 +98,11 @@ class Sampler:
         counters, shaping = self._sockets[-1], network.shaping_of(link)
         htb = shaping.discipline == "htb"
         classes = {(0x10010 if htb else 0x20001) + level: level for level in range(shaping.levels)}
+        self._watched[link.name] = WatchedLink(counters, index, (0x10000,) if htb else (0x10000, 0x20000))
+        if link.name in self._unprobed:
+            return
         self._probed[link.name] = ProbedLink(counters, index, shaping.wire_rate)
         self._ordered[link.name] = OrderedLink(counters, index, classes, shaping.wire_rate, shaping.burst)
-        self._watched[link.name] = WatchedLink(counters, index, (0x10000,) if htb else (0x10000, 0x20000))
 
     def sample(self, now: float, *, whole: bool = False) -> Second:
         """Take a sample at ``now`` (monotonic clock); return where the CPU time went since the last."""
