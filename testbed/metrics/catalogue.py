@@ -16,6 +16,7 @@ from testbed.experiment.network_model import COUNTED, PER_FLOW
 from testbed.metrics import formats
 from testbed.metrics.message_catalogue import messages
 from testbed.metrics.metric import Column, Entry, Metric, entry_of
+from testbed.metrics.outage_metrics import OUTAGES
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredJob, MeasuredRun
@@ -67,6 +68,10 @@ WORK: Final = Column(
 
 def _of_packets(key: str) -> Callable[[MeasuredJob], object]:
     return lambda job: job.packets.get(key)
+
+
+def _of_outages(key: str) -> Callable[[MeasuredJob], object]:
+    return lambda job: job.outages.get(key)
 
 
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
@@ -156,6 +161,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     ),
     *messages(column=True),
     *(Metric(f"network.{key}", unit, what, _of_packets(key), check=True) for key, unit, what in PER_FLOW),
+    *(Metric(f"outages.{key}", unit, what, _of_outages(key), check=True) for key, unit, what in OUTAGES),
     Metric(
         "disturbed",
         "",

@@ -60,6 +60,7 @@ class MeasuredJob:
     that is unknown. ``alone``: its times by formula; None under a manager, and where the switches chose its paths.
     ``outcome`` and ``stints``: its outcome under a manager, and the names of its stints in the files. ``messages``:
     those that count, None if there are none. ``packets``: what is counted of them at line rate, else nothing.
+    ``outages``: what failures have cost it, nothing where none were to come.
     """
 
     metrics: JobMetrics
@@ -71,6 +72,7 @@ class MeasuredJob:
     stints: tuple[str, ...] = ()
     messages: MessageMetrics | None = None
     packets: Mapping[str, float] = field(default_factory=dict)
+    outages: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -18,6 +18,7 @@ from testbed.metrics.managers.manager_metrics import MANAGER, outcome_metrics
 from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run, packets_of
 from testbed.metrics.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.metric import entry_of
+from testbed.metrics.outage_metrics import outages_of
 from testbed.results.record import ManagedRecord, RunRecord
 from testbed.results.schema import SCHEMA_VERSION
 
@@ -75,6 +76,7 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
             analytic_times(job, record, experiment),
             messages=message_metrics(messages, [job.name]),
             packets=packets_of(record, [job.name]),
+            outages=outages_of(record, [job]),
         )
         for job, decision in [(job, decision_for(record, job)) for job in placed]
     ]

@@ -7,7 +7,7 @@ host failed has lost its state: it ends after the timeout even if the host is ba
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal
@@ -103,19 +103,3 @@ class Outages:
 
 def _doomed(outage: Outage) -> bool:
     return outage.host_failed or outage.ended_s is not None
-
-
-def cost_of(outages: Collection[Outage], gpus: Mapping[str, int], end_s: float) -> dict[str, dict[str, float]]:
-    """Return by job: seconds lost to outages, iterations repeated, restarts, and GPU hours that stood still."""
-    found: dict[str, dict[str, float]] = {}
-    for outage in outages:
-        lost_s = (end_s if outage.until_s is None else outage.until_s) - outage.from_s
-        row = found.setdefault(
-            outage.job, {"outages": 0, "lost_s": 0.0, "restarts": 0, "repeated": 0, "gpu_hours": 0.0}
-        )
-        row["outages"] += 1
-        row["lost_s"] += lost_s
-        row["restarts"] += outage.ended_s is not None and outage.until_s is not None
-        row["repeated"] += outage.repeated
-        row["gpu_hours"] += lost_s * gpus[outage.job] / 3600
-    return found

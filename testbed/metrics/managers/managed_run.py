@@ -22,6 +22,7 @@ from testbed.metrics.job_metrics import (
 from testbed.metrics.losses import Loss, losses_by_stint, merged
 from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run, packets_of
 from testbed.metrics.message_metrics import message_metrics, messages_by_job
+from testbed.metrics.outage_metrics import outages_of
 from testbed.results.record import ManagedRecord, MessageRow, RunRecord
 from workloads.job import Job
 from workloads.managers.account import JobOutcome
@@ -117,6 +118,7 @@ class ManagedRun:
             stints=tuple(names),
             messages=message_metrics(self._messages, names),
             packets=packets_of(self.record, names),
+            outages=outages_of(self.record, [self._stints[name] for name in names]),
         )
 
     def _loss(self, outcome: JobOutcome, names: Sequence[str], metrics: JobMetrics) -> Loss | None:
