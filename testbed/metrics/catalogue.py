@@ -45,7 +45,7 @@ def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
     """How many points less are lost, part by part: positive is a gain."""
     if before is None or after is None:
         return None
-    return {key: before[key] - after[key] for key in before if key.endswith("_points")}
+    return {key: before[key] - after.get(key, 0.0) for key in before if key.endswith("_points")}
 
 
 def _shown_points(entry: Entry) -> str:

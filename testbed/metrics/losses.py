@@ -1,8 +1,9 @@
-"""Why the GPUs of a job are idle, in three parts that add up to its idle time. Pure.
+"""Why the GPUs of a job are idle, in parts that add up to its idle time. Pure.
 
 ``alone``: what the job would lose with nothing beside it and each of its connections with the links between switches to
 itself: communication that compute does not hide, jitter, stragglers, experts. ``own``: what collisions of its own
-connections add on the paths that it had. ``others``: the rest, which is due to other jobs. The first two come from
+connections add on the paths that it had. ``failures``: what it lost while failures of the network or a host stopped
+it. ``others``: the rest, which is due to other jobs. The first two come from
 the job simulated by itself (:mod:`testbed.engines.flow.alone`), iteration by iteration with the same draws.
 
 A job that shared no link and no GPU with another while it ran lost nothing to others: it *was* alone.
@@ -16,12 +17,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from testbed.metrics.job_metrics import JobMetrics
+from testbed.metrics.outage_metrics import outage_spans
 from testbed.results.path_history import path_history
 from testbed.results.record import AloneRow, RunRecord
 from topologies.fabric import Fabric
 from workloads.job import Job
 
-PARTS: Final = ("alone", "own", "others")
+PARTS: Final = ("alone", "own", "failures", "others")
 _ROUNDING: Final = 1e-9
 """Share of its idle time below which a part is rounding."""
 
@@ -40,6 +42,8 @@ class Loss:
     alone_points: float
     own_points: float
     others_points: float
+    failures_gpu_s: float = 0.0
+    failures_points: float = 0.0
 
 
 def losses_by_stint(
@@ -51,17 +55,25 @@ def losses_by_stint(
         alone[row.job][row.iteration] = row
     sharing = sharing_jobs(record, jobs, fabric)
     found = {
-        job.name: loss_of(metrics[job.name], alone[job.name], by_itself=job.name not in sharing)
+        job.name: loss_of(
+            metrics[job.name],
+            alone[job.name],
+            by_itself=job.name not in sharing,
+            stood_gpu_s=stood_gpu_s(record, job),
+        )
         for job in jobs
         if job.external is None
     }
     return {name: loss for name, loss in found.items() if loss is not None}
 
 
-def loss_of(metrics: JobMetrics, alone: Mapping[int, AloneRow], *, by_itself: bool) -> Loss | None:
+def loss_of(
+    metrics: JobMetrics, alone: Mapping[int, AloneRow], *, by_itself: bool, stood_gpu_s: float = 0.0
+) -> Loss | None:
     """Return what a job lost; ``alone``: iteration -> the same one with nothing beside the job.
 
-    None if no iteration counts, or one that does was not simulated.
+    ``stood_gpu_s``: GPU-seconds for which failures stopped it. None if no iteration counts, or one that does was not
+    simulated.
     """
     if not metrics.counted or any(number not in alone for number in metrics.counted):
         return None
@@ -69,27 +81,32 @@ def loss_of(metrics: JobMetrics, alone: Mapping[int, AloneRow], *, by_itself: bo
     on_its_paths = sum(share * alone[number].idle_gpu_s for number, share in metrics.counted.items())
     without = sum(share * alone[number].without_collisions_gpu_s for number, share in metrics.counted.items())
     own = _unless_rounding(on_its_paths - without, idle)
-    others = 0.0 if by_itself else _unless_rounding(idle - on_its_paths, idle)
-    return split(metrics.busy_s, (idle - own - others, own, others))
+    more = _unless_rounding(idle - on_its_paths, idle)
+    failures = min(more, stood_gpu_s)
+    others = 0.0 if by_itself else more - failures
+    return split(metrics.busy_s, (idle - own - failures - others, own, failures, others))
 
 
-def split(busy_s: float, idle_parts_s: tuple[float, float, float]) -> Loss:
-    """Return the loss of GPUs that were busy for ``busy_s`` and idle for the sum of ``idle_parts_s``."""
+def split(busy_s: float, idle_parts_s: tuple[float, float, float, float]) -> Loss:
+    """Return the loss of GPUs that were busy for ``busy_s`` and idle for the sum of ``idle_parts_s``: :data:`PARTS`."""
     points, idle, before = [], 0.0, 1.0
     for part in idle_parts_s:
         idle += part
         after = busy_s / (busy_s + idle) if busy_s + idle > 0.0 else 1.0
         points.append(100 * (before - after))
         before = after
-    return Loss(*idle_parts_s, *points)
+    seconds, shares = dict(zip(PARTS, idle_parts_s, strict=True)), dict(zip(PARTS, points, strict=True))
+    return Loss(
+        **{f"{part}_gpu_s": seconds[part] for part in PARTS}, **{f"{part}_points": shares[part] for part in PARTS}
+    )
 
 
 def merged(stints: Iterable[Loss], busy_s: float, more_idle_s: float, *, due_to_others: bool) -> Loss:
     """Return the loss of a job with these ``stints``; ``more_idle_s`` it held GPUs and did not iterate."""
-    alone, own, others = more_idle_s * (not due_to_others), 0.0, more_idle_s * due_to_others
-    for loss in stints:
-        alone, own, others = alone + loss.alone_gpu_s, own + loss.own_gpu_s, others + loss.others_gpu_s
-    return split(busy_s, (alone, own, others))
+    losses = list(stints)
+    alone, own, failures, others = (sum(getattr(loss, f"{part}_gpu_s") for loss in losses) for part in PARTS)
+    alone, others = alone + more_idle_s * (not due_to_others), others + more_idle_s * due_to_others
+    return split(busy_s, (alone, own, failures, others))
 
 
 def total_loss(
@@ -105,12 +122,8 @@ def total_loss(
     if allocated_s <= 0 or len(known) < len(jobs):
         return None
     weight_s = allocated_s + shared_s
-    alone, own = (
-        sum(weight * points for weight, points in each) / weight_s
-        for each in (
-            [(weight, loss.alone_points) for weight, loss in known],
-            [(weight, loss.own_points) for weight, loss in known],
-        )
+    alone, own, failures = (
+        sum(weight * getattr(loss, f"{part}_points") for weight, loss in known) / weight_s for part in PARTS[:-1]
     )
     idle = 100 * (1 - utilization)
     return Loss(
@@ -119,8 +132,20 @@ def total_loss(
         others_gpu_s=sum(loss.others_gpu_s for _, loss in known) + held_s,
         alone_points=alone,
         own_points=own,
-        others_points=_unless_rounding(idle - alone - own, 100.0),
+        others_points=_unless_rounding(idle - alone - own - failures, 100.0),
+        failures_gpu_s=sum(loss.failures_gpu_s for _, loss in known),
+        failures_points=failures,
     )
+
+
+def stood_gpu_s(record: RunRecord, job: Job) -> float:
+    """GPU-seconds for which failures stopped ``job`` in its window."""
+    window = record.windows.get(job.name)
+    if window is None:
+        return 0.0
+    spans = outage_spans(record, job.name)
+    inside = (max(0.0, min(end, window.end_s) - max(begin, window.start_s)) for begin, end in spans)
+    return sum(inside) * len(job.gpus)
 
 
 def sharing_jobs(record: RunRecord, jobs: Sequence[Job], fabric: Fabric) -> frozenset[str]:

@@ -34,3 +34,13 @@ def outages_of(record: RunRecord, jobs: Sequence[Job]) -> Mapping[str, float]:
         found["repeated"] += row["repeated"]
         found["gpu_hours"] += lost_s * gpus[row["job"]] / 3600
     return found
+
+
+def outage_spans(record: RunRecord, job: str) -> list[tuple[float, float]]:
+    """When failures stopped ``job``: from, until, seconds of the run."""
+    rows = record.environment.get("outages")
+    return [
+        (row["from_s"], record.duration_s if row["until_s"] is None else row["until_s"])
+        for row in (rows if isinstance(rows, Sequence) else ())
+        if row["job"] == job
+    ]

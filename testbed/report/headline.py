@@ -14,6 +14,7 @@ Entry = Mapping[str, Any]
 _PARTS: Final = {
     "alone": "are lost alone",
     "own": "to collisions of a job's own connections",
+    "failures": "to failures",
     "others": "to other jobs",
 }
 """Parts of the idle time, in words."""
@@ -42,7 +43,7 @@ def _why(runs: Sequence[Entry], *, under: bool = False) -> str:
     if any(not run.get("loss") for run in runs):
         return ""
     where = [f" under {run['scheduler']}" if under else "" for run in runs]
-    parts = [adding_up([run["loss"][f"{part}_points"] for part in _PARTS]) for run in runs]
+    parts = [adding_up([run["loss"].get(f"{part}_points", 0.0) for part in _PARTS]) for run in runs]
     words = list(_PARTS.values())
     shown = [place for place in range(len(words)) if place == 0 or any(of_run[place] for of_run in parts)]
     if len(shown) == 1:

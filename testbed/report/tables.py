@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -149,20 +149,31 @@ def split_table(summary: Summary) -> Table | None:
     if not groups:
         return None
     title = "points of GPU utilisation lost"
-    table = new_table(title, left=("job", "scheduler"), right=(*LOSS_COLUMNS, "idle"), notes=LOSS_COLUMNS)
+    shown = loss_columns(summary)
+    table = new_table(title, left=("job", "scheduler"), right=(*shown, "idle"), notes=shown)
     for name, rows in groups.items():
         for place, (run, loss) in enumerate(rows):
-            table.add_row(name if place == 0 else "", marked_run(run), *loss_cells(loss))
+            table.add_row(name if place == 0 else "", marked_run(run), *loss_cells(loss, shown))
         table.add_section()
     return table
 
 
+_FAILURES: Final = "failures"
 LOSS_COLUMNS: Final = {
     "alone": "with nothing beside the job: communication that compute does not hide, jitter, stragglers",
     "own connections": "collisions of the job's own connections between switches",
+    _FAILURES: "failures of the network or of hosts stopped it",
     "other jobs": "the rest: other jobs on the same links or GPUs",
 }
 """Parts of the idle time -> their meaning."""
+_LOSS_KEYS: Final = dict(zip(LOSS_COLUMNS, ("alone", "own", "failures", "others"), strict=True))
+
+
+def loss_columns(summary: Summary) -> Mapping[str, str]:
+    """Those of :data:`LOSS_COLUMNS` that a run has: failures only where some were to come."""
+    jobs = [job for run in summary["runs"] for job in run["jobs"]]
+    some = any(job.get("outages", {}).get("count") is not None for job in jobs)
+    return {title: meaning for title, meaning in LOSS_COLUMNS.items() if some or title != _FAILURES}
 
 
 def losses_by_name(summary: Summary) -> dict[str, list[tuple[Entry, Entry | None]]]:
@@ -176,15 +187,15 @@ def losses_by_name(summary: Summary) -> dict[str, list[tuple[Entry, Entry | None
     return found if runs else {}
 
 
-def loss_points(loss: Entry) -> list[float]:
-    """The points of each part and their sum, rounded so that they add up."""
-    parts = adding_up([loss["alone_points"], loss["own_points"], loss["others_points"]])
+def loss_points(loss: Entry, shown: Iterable[str]) -> list[float]:
+    """The points of each part ``shown`` and their sum, rounded so that they add up."""
+    parts = adding_up([loss.get(f"{_LOSS_KEYS[title]}_points", 0.0) for title in shown])
     return [*parts, sum(parts)]
 
 
-def loss_cells(loss: Entry | None) -> list[str]:
-    """A cell for each part, and for their sum."""
-    return [MISSING] * (len(LOSS_COLUMNS) + 1) if loss is None else [f"{value:.1f}" for value in loss_points(loss)]
+def loss_cells(loss: Entry | None, shown: Collection[str]) -> list[str]:
+    """A cell for each part ``shown``, and for their sum."""
+    return [MISSING] * (len(shown) + 1) if loss is None else [f"{value:.1f}" for value in loss_points(loss, shown)]
 
 
 def manager_table(summary: Summary) -> Table | None:

@@ -44,6 +44,7 @@ class _Loss(_Part):
     alone_points: FiniteFloat
     own_points: FiniteFloat
     others_points: FiniteFloat
+    failures_points: FiniteFloat = 0.0
 
 
 class _Manager(_Part):

@@ -8,11 +8,12 @@ host failed has lost its state: it ends after the timeout even if the host is ba
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
 
 from testbed.experiment.failures import Recovery
+from testbed.results.record import IterationRow
 
 
 @dataclass
@@ -96,9 +97,13 @@ class Outages:
         self._open[job].repeated = since
         return since
 
-    def is_waiting(self, job: str) -> bool:
-        """Whether ``job`` stands still now."""
-        return job in self._open
+    def kept(self, rows: tuple[IterationRow, ...]) -> tuple[IterationRow, ...]:
+        """``rows`` in which an iteration that an outage stopped counts: no other one shows what the failure did."""
+        return tuple(replace(row, disturbed=False) if row.disturbed and self._stopped_in(row) else row for row in rows)
+
+    def _stopped_in(self, row: IterationRow) -> bool:
+        of_job = (outage for outage in self.rows if outage.job == row.job)
+        return any(each.from_s < row.end_s and (each.until_s or inf) > row.start_s for each in of_job)
 
 
 def _doomed(outage: Outage) -> bool:

@@ -181,11 +181,12 @@ class Failures:
         """Whether some cable drops packets at random."""
         return any(failure.loss > 0 for failure in self._experiment.failures)
 
-    def unasked(self, changes: Sequence[Change], dilation: float) -> list[Change]:
+    def unasked(self, changes: Sequence[Change]) -> list[Change]:
         """Those of ``changes`` that the scenario did not ask for; theirs are seconds of the machine."""
-        return [change for change in changes if not self._asked(change, dilation)]
+        return [change for change in changes if not self._asked(change)]
 
-    def _asked(self, change: Change, dilation: float) -> bool:
+    def _asked(self, change: Change) -> bool:
+        dilation = self._experiment.scale.time
         cable = self._fabric.cable_of.get(change.link or "")
         if cable is None or change.kind not in ("link", "setting"):
             return False

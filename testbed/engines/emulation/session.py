@@ -254,7 +254,8 @@ class Session:
 
     def _rows(self, sampler: Sampler) -> tuple[IterationRow, ...]:
         spans = self._disturbed(sampler) if self._goal.managed else self._replaced(sampler)
-        return iteration_rows(self._cluster.jobs.reports, self._goal.experiment(), self._cluster.origin, spans)
+        rows = iteration_rows(self._cluster.jobs.reports, self._goal.experiment(), self._cluster.origin, spans)
+        return self._failures.outages.kept(rows)
 
     def _replaced(self, sampler: Sampler) -> list[tuple[float, float]]:
         """When iterations ran that are replaced where that can be, on the machine's clock: late pauses too."""
@@ -287,8 +288,7 @@ class Session:
         return joined_standstills(late, self._processes.standstills)
 
     def _changes(self, sampler: Sampler) -> list[Change]:
-        seen = [*sampler.cables.changes, *sampler.queues.changes]
-        return [*self._failures.unasked(seen, self._experiment.scale.time), *self._paths.changes]
+        return [*self._failures.unasked([*sampler.cables.changes, *sampler.queues.changes]), *self._paths.changes]
 
     def _seen_so_far(self, sampler: Sampler) -> Evidence:
         """The evidence that is limited in time."""

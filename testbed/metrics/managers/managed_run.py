@@ -131,7 +131,7 @@ class ManagedRun:
         if any(name not in self._losses for name in counting):
             return None
         losses = [self._losses[name] for name in counting]
-        known = sum(loss.alone_gpu_s + loss.own_gpu_s + loss.others_gpu_s for loss in losses)
+        known = sum(loss.alone_gpu_s + loss.own_gpu_s + loss.failures_gpu_s + loss.others_gpu_s for loss in losses)
         interrupted = outcome.preemptions + outcome.migrations > 0 or not counting
         rest_s = sum(metrics.idle_s.values()) - known
         return merged(losses, metrics.busy_s, rest_s, due_to_others=interrupted and len(self.managed.outcomes) > 1)

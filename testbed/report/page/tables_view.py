@@ -6,7 +6,7 @@ A table: ``id``, ``title``, ``columns`` [{title, meaning, text}] and ``rows`` of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from testbed.experiment.network_model import PER_FLOW
@@ -16,7 +16,7 @@ from testbed.metrics.formats import MISSING, percent, seconds
 from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.message_catalogue import PERCENTILES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
-from testbed.report.tables import LOSS_COLUMNS, loss_cells, loss_points, losses_by_name, marked_run, verdict
+from testbed.report.tables import loss_cells, loss_columns, loss_points, losses_by_name, marked_run, verdict
 from topologies.units import format_size
 
 Summary = Mapping[str, Any]
@@ -85,22 +85,24 @@ def _losses(summary: Summary) -> dict[str, Any] | None:
     groups = losses_by_name(summary)
     if not groups:
         return None
+    shown = loss_columns(summary)
     heads = [
         ("job", ""),
         ("scheduler", ""),
-        *((f"{title}, points", meaning) for title, meaning in LOSS_COLUMNS.items()),
+        *((f"{title}, points", meaning) for title, meaning in shown.items()),
     ]
     heads += [("idle, points", "what utilisation lacks to 100 %: the sum")]
-    rows = [[name, marked_run(run), *_loss_cells(loss)] for name, found in groups.items() for run, loss in found]
+    rows = [[name, marked_run(run), *_loss_cells(loss, shown)] for name, found in groups.items() for run, loss in found]
     note = (
         "The parts add up to the idle time. What a job loses alone is simulated: the same job with nothing beside it."
     )
     return table("losses", "Why GPUs are idle", heads, 2, rows, note)
 
 
-def _loss_cells(loss: Entry | None) -> list[Cell]:
-    values = [0.0] * len(loss_cells(None)) if loss is None else loss_points(loss)
-    return [MISSING if loss is None else [text, value] for text, value in zip(loss_cells(loss), values, strict=True)]
+def _loss_cells(loss: Entry | None, shown: Collection[str]) -> list[Cell]:
+    texts = loss_cells(loss, shown)
+    values = [0.0] * len(texts) if loss is None else loss_points(loss, shown)
+    return [MISSING if loss is None else [text, value] for text, value in zip(texts, values, strict=True)]
 
 
 def _messages(summary: Summary) -> dict[str, Any] | None:

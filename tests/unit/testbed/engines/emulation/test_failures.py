@@ -16,6 +16,7 @@ from testbed.engines.emulation.cluster import Cluster
 from testbed.engines.emulation.failures import Failures, other_ports
 from testbed.engines.emulation.reconfiguration import _refuse_to_reopen
 from testbed.errors import RunFailedError
+from testbed.experiment.experiment import Scale
 from testbed.experiment.failures import Failure, Recovery
 from testbed.fidelity.observations import Change
 from testbed.fidelity.verdict import Evidence, judge
@@ -81,7 +82,7 @@ class Recorder:
 
 def failures(*wanted: Failure, cluster: Recorder | None = None, timeout_s: float = 600.0) -> Failures:
     cluster = cluster or Recorder()
-    experiment = replace(EXPERIMENT, failures=wanted, recovery=Recovery(timeout_s))
+    experiment = replace(EXPERIMENT, scale=Scale(1000.0, 2.0), failures=wanted, recovery=Recovery(timeout_s))
     made = Failures(cast(Cluster, cluster), cast(FailingParts, cluster), experiment)
     return made
 
@@ -172,7 +173,7 @@ def test_packets_of_a_dual_homed_nic_leave_and_arrive_by_its_other_port() -> Non
 )
 def test_only_what_the_scenario_asked_for_is_no_fault(change: Change, asked: bool) -> None:
     asked_for = (Failure(CABLE, 2.0, 5.0), Failure("tor1->agg0", 2.0, 5.0, share=0.5))
-    found = failures(*asked_for).unasked([change], dilation=2.0)
+    found = failures(*asked_for).unasked([change])
     assert found == ([] if asked else [change])
 
 
