@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.decision import Decision
+from testbed.metrics.outage_metrics import JobOutages, outages_in
 from testbed.results.record import IterationRow, RunRecord, Window
 from workloads.job import Job
 
@@ -89,7 +90,7 @@ def job_metrics(record: RunRecord, job: Job) -> JobMetrics:
     good = ~table.disturbed
     idle = _idle(table, (window.end_s - window.start_s) * len(job.gpus))
     busy = float(np.sum((table.compute * table.fraction)[good]))
-    jct_s, jct_source = _jct(table, job, times)
+    jct_s, jct_source = _jct(table, job, times, outages_in(record, job.name))
     return JobMetrics(
         job=job,
         iterations=len(durations),
@@ -261,11 +262,27 @@ def _counted(table: _Columns, gpus: int) -> dict[int, float]:
 
 
 def _jct(
-    table: _Columns, job: Job, times: IterationTimes | None
+    table: _Columns, job: Job, times: IterationTimes | None, outages: JobOutages
 ) -> tuple[float | None, Literal["measured", "projected"]]:
-    """From the job's arrival to its end: measured if its declared iterations are all in, else projected."""
-    last = table.iteration == job.iterations - 1
+    """From the job's arrival to its end: measured if its declared iterations are all in, else projected.
+
+    What failures cost counts once: the mean that is projected is that of iterations which they did not stop.
+    """
+    iterations = job.iterations + outages.repeated
+    last = table.iteration == iterations - 1
     if int(np.sum(last)) >= len(job.gpus):
         return float(np.max(table.end[last])) - job.start_s, "measured"
+    if times is None:
+        return None, "projected"
     waited = max(0.0, float(np.min(table.start)) - job.start_s)
-    return (waited + job.iterations * times.mean if times else None), "projected"
+    return waited + outages.lost_s + iterations * _mean_without(table, outages, times.mean), "projected"
+
+
+def _mean_without(table: _Columns, outages: JobOutages, mean: float) -> float:
+    """Mean seconds of iterations that no outage stopped; ``mean``, of all, if there are none."""
+    good = ~table.disturbed & (table.fraction > 0.0)
+    for begin, end in outages.spans:
+        good &= (table.end <= begin) | (table.start >= end)
+    if not outages.spans or not good.any():
+        return mean
+    return float(np.mean((table.end - table.start)[good]))

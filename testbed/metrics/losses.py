@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from testbed.metrics.job_metrics import JobMetrics
-from testbed.metrics.outage_metrics import outage_spans
+from testbed.metrics.outage_metrics import outages_in
 from testbed.results.path_history import path_history
 from testbed.results.record import AloneRow, RunRecord
 from topologies.fabric import Fabric
@@ -143,7 +143,7 @@ def stood_gpu_s(record: RunRecord, job: Job) -> float:
     window = record.windows.get(job.name)
     if window is None:
         return 0.0
-    spans = outage_spans(record, job.name)
+    spans = outages_in(record, job.name).spans
     inside = (max(0.0, min(end, window.end_s) - max(begin, window.start_s)) for begin, end in spans)
     return sum(inside) * len(job.gpus)
 

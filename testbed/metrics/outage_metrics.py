@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from testbed.results.record import RunRecord
@@ -18,29 +19,43 @@ OUTAGES: Final = (
 """Key, unit and meaning of each."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobOutages:
+    """When failures stopped a job (from, until, in seconds of the run), restarts and iterations that it made again."""
+
+    spans: tuple[tuple[float, float], ...] = ()
+    restarts: int = 0
+    repeated: int = 0
+
+    @property
+    def lost_s(self) -> float:
+        """How long it stood still."""
+        return sum(end - begin for begin, end in self.spans)
+
+
+def outages_in(record: RunRecord, job: str) -> JobOutages:
+    """What became of ``job`` (or a stint of one) in a run."""
+    rows = record.environment.get("outages")
+    own = [row for row in (rows if isinstance(rows, Sequence) else ()) if row["job"] == job]
+    ends = [record.duration_s if row["until_s"] is None else row["until_s"] for row in own]
+    return JobOutages(
+        tuple(
+            (row["from_s"], max(row["from_s"], min(end, record.duration_s))) for row, end in zip(own, ends, strict=True)
+        ),
+        sum(row["ended_s"] is not None and row["until_s"] is not None for row in own),
+        sum(row["repeated"] for row in own),
+    )
+
+
 def outages_of(record: RunRecord, jobs: Sequence[Job]) -> Mapping[str, float]:
     """The values of :data:`OUTAGES` of ``jobs`` together, by key; nothing in runs in which nothing was to fail."""
-    rows = record.environment.get("outages")
-    if not isinstance(rows, Sequence):
+    if "outages" not in record.environment:
         return {}
-    gpus = {job.name: len(job.gpus) for job in jobs}
-    found = {key: 0.0 for key, _, _ in OUTAGES}
-    for row in (row for row in rows if row["job"] in gpus):
-        end_s = record.duration_s if row["until_s"] is None else row["until_s"]
-        lost_s = max(0.0, min(end_s, record.duration_s) - row["from_s"])
-        found["count"] += 1
-        found["lost_s"] += lost_s
-        found["restarts"] += row["ended_s"] is not None and row["until_s"] is not None
-        found["repeated"] += row["repeated"]
-        found["gpu_hours"] += lost_s * gpus[row["job"]] / 3600
-    return found
-
-
-def outage_spans(record: RunRecord, job: str) -> list[tuple[float, float]]:
-    """When failures stopped ``job``: from, until, seconds of the run."""
-    rows = record.environment.get("outages")
-    return [
-        (row["from_s"], record.duration_s if row["until_s"] is None else row["until_s"])
-        for row in (rows if isinstance(rows, Sequence) else ())
-        if row["job"] == job
-    ]
+    found = [(outages_in(record, job.name), len(job.gpus)) for job in jobs]
+    return {
+        "count": sum(len(each.spans) for each, _ in found),
+        "lost_s": sum(each.lost_s for each, _ in found),
+        "restarts": sum(each.restarts for each, _ in found),
+        "repeated": sum(each.repeated for each, _ in found),
+        "gpu_hours": sum(each.lost_s * gpus for each, gpus in found) / 3600,
+    }

@@ -84,12 +84,12 @@ class LiveJobs(Mapping[str, LiveJob]):
     def restart(self, name: str, repeated: int) -> None:
         """Let a stopped job start again, ``repeated`` of the iterations that it had completed before the first new one.
 
-        Iterations are numbered on: it has so many more, and none has the number of another.
+        Iterations are numbered on: it has so many more. What some hosts said of one that others did not end is gone.
         """
         live = self._jobs[name]
-        began = max(live.iterations.values(), default=0)
-        left = live.job.iterations - live.completed + repeated
-        live.job = replace(live.job, iterations=began + left)
+        began = live.completed
+        self.reports[:] = [report for report in self.reports if report.job != name or report.iteration < began]
+        live.job = replace(live.job, iterations=live.job.iterations + repeated)
         live.iterations, live.first = dict.fromkeys(live.iterations, began), began
         live.stopped = False
 

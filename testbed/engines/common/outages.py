@@ -94,7 +94,7 @@ class Outages:
     def repeats(self, job: str, completed: int) -> int:
         """Take note that ``job`` ends after so many iterations since it started; return how many it repeats."""
         since = completed % self.recovery.checkpoint_every
-        self._open[job].repeated = since
+        next(outage for outage in reversed(self.rows) if outage.job == job).repeated = since
         return since
 
     def kept(self, rows: tuple[IterationRow, ...]) -> tuple[IterationRow, ...]:
