@@ -30,7 +30,7 @@ class FailingParts:
         self._losses: dict[str, float] = {}
         self._ways: dict[tuple[str, str], str] = {}
 
-    def set_cables(self, links: Iterable[str], up: bool) -> None:
+    def set_cables(self, links: Iterable[str], *, up: bool) -> None:
         """Set the cables of ``links`` up or down at switches; a host sees that its NIC has no carrier."""
         ends = (self._fabric.links[end] for link in links for end in (link, self._fabric.links[link].reverse))
         names = [interface_name(self._fabric, end) for end in ends if end.source in self._fabric.switches]

@@ -18,11 +18,14 @@ FIRST_TABLE = 100
 LARGEST_MTU = 9000
 """Of interfaces."""
 
-MIN_RETRANSMISSION_TIMEOUT_S = 100
+MIN_RETRANSMISSION_TIMEOUT_S = 100.0
 """A flow of a low level may be starved for whole bursts; a retransmission would be an artefact."""
 
-RETRANSMISSION_AFTER_LOSS_S = 1
-"""Where cables fail packets are lost, and a flow must go on soon after it has another path."""
+RETRANSMISSION_AFTER_LOSS_S = 1.0
+"""Where cables fail packets may be lost, and a flow must go on soon."""
+
+RETRANSMISSION_WITH_LOSSES_S = 0.05
+"""Where cables lose packets all the time."""
 
 # A change of IP_TOS makes a socket forget its route, and the route's minimum of the retransmission timeout with it,
 # until it sends again; so the minimum is set here too, where the kernel has it (6.11).
@@ -52,6 +55,14 @@ one it would wait below all levels, and a host that retries after a second has n
 first bytes, no minimum of the timeout. Only there: iterations are 0.4 to 0.7 % longer with it, measured, not understood
 (docs/lab-notebook.md)."""
 
+LOSSES_SYSCTLS: Mapping[str, str] = {
+    "net.ipv4.tcp_sack": "1",
+    "net.ipv4.tcp_reordering": "3",
+    "net.ipv4.tcp_early_retrans": "3",
+    "net.ipv4.tcp_recovery": "1",
+}
+"""Where cables lose packets: what is missing is sent again soon, as RDMA cards do."""
+
 SOCKET_BUFFER_BYTES = 800
 """What the kernel counts for a full packet beside its MTU, about: 9,792 bytes for one of 9,000."""
 
@@ -61,28 +72,28 @@ def small_queue_bytes(mtu: int) -> int:
     return round((NIC_QUEUE_PACKETS - 0.5) * (mtu + SOCKET_BUFFER_BYTES))
 
 
-def resize_packets(interfaces: Iterable[str], mtu: int, retransmission_s: int) -> None:
+def resize_packets(interfaces: Iterable[str], mtu: int, retransmission_s: float) -> None:
     """Have the host of the current namespace send packets of ``mtu`` bytes from now on; those on the way still pass."""
     run_batch("ip", _routes("change", interfaces, mtu, retransmission_s))
     write_sysctls(small_queues(mtu))
 
 
-def _routes(verb: str, interfaces: Iterable[str], mtu: int, retransmission_s: int) -> Iterator[str]:
+def _routes(verb: str, interfaces: Iterable[str], mtu: int, retransmission_s: float) -> Iterator[str]:
     """Lines for ``ip -batch``: packets of the host are as large as its routes say, which interfaces never cut."""
     for table, interface in enumerate(interfaces, start=FIRST_TABLE):
         yield (
             f"route {verb} default via {GATEWAY} dev {interface} onlink table {table} mtu {mtu} "
-            f"rto_min {retransmission_s}s"
+            f"rto_min {round(1000 * retransmission_s)}ms"
         )
 
 
-def other_port_routes(address: str, table: int, interface: str | None, mtu: int, retransmission_s: int) -> str:
+def other_port_routes(address: str, table: int, interface: str | None, mtu: int, retransmission_s: float) -> str:
     """A line for ``ip -batch``: packets of ``table`` to ``address`` leave by ``interface``; None: by their own."""
     if interface is None:
         return f"route del {address}/32 table {table}"
     return (
         f"route replace {address}/32 via {GATEWAY} dev {interface} onlink table {table} mtu {mtu} "
-        f"rto_min {retransmission_s}s"
+        f"rto_min {round(1000 * retransmission_s)}ms"
     )
 
 
@@ -92,18 +103,23 @@ def small_queues(mtu: int) -> dict[str, str]:
 
 
 def configure_host(
-    addresses: Mapping[str, str], mtu: int, late_opening: bool, in_kernel: bool, retransmission_s: int
+    addresses: Mapping[str, str],
+    mtu: int,
+    late_opening: bool,
+    in_kernel: bool,
+    retransmission_s: float,
+    losses: bool = False,
 ) -> dict[str, str]:
     """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
 
     ``late_opening``: connections are opened while others send. ``in_kernel``: packets never leave the kernel, which
-    needs no checksum of their bytes then. What is not acknowledged is sent again after ``retransmission_s``. A packet
+    needs no checksum of their bytes then. What is not acknowledged is sent again after ``retransmission_s``.
+    ``losses``: cables lose packets. A packet
     leaves by the interface whose address it carries: one routing table and rule each.
     """
-    again = {"net.ipv4.tcp_rto_min_us": str(retransmission_s * 1_000_000)}
-    settings = write_sysctls(
-        {**HOST_SYSCTLS, **again, **small_queues(mtu), **(LATE_OPENING_SYSCTLS if late_opening else {})}
-    )
+    again = {"net.ipv4.tcp_rto_min_us": str(round(retransmission_s * 1_000_000))}
+    more = {**(LATE_OPENING_SYSCTLS if late_opening else {}), **(LOSSES_SYSCTLS if losses else {})}
+    settings = write_sysctls({**HOST_SYSCTLS, **again, **small_queues(mtu), **more})
     lines = ["link set lo up"]
     rules = []
     for table, (interface, address) in enumerate(addresses.items(), start=FIRST_TABLE):

@@ -23,6 +23,7 @@ from topologies.mininet_adapter.hosts import (
     LARGEST_MTU,
     MIN_RETRANSMISSION_TIMEOUT_S,
     RETRANSMISSION_AFTER_LOSS_S,
+    RETRANSMISSION_WITH_LOSSES_S,
     configure_host,
     resize_packets,
 )
@@ -43,7 +44,8 @@ QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.d
 class NetworkSettings:
     """How to emulate a fabric: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
 
-    ``late_opening``: hosts open connections while others send. ``lossless``: no cable fails.
+    ``late_opening``: hosts open connections while others send. ``lossless``: no cable fails. ``losses``: some lose
+    packets all the time.
     """
 
     bandwidth_scale: float
@@ -55,6 +57,7 @@ class NetworkSettings:
     shaped: bool = True
     late_opening: bool = False
     lossless: bool = True
+    losses: bool = False
 
     @property
     def in_kernel(self) -> bool:
@@ -263,12 +266,19 @@ class EmulatedNetwork:
         for host in self.part.hosts:
             with network_namespace_of(self.host_pid(host)):
                 configure_host(
-                    self.addresses_of(host), settings.mtu, settings.late_opening, settings.in_kernel, again_s
+                    self.addresses_of(host),
+                    settings.mtu,
+                    settings.late_opening,
+                    settings.in_kernel,
+                    again_s,
+                    settings.losses,
                 )
 
     @property
-    def retransmission_s(self) -> int:
+    def retransmission_s(self) -> float:
         """After how long hosts send again what is not acknowledged."""
+        if self.settings.losses:
+            return RETRANSMISSION_WITH_LOSSES_S
         return MIN_RETRANSMISSION_TIMEOUT_S if self.settings.lossless else RETRANSMISSION_AFTER_LOSS_S
 
     def addresses_of(self, host: str) -> dict[str, str]:

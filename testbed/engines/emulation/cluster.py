@@ -34,6 +34,7 @@ from workloads.job import Flow, Job
 START_DELAY_S: Final = 0.1
 
 Ask = Callable[[ControllerProcess], Awaitable[DecisionAnswer]]
+Prepared = Callable[[], Awaitable[None]]
 
 
 class Cluster:
@@ -161,14 +162,16 @@ class Cluster:
         if shares:
             await self.decide("recent throughput", lambda there: there.throughput_measured(shares))
 
-    async def decide(self, cause: str, ask: Ask, cut: Collection[str] = ()) -> None:
-        """Decide again because of ``cause`` and carry that out; links ``cut`` have just failed, in both directions."""
+    async def decide(self, cause: str, ask: Ask, prepared: Prepared | None = None) -> None:
+        """Decide again because of ``cause``, and carry that out; ``prepared`` is called when new paths have rules."""
         async with self._changing:
             began, before = time.monotonic(), self._decision
             answer = await ask(self._controller)
             await self.switches.into_force()
             self._note_decision(cause, answer, began)
-            await self._carry_out(before, answer, cut)
+            if prepared is not None:
+                await prepared()
+            await self._carry_out(before, answer)
 
     async def _reconnect(self, job: Job) -> None:
         """The connections of a real program have changed."""
@@ -306,12 +309,12 @@ class Cluster:
 
     # Running jobs change
 
-    async def _carry_out(self, before: Decision, answer: DecisionAnswer, cut: Collection[str] = ()) -> None:
+    async def _carry_out(self, before: Decision, answer: DecisionAnswer) -> None:
         """Bring the jobs that run from the decision ``before`` to the one in force."""
         after = self._decision
         running = self.jobs.running()
         jobs = [live.job for live in running]
-        await self._changes.carry_out(before, after, self.jobs.still_there(answer.changes), jobs, cut)
+        await self._changes.carry_out(before, after, self.jobs.still_there(answer.changes), jobs)
         self.programs.apply(after)
         running = [live for live in running if live.job.external is None]
         jobs = [live.job for live in running]

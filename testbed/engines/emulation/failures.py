@@ -1,7 +1,7 @@
 """The failures of a scenario, carried out on the emulated network in their time, and what they do to jobs.
 
-Nobody waits for the network to notice: jobs that will be cut off are held first, then the parts fail, then the
-scheduler decides on what is left.
+Nobody waits for the network to notice, and nothing on its way is lost: jobs that will be cut off are held, the
+scheduler decides on what will be left, flows move, and then the parts fail.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from math import inf
 from typing import Final
 
 from controller.reachable_jobs import ReachableJobs, cut_off_jobs
-from controller.service.messages import DecisionAnswer
 from testbed.engines.common.outages import Action, Outages
 from testbed.engines.emulation.cluster import Cluster
-from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.failures import Degraded, NetworkState, change_between, states
 from testbed.fidelity.observations import Change
@@ -90,14 +88,14 @@ class Failures:
         down, up = sorted(state.down - before.down), sorted(before.down - state.down)
         cut_off = self._cut_off_now()
         await self._cluster.hold(cut_off - self._cut_off)
-        began = time.monotonic()
-        for links, works in ((down, False), (up, True)):
-            if links:
-                await asyncio.to_thread(self._parts.set_cables, links, works)
         self._note(before, state)
-        for links, works in ((down, False), (up, True)):
-            if links:
-                await self._decide(links, works, change_between(before, state))
+        began = time.monotonic()
+        if down:
+            await self._decide(down, change_between(before, state), works=False)
+            await asyncio.to_thread(self._parts.set_cables, down, up=False)
+        if up:
+            await asyncio.to_thread(self._parts.set_cables, up, up=True)
+            await self._decide(up, change_between(before, state), works=True)
         self._note_seconds(before, state, round(time.monotonic() - began, 4))
         self._cluster.release(self._cut_off - cut_off)
         self._cut_off = cut_off
@@ -116,16 +114,13 @@ class Failures:
     def _left(self) -> Fabric:
         return self._fabric.without(sorted(self._state.down))
 
-    async def _decide(self, links: Sequence[str], works: bool, cause: str) -> None:
+    async def _decide(self, links: Sequence[str], cause: str, *, works: bool) -> None:
         """Decide on what is left; packets leave by the ports of that decision once its rules are there."""
-
-        async def ask(there: ControllerProcess) -> DecisionAnswer:
-            answer = await there.links_changed(links, down=not works)
-            await self._use_ports(self._cluster.jobs.present_jobs())
-            return answer
-
-        cut = () if works else tuple(end for link in links for end in (link, self._fabric.links[link].reverse))
-        await self._cluster.decide(cause, ask, cut)
+        await self._cluster.decide(
+            cause,
+            lambda there: there.links_changed(links, down=not works),
+            lambda: self._use_ports(self._cluster.jobs.present_jobs()),
+        )
 
     async def _use_ports(self, jobs: Iterable[Job]) -> None:
         await asyncio.to_thread(self._parts.use_ports, other_ports(self._fabric, self._left, jobs))
@@ -188,9 +183,11 @@ class Failures:
     def _asked(self, change: Change) -> bool:
         dilation = self._experiment.scale.time
         cable = self._fabric.cable_of.get(change.link or "")
-        if cable is None or change.kind not in ("link", "setting"):
+        if change.kind == "setting":  # queues are read back in turns, at last when the run ends
+            return change.link in self.degraded_links
+        if cable is None or change.kind != "link":
             return False
-        for begin, end in _spans(self._states, cable, degraded=change.kind == "setting"):
+        for begin, end in _spans(self._states, cable):
             if change.from_s >= begin * dilation - GRACE_S and change.to_s <= end * dilation + GRACE_S:
                 return True
         return False
@@ -219,12 +216,12 @@ def other_ports(fabric: Fabric, left: Fabric, jobs: Iterable[Job]) -> Mapping[tu
     return ways
 
 
-def _spans(found: Sequence[NetworkState], cable: str, *, degraded: bool) -> list[tuple[float, float]]:
-    """When ``cable`` was down, or degraded: from, until, in seconds of the run."""
+def _spans(found: Sequence[NetworkState], cable: str) -> list[tuple[float, float]]:
+    """When ``cable`` was down: from, until, in seconds of the run."""
     spans: list[tuple[float, float]] = []
     begin: float | None = None
     for state in found:
-        active = cable in (state.degraded if degraded else state.down)
+        active = cable in state.down
         if active and begin is None:
             begin = state.at_s
         elif not active and begin is not None:

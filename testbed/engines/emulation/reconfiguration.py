@@ -1,8 +1,7 @@
 """Carrying a new decision out on jobs that run: path and level in the switches, marks, rates and shifts at the senders.
 
 A new level is marked at once. A flow that moves to another path is held until nothing of it is in
-flight and packets follow the new rules, so that no packet takes the way of another's. One whose path is cut by
-a cable that has failed moves at once: what it has in flight is lost, and sent again.
+flight and packets follow the new rules, so that no packet takes the way of another's.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -25,7 +24,6 @@ from testbed.engines.common.worker_plan import (
 )
 from testbed.engines.emulation.controller_process import ControllerProcess
 from testbed.engines.emulation.workers import WorkerPool
-from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from topologies.addressing import address_of
 from workloads.iteration.byte_marks import ByteMarks
@@ -45,16 +43,8 @@ from workloads.iteration.protocol import (
 )
 from workloads.job import Flow, Job
 
-DRAIN_S: Final = 1.0
+DRAIN_S: Final = 10.0
 """What is in flight of a job that is about to be cut off gets so much time; what is left is lost, and sent again."""
-
-
-def _refuse_to_reopen(lost: Collection[str], before: Decision, after: Decision) -> None:
-    """A flow that is to leave from another port is opened again, which takes an empty path."""
-    for flow in lost:
-        if before.ports.get(flow) != after.ports.get(flow):
-            why = "its path is chosen by its source port, and what it has in flight is lost"
-            raise RunFailedError(f"flow {flow} cannot leave the cable that failed: {why}")
 
 
 class Reconfiguration:
@@ -80,18 +70,11 @@ class Reconfiguration:
         decision: Decision,
         changes: Sequence[FlowChange],
         jobs: Iterable[Job],
-        cut: Collection[str] = (),
     ) -> None:
-        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are notified.
-
-        ``cut``: links that have just failed, in both directions.
-        """
+        """Change path and level of the flows named in ``changes`` (the controller's answer); both ends are notified."""
         flows = {flow.id: flow for job in jobs for flow in job.flows}
         staying = [flows[c.flow] for c in changes if c.level_changed and not c.path_changed]
-        lost = {c.flow for c in changes if c.path_changed and not set(cut).isdisjoint(before.paths.get(c.flow, ()))}
-        _refuse_to_reopen(lost, before, decision)
-        staying += [flows[flow] for flow in sorted(lost)]
-        moving = [flows[c.flow] for c in changes if c.path_changed and c.flow not in lost]
+        moving = [flows[c.flow] for c in changes if c.path_changed]
         # Real programs do not hold their bytes back: some of them may overtake others on the new path.
         staying += [flow for flow in moving if flow.two_way]
         moving = [flow for flow in moving if not flow.two_way]

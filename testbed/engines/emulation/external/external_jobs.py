@@ -26,8 +26,6 @@ from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from topologies.mininet_adapter.hosts import (
     GATEWAY,
-    MIN_RETRANSMISSION_TIMEOUT_S,
-    RETRANSMISSION_AFTER_LOSS_S,
 )
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of, run_batch
@@ -103,11 +101,8 @@ class ExternalJobs:
 
     def _let_choose_sources(self, interface: str, address: str) -> None:
         """A program that connects without binding leaves by the first port of its GPUs."""
-        lossless = not self._experiment.failures
-        again_s = MIN_RETRANSMISSION_TIMEOUT_S if lossless else RETRANSMISSION_AFTER_LOSS_S
-        run_batch(
-            "ip", [f"route replace default via {GATEWAY} dev {interface} onlink src {address} rto_min {again_s}s"]
-        )
+        again = f"rto_min {round(1000 * self._network.retransmission_s)}ms"
+        run_batch("ip", [f"route replace default via {GATEWAY} dev {interface} onlink src {address} {again}"])
 
     def _say(self, job: str, host: str, text: str) -> None:
         self._tell(OUTPUT, job=job, host=host, text=text)
