@@ -197,3 +197,13 @@ def change_between(before: NetworkState, after: NetworkState) -> str:
     """Return in words what has changed: ``tor0 failed, h3 works again``."""
     failed, back = sorted(after.parts - before.parts), sorted(before.parts - after.parts)
     return ", ".join([*(f"{part} failed" for part in failed), *(f"{part} works again" for part in back)])
+
+
+def unreachable_hosts(fabric: Fabric, state: NetworkState) -> frozenset[str]:
+    """Return the hosts that have failed, or have no cable left."""
+    dark = {
+        name
+        for name, host in fabric.hosts.items()
+        if all(cable in state.down for nic in host.nics for cable in cables_of(nic, fabric))
+    }
+    return frozenset(dark | state.hosts)

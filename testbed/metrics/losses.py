@@ -82,7 +82,7 @@ def loss_of(
     without = sum(share * alone[number].without_collisions_gpu_s for number, share in metrics.counted.items())
     own = _unless_rounding(on_its_paths - without, idle)
     more = _unless_rounding(idle - on_its_paths, idle)
-    failures = min(more, stood_gpu_s)
+    failures = max(0.0, min(more, stood_gpu_s))
     others = 0.0 if by_itself else more - failures
     return split(metrics.busy_s, (idle - own - failures - others, own, failures, others))
 
@@ -101,10 +101,17 @@ def split(busy_s: float, idle_parts_s: tuple[float, float, float, float]) -> Los
     )
 
 
-def merged(stints: Iterable[Loss], busy_s: float, more_idle_s: float, *, due_to_others: bool) -> Loss:
-    """Return the loss of a job with these ``stints``; ``more_idle_s`` it held GPUs and did not iterate."""
+def merged(
+    stints: Iterable[Loss], busy_s: float, more_idle_s: float, *, due_to_others: bool, stood_gpu_s: float = 0.0
+) -> Loss:
+    """Return the loss of a job with these ``stints``; ``more_idle_s`` it held GPUs and did not iterate.
+
+    ``stood_gpu_s``: GPU-seconds for which failures stopped it, in its stints and between them.
+    """
     losses = list(stints)
     alone, own, failures, others = (sum(getattr(loss, f"{part}_gpu_s") for loss in losses) for part in PARTS)
+    stood = max(0.0, min(more_idle_s, stood_gpu_s - failures))
+    failures, more_idle_s = failures + stood, more_idle_s - stood
     alone, others = alone + more_idle_s * (not due_to_others), others + more_idle_s * due_to_others
     return split(busy_s, (alone, own, failures, others))
 

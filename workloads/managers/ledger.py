@@ -14,7 +14,7 @@ from topologies.fabric import Fabric
 from workloads.managers.actions import Action, Ask, Migrate, Pack, Preempt, Promote, Requeue, Resize, Start
 from workloads.managers.capacities.gpu_types import GpuTypes
 from workloads.managers.cluster_state import Changes, ClusterState, empty_cluster
-from workloads.managers.interfaces import Ended, Event, Submitted, Tick
+from workloads.managers.interfaces import CapacityChanged, Ended, Event, Submitted, Tick
 from workloads.managers.jobs import Waiting
 from workloads.managers.manager import Manager
 from workloads.managers.measured_jobs import MeasuredJobs
@@ -84,6 +84,10 @@ class Ledger:
         """A running job has ended."""
         self.state = self.state.at(now_s).end(name)
         self._events.append(Ended(name))
+
+    def hosts_changed(self, change: CapacityChanged) -> None:
+        """Hosts have failed, or are back; jobs on those that leave are preempted at the next decision."""
+        self._events.append(change)
 
     def next_s(self) -> float:
         """The next time to call the manager even if no job is submitted or ends."""

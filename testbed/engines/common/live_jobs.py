@@ -24,7 +24,7 @@ class LiveJob:
 
     ``began`` and ``shifted_at`` (when it last received a time shift) are on the engine's clock; ``ended``: it has left;
     ``opened``: its hosts know it; ``stopped``: a failure has ended its processes, and it may start again; ``first``:
-    the number of the first iteration since it last started.
+    the number of the first iteration since it last started; ``repeated``: how many it makes again.
     """
 
     job: Job
@@ -36,6 +36,11 @@ class LiveJob:
     opened: bool = False
     stopped: bool = False
     first: int = 0
+    repeated: int = 0
+    planned: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.planned = self.job.iterations
 
     @property
     def completed(self) -> int:
@@ -81,15 +86,15 @@ class LiveJobs(Mapping[str, LiveJob]):
         live.began = at
         return live
 
-    def restart(self, name: str, repeated: int) -> None:
-        """Let a stopped job start again, ``repeated`` of the iterations that it had completed before the first new one.
+    def restart(self, name: str) -> None:
+        """Let a stopped job start again with the iterations that it has to make again.
 
         Iterations are numbered on: it has so many more. What some hosts said of one that others did not end is gone.
         """
         live = self._jobs[name]
         began = live.completed
         self.reports[:] = [report for report in self.reports if report.job != name or report.iteration < began]
-        live.job = replace(live.job, iterations=live.job.iterations + repeated)
+        live.job = replace(live.job, iterations=live.planned + live.repeated)
         live.iterations, live.first = dict.fromkeys(live.iterations, began), began
         live.stopped = False
 
@@ -139,8 +144,8 @@ class LiveJobs(Mapping[str, LiveJob]):
         return found
 
     def completed(self, name: str) -> int:
-        """Iterations that all hosts of job ``name`` have ended; 0 before it arrives."""
-        return self._jobs[name].completed if name in self._jobs else 0
+        """Iterations that all hosts of job ``name`` have ended, but those that are made again; 0 before it arrives."""
+        return self._jobs[name].completed - self._jobs[name].repeated if name in self._jobs else 0
 
     def recent_throughput(self, now: float) -> dict[str, float]:
         """How fast those that have begun were of late, up to ``now``, beside what they would be alone."""

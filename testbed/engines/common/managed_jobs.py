@@ -7,7 +7,7 @@ after each iteration. On another number of GPUs what is left is divided over the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from typing import Protocol
@@ -22,6 +22,7 @@ from workloads.connections import PortBook
 from workloads.job import Job
 from workloads.managers.account import Account, JobOutcome, JobStep, PutOn, TakeOff, carry_out
 from workloads.managers.capacities.gpu_types import slowed
+from workloads.managers.interfaces import CapacityChanged
 from workloads.managers.jobs import Waiting
 from workloads.managers.ledger import Ledger
 from workloads.managers.manager import Manager
@@ -115,6 +116,10 @@ class JobsUnderManager(Protocol):
         """A stint has completed its iterations."""
         ...
 
+    def hosts_changed(self, now_s: float, leaving: Sequence[str], joining: Sequence[str]) -> None:
+        """Hosts have failed, or are back: jobs on those that leave start again elsewhere."""
+        ...
+
     def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
         """Let the manager decide on all that has happened."""
         ...
@@ -180,6 +185,11 @@ class ManagedJobs:
         job.fail(now_s)
         job.begin_attempt()
         self._ledger.submit(replace(self._asks(job), waiting_since_s=now_s, attempts=job.attempts - 1))
+
+    def hosts_changed(self, now_s: float, leaving: Sequence[str], joining: Sequence[str]) -> None:
+        """Hosts have failed, or are back: jobs on those that leave start again elsewhere."""
+        reason = "hosts have failed" if leaving else "hosts are back"
+        self._ledger.hosts_changed(CapacityChanged(now_s, tuple(joining), tuple(leaving), reason=reason))
 
     def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
         """Let the manager decide on all that has happened; ``made``: stint -> iterations that it has completed.

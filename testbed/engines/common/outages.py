@@ -87,9 +87,11 @@ class Outages:
             return outage.from_s + self.recovery.timeout_s
         return inf if outage.job in self._stopped else outage.ended_s + self.recovery.restart_s
 
-    def left(self, job: str) -> None:
-        """``job`` is no longer there."""
-        self._open.pop(job, None)
+    def left(self, job: str, now_s: float) -> None:
+        """``job`` is no longer there: a manager has taken it away."""
+        outage = self._open.pop(job, None)
+        if outage is not None:
+            outage.until_s = now_s
 
     def repeats(self, job: str, completed: int) -> int:
         """Take note that ``job`` ends after so many iterations since it started; return how many it repeats."""

@@ -73,6 +73,7 @@ class Cluster:
         self._changing = asyncio.Lock()
         self._changes = Reconfiguration(experiment, self._controller, self.workers, self.network.datapath.carry_out)
         self.before_opening: Callable[[Job], Awaitable[None]] | None = None
+        self.on_departure: Callable[[str], None] = lambda _job: None
         self.managed = managed_jobs_of(experiment)
         self.managed_run = None if self.managed is None else StintRunner(self, self.managed)
         self.steps: StepCoordinator | None = None
@@ -287,14 +288,14 @@ class Cluster:
         """End the processes of a job, which does not leave."""
         if live.stopped or live.job.external is not None:
             return
-        live.stopped = True
         await self.halt(live.job)
+        live.stopped = True
         await self._synthetic.close(live.job, reset=True)
         self._settle_steps()
 
-    async def restart(self, live: LiveJob, repeated: int) -> None:
-        """Start a stopped job again; it repeats so many of the iterations that it had completed."""
-        self.jobs.restart(live.job.name, repeated)
+    async def restart(self, live: LiveJob) -> None:
+        """Start a stopped job again."""
+        self.jobs.restart(live.job.name)
         async with self._changing:
             await self._synthetic.open(live.job, self._decision, steps=self.steps is not None, first=live.first)
             self._changes.tell_rates(Decision(), self._decision, [live.job])
@@ -353,11 +354,13 @@ class Cluster:
 
     async def halt(self, job: Job) -> None:
         """Return when no host of ``job`` sends or reports anything more: then its connections can be closed."""
-        await (self._synthetic.halt(job) if job.external is None else self.programs.halt(job.name))
+        if not self.jobs[job.name].stopped:
+            await (self._synthetic.halt(job) if job.external is None else self.programs.halt(job.name))
 
     async def depart(self, live: LiveJob) -> None:
         """Close a job's connections and let the controller decide again for those that stay."""
         await self._close(live.job)
+        self.on_departure(live.job.name)
         await self.decide(f"departure of {live.job.name}", lambda there: there.depart(live.job.name, prepare=True))
 
     async def end_all(self) -> None:
@@ -368,6 +371,8 @@ class Cluster:
         await asyncio.gather(*(self._close(job) for job in left))
 
     async def _close(self, job: Job) -> None:
+        if self.jobs[job.name].stopped:
+            return
         if job.external is None:
             await self._synthetic.close(job)
         else:

@@ -17,7 +17,7 @@ from controller.reachable_jobs import ReachableJobs, cut_off_jobs
 from testbed.engines.common.outages import Action, Outages
 from testbed.engines.emulation.cluster import Cluster
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.failures import Degraded, NetworkState, change_between, states
+from testbed.experiment.failures import Degraded, NetworkState, change_between, states, unreachable_hosts
 from testbed.fidelity.observations import Change
 from topologies.fabric import Fabric
 from topologies.mininet_adapter.failing_parts import FailingParts
@@ -49,11 +49,11 @@ class Failures:
         self._cut_off: frozenset[str] = frozenset()
         self._changed = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
-        self._repeats: dict[str, int] = {}
+        self._told: frozenset[str] = frozenset()
         self.outages = Outages(experiment.recovery)
         self.record: list[FailedPart] = []
         if self._states:
-            cluster.before_opening = self._make_way
+            cluster.before_opening, cluster.on_departure = self._make_way, self.left
 
     async def live(self) -> None:
         """Let parts fail, and come back, in their time."""
@@ -99,6 +99,7 @@ class Failures:
         self._note_seconds(before, state, round(time.monotonic() - began, 4))
         self._cluster.release(self._cut_off - cut_off)
         self._cut_off = cut_off
+        self._tell_manager(lost=False)
         await self._do(self.outages.changed(state.at_s, cut_off, self._on_failed_hosts()))
 
     def _cut_off_now(self) -> frozenset[str]:
@@ -136,11 +137,24 @@ class Failures:
         for action in actions:
             live = self._cluster.jobs[action.job]
             if action.what == "restart":
-                await self._cluster.restart(live, self._repeats.pop(action.job))
+                if not live.ended:
+                    await self._cluster.restart(live)
                 continue
             await self._cluster.stop(live)
             if action.what == "end":
-                self._repeats[action.job] = self.outages.repeats(action.job, live.completed - live.first)
+                live.repeated += self.outages.repeats(action.job, live.completed - live.first)
+                self._tell_manager(lost=True)
+
+    def _tell_manager(self, *, lost: bool) -> None:
+        """Hosts that a job has ``lost`` leave; those that are back join again."""
+        if self._cluster.managed is None or self._cluster.managed_run is None:
+            return
+        out = unreachable_hosts(self._fabric, self._state)
+        leaving, joining = (out - self._told if lost else frozenset()), self._told - out
+        self._told = (self._told | leaving) - joining
+        if leaving or joining:
+            self._cluster.managed.hosts_changed(self._cluster.now(), sorted(leaving), sorted(joining))
+            self._cluster.managed_run.wake()
 
     def _note(self, before: NetworkState, after: NetworkState) -> None:
         now = self._cluster.now()
@@ -161,7 +175,7 @@ class Failures:
 
     def left(self, job: str) -> None:
         """``job`` is no longer there."""
-        self.outages.left(job)
+        self.outages.left(job, self._cluster.now())
 
     # What the fidelity verdict needs to know
 

@@ -153,7 +153,7 @@ class FlowCluster:
     def _expect(self, job: Job) -> None:
         self.at(job.start_s, lambda _late: self._arrive(job))
 
-    def _manage(self) -> None:
+    def manage(self) -> None:
         """Ask the cluster manager, and do what it says."""
         if self.managed is None:
             return
@@ -175,7 +175,7 @@ class FlowCluster:
     def _wake(self, then_s: float) -> None:
         if then_s == self._wakes_s:
             self._wakes_s = inf
-            self._manage()
+            self.manage()
 
     def _end(self, running: FlowJob) -> None:
         """All iterations are made."""
@@ -184,7 +184,7 @@ class FlowCluster:
         self._depart(running)
         if self.managed is not None:
             self.managed.ended(running.job.name, self.now)
-            self._manage()
+            self.manage()
 
     def _arrive(self, job: Job) -> None:
         if job.name in self._cancelled:
@@ -220,10 +220,10 @@ class FlowCluster:
             self._close(running)
             self._settle_steps()
 
-    def restart(self, name: str, repeated: int) -> None:
-        """Start a stopped job again; it repeats so many of the iterations that it had completed."""
+    def restart(self, name: str) -> None:
+        """Start a stopped job again."""
         running, decision = self._carried[name], self._decider.decision
-        self.jobs.restart(name, repeated)
+        self.jobs.restart(name)
         self._open(running, decision)
         self._settle_steps()
         self.carry_out(decision)

@@ -12,7 +12,7 @@ from controller.decision import LinkDown, LinkUp
 from testbed.engines.common.outages import Action, Outages
 from testbed.engines.flow.networks.network import Network
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.failures import Degraded, NetworkState, change_between, states
+from testbed.experiment.failures import Degraded, NetworkState, change_between, states, unreachable_hosts
 
 if TYPE_CHECKING:
     from testbed.engines.flow.cluster import FlowCluster
@@ -27,7 +27,7 @@ class FlowFailures:
         self.outages = Outages(experiment.recovery)
         self._state = NetworkState(-inf)
         self._wakes_s = inf
-        self._repeats: dict[str, int] = {}
+        self._told: frozenset[str] = frozenset()
         for state in states(experiment.failures, experiment.fabric, experiment.measure.time_limit_s):
             cluster.at(state.at_s, partial(self._change, state))
 
@@ -42,7 +42,7 @@ class FlowFailures:
 
     def left(self, job: str) -> None:
         """``job`` is no longer there."""
-        self.outages.left(job)
+        self.outages.left(job, self._cluster.now)
 
     def record(self) -> dict[str, object]:
         """What became of jobs, for the run's directory; nothing where nothing was to fail."""
@@ -60,17 +60,32 @@ class FlowFailures:
             down, up = sorted(state.down - before.down), sorted(before.down - state.down)
             event = LinkDown(down[0], tuple(down[1:])) if down else LinkUp(up[0], tuple(up[1:]))
             self._cluster.links_changed(left, event, change_between(before, state))
+        self._tell_manager(lost=False)
         self.settle()
+
+    def _tell_manager(self, *, lost: bool) -> None:
+        """Hosts that a job has ``lost`` leave; those that are back join again."""
+        managed = self._cluster.managed
+        if managed is None:
+            return
+        out = unreachable_hosts(self._fabric, self._state)
+        leaving, joining = (out - self._told if lost else frozenset()), self._told - out
+        self._told = (self._told | leaving) - joining
+        if leaving or joining:
+            managed.hosts_changed(self._cluster.now, sorted(leaving), sorted(joining))
+            self._cluster.manage()
 
     def _do(self, actions: Iterable[Action]) -> None:
         for action in actions:
             if action.what == "restart":
-                self._cluster.restart(action.job, self._repeats.pop(action.job))
+                if action.job in self._cluster.jobs and not self._cluster.jobs[action.job].ended:
+                    self._cluster.restart(action.job)
                 continue
             self._cluster.stop(action.job)
             if action.what == "end":
                 live = self._cluster.jobs[action.job]
-                self._repeats[action.job] = self.outages.repeats(action.job, live.completed - live.first)
+                live.repeated += self.outages.repeats(action.job, live.completed - live.first)
+                self._tell_manager(lost=True)
         if (then_s := self.outages.next_s()) < inf and then_s != self._wakes_s:
             self._wakes_s = then_s
             self._cluster.at(then_s, lambda _late: self._do(self.outages.due(self._cluster.now)))

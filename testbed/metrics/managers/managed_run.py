@@ -134,7 +134,9 @@ class ManagedRun:
         known = sum(loss.alone_gpu_s + loss.own_gpu_s + loss.failures_gpu_s + loss.others_gpu_s for loss in losses)
         interrupted = outcome.preemptions + outcome.migrations > 0 or not counting
         rest_s = sum(metrics.idle_s.values()) - known
-        return merged(losses, metrics.busy_s, rest_s, due_to_others=interrupted and len(self.managed.outcomes) > 1)
+        stood_gpu_s = 3600 * outages_of(self.record, [self._stints[name] for name in names]).get("gpu_hours", 0.0)
+        due_to_others = interrupted and len(self.managed.outcomes) > 1
+        return merged(losses, metrics.busy_s, rest_s, due_to_others=due_to_others, stood_gpu_s=stood_gpu_s)
 
 
 def _merged(record: RunRecord, outcome: JobOutcome, stints: Sequence[Job], items: Sequence[JobMetrics]) -> JobMetrics:

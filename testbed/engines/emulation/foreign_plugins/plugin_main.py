@@ -76,6 +76,9 @@ class HostedManager:
             case "ended":
                 self._jobs.ended(question["stint"], question["now_s"])
                 return self._state()
+            case "hosts":
+                self._jobs.hosts_changed(question["now_s"], question["leaving"], question["joining"])
+                return self._state()
             case _:
                 outcomes = encode(self._jobs.outcomes(question["now_s"]))
                 return {"outcomes": outcomes, "stints_of": encode(self._jobs.stints_of())}

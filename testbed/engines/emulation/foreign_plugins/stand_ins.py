@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, get_args
 
@@ -101,6 +101,11 @@ class ManagedJobsStandIn:
     def ended(self, stint: str, now_s: float) -> None:
         """A stint has completed its iterations."""
         self._keep(self._process.ask(what="ended", stint=stint, now_s=now_s))
+
+    def hosts_changed(self, now_s: float, leaving: Sequence[str], joining: Sequence[str]) -> None:
+        """Hosts have failed, or are back."""
+        told = {"leaving": list(leaving), "joining": list(joining)}
+        self._keep(self._process.ask(what="hosts", now_s=now_s, **told))
 
     def decide(self, now_s: float, made: Callable[[str], int]) -> JobChanges:
         """Let the manager decide on all that has happened."""

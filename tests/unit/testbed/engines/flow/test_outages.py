@@ -183,3 +183,24 @@ def test_every_scheduler_lives_with_partitions(scheduler: str, tmp_path: Path) -
     record = run(tmp_path, failures, schedulers=[scheduler])
     assert [row["until_s"] for row in outages(record)] == [8.0, 8.0]
     assert len(record.iterations) >= 42
+
+
+def test_under_a_manager_a_job_starts_again_on_other_hosts(tmp_path: Path) -> None:
+    job = {"model": "bert", "collective": "alltoall", "compute": "1s", "communication": "25GB", "overlap": 0}
+    managed = [{"name": "one", "gpus": 2, "iterations": 12, **job}]
+    record = run(
+        tmp_path,
+        [{"host": "h0", "at": "7s"}],
+        jobs=managed,
+        manager={"queue": "fifo"},
+        recovery={"timeout": "3s", "checkpoint_every": 2},
+    )
+    (outage,) = outages(record)
+    assert (outage["job"], outage["ended_s"], outage["until_s"], outage["repeated"]) == ("one", 10.0, 10.0, 1)
+    assert record.managed is not None
+    assert record.managed.stints_of["one"] == ("one", "one@2")
+    first, second = record.managed.stints
+    assert any(gpu.startswith("h0") for gpu in first.gpus) and not any(gpu.startswith("h0") for gpu in second.gpus)
+    assert second.iterations == 12 - 2  # three were completed, the last checkpoint was that of the second
+    (outcome,) = record.managed.outcomes
+    assert outcome.status == "passed" and outcome.end_s == pytest.approx(10.0 + 2.0 * 10, abs=0.5)
