@@ -193,6 +193,19 @@ def _differ(one: NetworkState, other: NetworkState) -> bool:
     return (one.down, one.hosts, dict(one.degraded)) != (other.down, other.hosts, dict(other.degraded))
 
 
+def part_spans(found: Sequence[NetworkState], until_s: float) -> list[tuple[str, float, float | None]]:
+    """Return (part, from, until) of each time that one failed before ``until_s``; until None: it is not back."""
+    spans: list[tuple[str, float, float | None]] = []
+    since: dict[str, float] = {}
+    for state in (state for state in found if state.at_s < until_s):
+        for part in sorted(since.keys() - state.parts):
+            spans.append((part, since.pop(part), state.at_s))
+        since.update({part: state.at_s for part in sorted(state.parts) if part not in since})
+    return sorted(
+        [*spans, *((part, begin, None) for part, begin in since.items())], key=lambda span: (span[1], span[0])
+    )
+
+
 def change_between(before: NetworkState, after: NetworkState) -> str:
     """Return in words what has changed: ``tor0 failed, h3 works again``."""
     failed, back = sorted(after.parts - before.parts), sorted(before.parts - after.parts)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from testbed.experiment.experiment import Experiment
 from testbed.machine.distribution import has_extra
 from testbed.report.evidence import draw_evidence, has_evidence
+from testbed.report.failure_plot import draw_failures
 from testbed.report.gpu_timeline import draw_gpus, draw_occupancy
 from testbed.report.link_load import draw_links
 from testbed.report.plain_text import without_formulas
 from testbed.report.style import CAUSE_COLORS, figure
 from testbed.report.tables import idle_shares, marked_run, percent
+from testbed.results.failed_parts import failed_parts
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import RunDirectory
 
@@ -97,6 +99,8 @@ def run_plots(summary: Mapping[str, Any], records: Sequence[RunRecord], experime
         else:
             drawings[f"gpu_timeline_{record.scheduler}"] = partial(gpu_timeline, record, experiment)
         drawings[f"link_load_{record.scheduler}"] = partial(link_load, record, experiment)
+        if failed_parts(record):
+            drawings[f"failures_{record.scheduler}"] = partial(draw_failures, record)
         if has_evidence(record):
             drawings[f"evidence_{record.scheduler}"] = partial(draw_evidence, record, experiment.scale.time)
     return {f"{name}.svg": svg(draw()) for name, draw in drawings.items()}

@@ -2,33 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from controller.decision import LinkDown, LinkUp
+from testbed.engines.common.live_jobs import LiveJobs
+from testbed.engines.common.managed_jobs import ManagedJobs
 from testbed.engines.common.outages import Action, Outages
 from testbed.engines.flow.networks.network import Network
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.failures import Degraded, NetworkState, change_between, states, unreachable_hosts
+from testbed.experiment.failures import Degraded, NetworkState, change_between, part_spans, states, unreachable_hosts
+from topologies.fabric import Fabric
 
-if TYPE_CHECKING:
-    from testbed.engines.flow.cluster import FlowCluster
+
+class FailingCluster(Protocol):
+    """What failures need of the cluster that they happen to."""
+
+    now: float
+    jobs: LiveJobs
+    managed: ManagedJobs | None
+
+    def at(self, when: float, handler: Callable[[float], None]) -> None:
+        """Call ``handler(0)`` at ``when``."""
+        ...
+
+    def links_changed(self, left: Fabric, event: LinkDown | LinkUp, cause: str) -> None:
+        """Decide on what is left."""
+        ...
+
+    def cut_off(self) -> frozenset[str]:
+        """Names of jobs that cannot communicate."""
+        ...
+
+    def stop(self, name: str) -> None:
+        """End the processes of a job, which does not leave."""
+        ...
+
+    def restart(self, name: str) -> None:
+        """Start a stopped job again."""
+        ...
+
+    def manage(self) -> None:
+        """Ask the cluster manager, and do what it says."""
+        ...
 
 
 class FlowFailures:
     """Carries the failures of ``experiment`` out on ``cluster``; ``outages`` has what they cost."""
 
-    def __init__(self, cluster: FlowCluster, network: Network, experiment: Experiment) -> None:
+    def __init__(self, cluster: FailingCluster, network: Network, experiment: Experiment) -> None:
         self._cluster, self._network, self._fabric = cluster, network, experiment.fabric
         self.expected = bool(experiment.failures)
         self.outages = Outages(experiment.recovery)
         self._state = NetworkState(-inf)
         self._wakes_s = inf
         self._told: frozenset[str] = frozenset()
-        for state in states(experiment.failures, experiment.fabric, experiment.measure.time_limit_s):
+        self._states = states(experiment.failures, experiment.fabric, experiment.measure.time_limit_s)
+        for state in self._states:
             cluster.at(state.at_s, partial(self._change, state))
 
     def settle(self) -> None:
@@ -46,7 +79,13 @@ class FlowFailures:
 
     def record(self) -> dict[str, object]:
         """What became of jobs, for the run's directory; nothing where nothing was to fail."""
-        return {"outages": [asdict(outage) for outage in self.outages.rows]} if self.expected else {}
+        if not self.expected:
+            return {}
+        spans = part_spans(self._states, self._cluster.now)
+        return {
+            "failures": [{"part": part, "failed_s": begin, "restored_s": end} for part, begin, end in spans],
+            "outages": [asdict(outage) for outage in self.outages.rows],
+        }
 
     def _change(self, state: NetworkState, _late: float) -> None:
         before, self._state = self._state, state

@@ -11,6 +11,7 @@ from testbed.report.headline import headline
 from testbed.report.page.encoding import loads_u8, u8
 from testbed.report.page.evidence_view import evidence_items, evidence_over_time
 from testbed.report.page.fabric_view import fabric_view, shown_links
+from testbed.report.page.failures_view import failures_table
 from testbed.report.page.job_loads import JobLoads, job_loads
 from testbed.report.page.queues_view import queue_table
 from testbed.report.page.tables_view import table_views
@@ -67,7 +68,10 @@ def payload(
         "levels": experiment.levels,
         "fabric": fabric_view(experiment.fabric, links),
         "gpu_rows": {"job": [_index(jobs, job) for job, _ in rows], "gpu": [gpu for _, gpu in rows]},
-        "tables": [*table_views(summary), *filter(None, [queue_table(records, experiment.fabric)])],
+        "tables": [
+            *table_views(summary),
+            *filter(None, [failures_table(records), queue_table(records, experiment.fabric)]),
+        ],
         "idle": _idle(summary),
         "evidence_items": evidence_items(),
         "runs": [
