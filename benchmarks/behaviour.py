@@ -37,7 +37,6 @@ RENAMED_KEYS: Final[Mapping[str, str]] = {
     "share_gpus_with": "packed_with",
     "placement_policy": "place",
     "pcie_queues": "inside",
-    "link_failures": "failures",
     "job_failures": "fates",
     "time_limit": "limit",
     "time_limit_s": "limit_s",

@@ -61,7 +61,7 @@ def _used(fabric: str, random: Random, folder: Path) -> Verdict:
     path = folder / "s.yaml"
     text = SCENARIO.replace("FABRIC", fabric).replace("SCHEDULER", random.choice(SCHEDULERS))
     if random.random() < 0.3:
-        text += "link_failures: [{link: tor0->agg0, at: 1s, until: 2s}]\n"
+        text += "failures: [{link: tor0->agg0, at: 1s, until: 2s}]\n"
     if random.random() < 0.2:
         text += "manager: consolidated\n"
     path.write_text(text, "utf-8")

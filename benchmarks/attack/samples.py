@@ -25,7 +25,7 @@ schedulers: [ecmp, {name: crux, fairness: 0.5}, {name: cassini, step: 5.0, grid:
 measure: {iterations: 2, warmup: 1, time_limit: 5s}
 scale: {bandwidth: 32000, time: 2, mtu: 9000}
 levels: 8
-link_failures: [{link: tor0->agg0.0, at: 1s, until: 2s}]
+failures: [{link: tor0->agg0.0, at: 1s, until: 2s}]
 seed: 3
 checks: ["crux.gpu_utilization - ecmp.gpu_utilization >= -5 points", "crux.big.jct_s < 1e9s"]
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from testbed.experiment.network_model import COUNTED, PER_FLOW
 from testbed.metrics import formats
 from testbed.metrics.message_catalogue import messages
-from testbed.metrics.metric import Column, Entry, Metric, entry_of
+from testbed.metrics.metric import Column, Entry, Metric, change, entry_of, gain
 from testbed.metrics.outage_metrics import OUTAGES
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
@@ -36,18 +36,6 @@ IDLE_CAUSES: Final = {
 """Why an allocated GPU is idle -> its meaning."""
 
 
-def change(old: float | None, new: float | None) -> float | None:
-    """Relative change, -0.1 for a tenth less; None where either is missing."""
-    return new / old - 1 if old and new is not None else None
-
-
-def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
-    """How many points less are lost, part by part: positive is a gain."""
-    if before is None or after is None:
-        return None
-    return {key: before[key] - after.get(key, 0.0) for key in before if key.endswith("_points")}
-
-
 def _shown_points(entry: Entry) -> str:
     """The points of a run beside its utilisation; the difference itself where the baseline's is not there."""
     if BASELINE not in entry:
@@ -66,12 +54,8 @@ WORK: Final = Column(
 """Work by the GPU time that jobs were allocated: in tables, on the page and in files the same."""
 
 
-def _of_packets(key: str) -> Callable[[MeasuredJob], object]:
-    return lambda job: job.packets.get(key)
-
-
-def _of_outages(key: str) -> Callable[[MeasuredJob], object]:
-    return lambda job: job.outages.get(key)
+def _of(part: str, key: str) -> Callable[[MeasuredJob], object]:
+    return lambda job: getattr(job, part).get(key)
 
 
 JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
@@ -160,8 +144,8 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         check=True,
     ),
     *messages(column=True),
-    *(Metric(f"network.{key}", unit, what, _of_packets(key), check=True) for key, unit, what in PER_FLOW),
-    *(Metric(f"outages.{key}", unit, what, _of_outages(key), check=True) for key, unit, what in OUTAGES),
+    *(Metric(f"network.{key}", unit, what, _of("packets", key), check=True) for key, unit, what in PER_FLOW),
+    *(Metric(f"outages.{key}", unit, what, _of("outages", key), check=True) for key, unit, what in OUTAGES),
     Metric(
         "disturbed",
         "",

@@ -94,3 +94,15 @@ def columns(metrics: Iterable[Metric[Any]]) -> list[tuple[Metric[Any], Column]]:
     """The metrics that are columns, from left to right."""
     shown = [(metric, metric.column) for metric in metrics if metric.column is not None]
     return sorted(shown, key=lambda each: each[1].place)
+
+
+def change(old: float | None, new: float | None) -> float | None:
+    """Relative change, -0.1 for a tenth less; None where either is missing."""
+    return new / old - 1 if old and new is not None else None
+
+
+def gain(before: Entry | None, after: Entry | None) -> dict[str, float] | None:
+    """How many points less are lost, part by part: positive is a gain."""
+    if before is None or after is None:
+        return None
+    return {key: before[key] - after.get(key, 0.0) for key in before if key.endswith("_points")}
