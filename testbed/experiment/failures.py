@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from random import Random
 from types import MappingProxyType
 from typing import Final, Literal, get_args
-
-import numpy as np
 
 from topologies.fabric import Fabric, LinkKind
 
@@ -115,9 +114,9 @@ def drawn(failures: DrawnFailures, fabric: Fabric, until_s: float, seed: int) ->
     found: list[Failure] = []
     own = seed if failures.seed is None else failures.seed
     for place, part in enumerate(parts_of(failures.kind, fabric)):
-        draw = np.random.default_rng([own, KINDS.index(failures.kind), place])
+        draw = Random(f"{own} {failures.kind} {place}")
         now = 0.0
-        while (now := now + draw.exponential(SECONDS_PER_HOUR / failures.per_hour)) < until_s:
+        while (now := now + draw.expovariate(failures.per_hour / SECONDS_PER_HOUR)) < until_s:
             found.append(Failure(part, now, now + failures.lasts_s, failures.share, failures.loss))
             now += failures.lasts_s
     return tuple(sorted(found, key=lambda failure: (failure.at_s, failure.part)))

@@ -46,7 +46,7 @@ class RdmaNetwork:
         self._model = model
         self._payload = float(experiment.scale.unscale_size(self._model.mtu))
         self._state = first_state(self._names, capacity, experiment, model)
-        rates = columns(self._state.links)["rate"].tolist()
+        rates = (float(record.rate) for record in self._state.links)
         self._rates: Mapping[str, float] = dict(zip(self._names, rates, strict=True))
         self._free = list(range(FIRST_ROOM - 1, -1, -1))
         self._leaving: list[int] = []

@@ -70,6 +70,8 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
         "clos96.yaml",
         "double-sided.yaml",
         "hello.yaml",
+        "hpn-failures-single.yaml",
+        "hpn-failures.yaml",
         "lina.yaml",
         "moe-alltoall.yaml",
         "multi-tenant.yaml",

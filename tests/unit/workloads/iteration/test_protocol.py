@@ -152,7 +152,8 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         '"outgoing":[{"flow":"f","source":"10.0.0.1","source_port":4000,"target":"10.0.0.2","target_port":5000,'
         '"peer":"h0"}],"incoming":[],"window":8,"slice_size":2,"departure":0.01,"link_rate":1000000.0,'
         '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},'
-        '"byte_windows":{"f":{"period":20,"windows":[8,16]}},"steps":false,"draws":["4"]}}\n'
+        '"byte_windows":{"f":{"period":20,"windows":[8,16]}},"steps":false,"draws":["4"],'
+        '"first_iteration":0}}\n'
     )
 
 
