@@ -106,10 +106,10 @@ class Failures:
         return cut_off_jobs(self._fabric, self._left, self._cluster.jobs.present_jobs())
 
     def _on_failed_hosts(self) -> list[str]:
-        host_of, failed = self._fabric.host_of_gpu, self._state.hosts
-        return [
-            job.name for job in self._cluster.jobs.present_jobs() if any(host_of[gpu] in failed for gpu in job.gpus)
-        ]
+        return [job.name for job in self._cluster.jobs.present_jobs() if self._is_on_failed_host(job)]
+
+    def _is_on_failed_host(self, job: Job) -> bool:
+        return any(self._fabric.host_of_gpu[gpu] in self._state.hosts for gpu in job.gpus)
 
     @property
     def _left(self) -> Fabric:
@@ -127,8 +127,8 @@ class Failures:
         await asyncio.to_thread(self._parts.use_ports, other_ports(self._fabric, self._left, jobs))
 
     async def _make_way(self, job: Job) -> None:
-        """Return when ``job``, which is about to open its connections, can communicate."""
-        while cut_off_jobs(self._fabric, self._left, [job]):
+        """Return when ``job``, which is about to open its connections, can communicate and its hosts are up."""
+        while cut_off_jobs(self._fabric, self._left, [job]) or self._is_on_failed_host(job):
             await asyncio.sleep(max(0.01, self._experiment.scale.time * 0.01))
         async with self._one_at_a_time:
             await self._use_ports([*self._cluster.jobs.present_jobs(), job])
@@ -137,7 +137,7 @@ class Failures:
         for action in actions:
             live = self._cluster.jobs[action.job]
             if action.what == "restart":
-                if not live.ended:
+                if live.stopped and not live.ended:  # a real program has been left to itself
                     await self._cluster.restart(live)
                 continue
             await self._cluster.stop(live)
