@@ -26,6 +26,7 @@ from testbed.report.tables import (
     refusals,
     schedulers_behind,
 )
+from testbed.results.failed_parts import failed_parts
 from testbed.results.record import DecisionRow, RunRecord
 from topologies.fabric import Link
 from workloads.job import Job
@@ -104,6 +105,7 @@ def _run(
         "job_numbers": {job["name"]: {"level": job["level"], "util": job["gpu_utilization"]} for job in entry["jobs"]},
         "loads": None if loads is None else loads_view(loads),
         "timeline": timeline_view(record, stints, job_of, rows, limit),
+        "failures": [[part.name, part.from_s, part.until_s] for part in failed_parts(record)],
         "decisions": _decisions(record.decisions, links),
         "evidence": evidence_over_time(record, experiment.scale.time),
     }

@@ -7,13 +7,14 @@ import { secondsText } from "./format.js";
 import { busiestLinks } from "./loads.js";
 import { linkLoadPlot } from "./stacked.js";
 import { windowControls } from "./window_controls.js";
-import { gpuTimeline } from "./timeline.js";
+import { FAILED, gpuTimeline } from "./timeline.js";
 
 const FIRST_LINKS = 3;
 const LISTED_LINKS = 400;
 
 function causeLegend(page) {
   const keys = page.managed ? page.jobs.map((job, index) => [job.name, jobColor(index)]) : CAUSES.slice(0, 3).map((cause) => [cause.word, cause.color]);
+  if (page.runs.some((run) => run.failures.length)) keys.push(["a part named there has failed", FAILED]);
   return make("div", { class: "legend" }, keys.map(([word, color]) => make("span", { class: "key" }, swatch(color), word)));
 }
 
@@ -29,7 +30,7 @@ export function timeSection(main, page, allLoads, timelines, window) {
     const until = timelines[index].until;
     gpuTimeline(box, page, timelines[index], {
       title: `${run.title}: ${page.gpu_rows.gpu.length} GPUs${until === null ? "" : `; iterations that begin after ${secondsText(until, 0)} are only in the files`}`,
-      name: `gpus-${run.scheduler}`, window, sync: "time",
+      name: `gpus-${run.scheduler}`, window, sync: "time", failures: run.failures,
     });
   });
   linkStrips(part, page, allLoads, window);

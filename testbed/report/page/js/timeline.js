@@ -7,6 +7,8 @@ import { secondsText } from "./format.js";
 import { keepDrawn, plotFrame } from "./plot.js";
 import { svgAxes, svgFile, svgTag } from "./svg.js";
 
+/** Over what a GPU did while a part of the network did not work. */
+export const FAILED = "rgba(128, 128, 128, 0.35)";
 const CAUSE_COLOR = Object.fromEntries(CAUSES.map((cause) => [cause.key, cause.color]));
 
 /** [[middle row, name]] of each stretch of rows of one job; hosts where jobs come and go. */
@@ -56,7 +58,38 @@ function paintRows(plot, page, timeline, window) {
   pen.restore();
 }
 
-function rowSvg(page, timeline, window, title) {
+/** Bands over the time in which a part did not work; failures: [[part, from, until]]. */
+function paintFailures(plot, failures, window) {
+  const pen = plot.ctx;
+  const { left, top, width, height } = plot.bbox;
+  const scale = width / (window.to - window.from);
+  pen.save();
+  pen.beginPath();
+  pen.rect(left, top, width, height);
+  pen.clip();
+  pen.textAlign = "left";
+  pen.font = `${11 * devicePixelRatio}px sans-serif`;
+  failures.forEach(([part, from, until], place) => {
+    const begin = left + (from - window.from) * scale;
+    pen.fillStyle = FAILED;
+    pen.fillRect(begin, top, (until - from) * scale, height);
+    pen.fillStyle = inkColors().text;
+    pen.fillText(part, begin + 3 * devicePixelRatio, top + (12 + 12 * (place % 3)) * devicePixelRatio);
+  });
+  pen.restore();
+}
+
+function failureSvg(failures, window, box, scale) {
+  return failures.filter(([, from, until]) => until > window.from && from < window.to).flatMap(([part, from, until], place) => {
+    const [begin, end] = [scale.toX(Math.max(from, window.from)), scale.toX(Math.min(until, window.to))];
+    return [
+      svgTag("rect", { x: begin.toFixed(2), y: box.top, width: (end - begin).toFixed(2), height: box.height, fill: "#808080", "fill-opacity": 0.35 }),
+      svgTag("text", { x: (begin + 3).toFixed(2), y: box.top + 11 + 11 * (place % 3), "font-size": 10 }, part),
+    ];
+  });
+}
+
+function rowSvg(page, timeline, window, title, failures) {
   const groups = rowGroups(page);
   const rows = page.gpu_rows.gpu.length;
   const box = { left: 110, top: 30, width: 820, height: Math.max(120, Math.min(900, rows * 4)) };
@@ -71,7 +104,7 @@ function rowSvg(page, timeline, window, title) {
     }
     return [svgTag("path", { d: parts.join(""), fill: fillColor })];
   });
-  return svgFile(950, box.height + 80, [...bars, ...scale.parts]);
+  return svgFile(950, box.height + 80, [...bars, ...failureSvg(failures, window, box, scale), ...scale.parts]);
 }
 
 function rowCsv(page, timeline) {
@@ -90,7 +123,7 @@ function described(page, found, timeline) {
   return `${page.gpu_rows.gpu[lane.row]}, ${page.jobs[lane.job].name}, iteration ${timeline.iteration[index]}: ${parts.join(", ")}`;
 }
 
-/** Draw the GPUs of one run into `element`; spec: {title, name, window, sync}. */
+/** Draw the GPUs of one run into `element`; spec: {title, name, window, sync, failures}. */
 export function gpuTimeline(element, page, timeline, spec) {
   const rows = page.gpu_rows.gpu.length;
   const groups = rowGroups(page);
@@ -100,7 +133,7 @@ export function gpuTimeline(element, page, timeline, spec) {
   fill(element,
     make("div", { class: "caption" }, make("h4", {}, spec.title), downloadButtons(
       ["CSV", `${spec.name}.csv`, CSV, () => rowCsv(page, timeline)],
-      ["SVG", `${spec.name}.svg`, SVG, () => rowSvg(page, timeline, spec.window, spec.title)],
+      ["SVG", `${spec.name}.svg`, SVG, () => rowSvg(page, timeline, spec.window, spec.title, spec.failures)],
     )),
     box, told);
   const tell = (plot) => {
@@ -126,7 +159,7 @@ export function gpuTimeline(element, page, timeline, spec) {
   const series = [{ label: "GPUs", stroke: inkColors().line, paths: () => null, points: { show: false } }];
   return keepDrawn(box, frame, (width) => {
     const options = plotFrame(frame, width, height, series, {
-      draw: [(plot) => paintRows(plot, page, timeline, spec.window)],
+      draw: [(plot) => { paintRows(plot, page, timeline, spec.window); paintFailures(plot, spec.failures, spec.window); }],
       setCursor: [tell],
     });
     return new uPlot(options, [[0, spec.window.end], [0, 0]], box);
