@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 from emulation_runs import Finished, run_to_end
@@ -65,5 +66,9 @@ def test_a_nic_with_two_ports_goes_on_over_the_other_one(tmp_path: Path) -> None
 
 def test_a_cable_with_less_rate_and_losses_is_no_fault(tmp_path: Path) -> None:
     done = run(tmp_path, "[{link: h0n0p0->tor0, rate: 0.5, loss: 0.01, at: 2.05s, until: 5s}]")
-    took = [job["iteration_s"] for job in done.run("crux")["jobs"] if job["name"] == "big"]
-    assert took[0]["p99"] > 1.1 * took[0]["p50"]
+    # All rows count here, also those of iterations that other guests of the machine disturbed.
+    rows = [row for row in done.rows("crux", "iterations.csv") if row["job"] == "big"]
+    spans = [(float(row["start_s"]), float(row["end_s"])) for row in rows]
+    during = median(end - begin for begin, end in spans if begin > 2.2 and end < 5.0)
+    later = median(end - begin for begin, end in spans if begin > 5.2)
+    assert during > 1.1 * later
