@@ -8,7 +8,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -274,3 +274,25 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
         with contextlib.suppress(ValueError):
             found.append(json.loads(text))
     return found
+
+
+@contextlib.contextmanager
+def file_of(scenario: Scenario) -> Iterator[Path]:
+    """A file with ``scenario``, in a folder that goes at the end."""
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        path = Path(folder, "scenario.yaml")
+        path.write_text(yaml.safe_dump(scenario, sort_keys=False), "utf-8")
+        yield path
+
+
+def run_cases(title: str, cases: int, measure: Callable[[int, Sequence[int]], list[Line]]) -> int:
+    """Run a benchmark whose cases are drawn from a seed, as its command line says; return its status."""
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--cases", type=int, default=cases, help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, action="append", help="only this case (repeatable)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    arguments = parser.parse_args()
+    lines = measure(arguments.seed, arguments.only or range(arguments.cases))
+    show(title, lines, as_json=arguments.json)
+    return status_of(lines)

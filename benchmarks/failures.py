@@ -7,18 +7,12 @@ each job's completion time is within 3 % of the flow engine's.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
-from benchmarks.common import Line, Scenario, patiently, say, show, status_of
+from benchmarks.common import Line, Scenario, file_of, patiently, run_cases, say
 from benchmarks.leftovers import left_by, traces
 from testbed.api import RunResult, run_scenario
 from testbed.errors import TestbedError
@@ -136,14 +130,6 @@ def scenario_of(seed: int, case: int) -> tuple[str, Scenario]:
     }
 
 
-@contextmanager
-def _file_of(scenario: Scenario) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        path = Path(folder, "scenario.yaml")
-        path.write_text(yaml.safe_dump(scenario, sort_keys=False), "utf-8")
-        yield path
-
-
 def measure(seed: int, cases: Sequence[int]) -> list[Line]:
     """A row for each case."""
     return [_row(seed, case) for case in cases]
@@ -153,7 +139,7 @@ def _row(seed: int, case: int) -> Line:
     kind, scenario = scenario_of(seed, case)
     what: dict[str, object] = {"case": case, "kind": kind}
     target = f"ok, JCT within {NEAR:.0%}"
-    with _file_of(scenario) as path:
+    with file_of(scenario) as path:
         say(f"case {case}: {kind} {scenario['failures']}")
         before = traces()
         try:
@@ -186,15 +172,7 @@ def _compared(flow: RunResult, packets: RunResult) -> tuple[list[float], bool]:
 
 def main() -> int:
     """Run the benchmark; see the module."""
-    parser = argparse.ArgumentParser(description=TITLE)
-    parser.add_argument("--cases", type=int, default=CASES, help="how many runs (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, action="append", help="only this case (repeatable)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
-    arguments = parser.parse_args()
-    lines = measure(arguments.seed, arguments.only or range(arguments.cases))
-    show(TITLE, lines, as_json=arguments.json)
-    return status_of(lines)
+    return run_cases(TITLE, CASES, measure)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,11 @@ busiest second leaves 35 to 60 % of the CPU idle. ``--cases`` and ``--seed`` dra
 
 from __future__ import annotations
 
-import argparse
 import random
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
-from benchmarks.common import Line, Scenario, patiently, say, show, status_of
+from benchmarks.common import Line, Scenario, file_of, patiently, run_cases, say
 from testbed.api import prepare, run_scenario
 from testbed.errors import CannotRunError, TestbedError
 
@@ -39,21 +33,13 @@ def scenario_of(seed: int, case: int) -> Scenario:
     """Scenario number ``case`` of ``seed``; ``ValueError`` if too many draws are impossible."""
     for attempt in range(MOST_DRAWS):
         scenario = drawn(random.Random(f"{seed} {case} {attempt}"), seed, case)
-        with _file_of(scenario) as path:
+        with file_of(scenario) as path:
             try:
                 prepare(path)
             except CannotRunError:
                 continue
         return scenario
     raise ValueError(f"case {case} of seed {seed}: nothing possible in {MOST_DRAWS} draws")
-
-
-@contextmanager
-def _file_of(scenario: Scenario) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        path = Path(folder, "scenario.yaml")
-        path.write_text(yaml.safe_dump(scenario, sort_keys=False), "utf-8")
-        yield path
 
 
 def drawn(draw: random.Random, seed: int, case: int) -> Scenario:
@@ -178,7 +164,7 @@ def _row(seed: int, case: int) -> Line:
         "channels": scenario["channels"],
         "manager": scenario.get("manager", ""),
     }
-    with _file_of(scenario) as path:
+    with file_of(scenario) as path:
         say(f"{scenario['name']}: {what}")
         try:
             result = patiently(lambda: run_scenario(path, out=path.parent, index=False))
@@ -199,15 +185,7 @@ def _row_of(what: Mapping[str, object], summary: Mapping[str, Any]) -> Line:
 
 def main() -> int:
     """Run the benchmark; see the module."""
-    parser = argparse.ArgumentParser(description=TITLE)
-    parser.add_argument("--cases", type=int, default=CASES, help="how many scenarios (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, action="append", help="only this case (repeatable)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
-    arguments = parser.parse_args()
-    lines = measure(arguments.seed, arguments.only or range(arguments.cases))
-    show(TITLE, lines, as_json=arguments.json)
-    return status_of(lines)
+    return run_cases(TITLE, CASES, measure)
 
 
 if __name__ == "__main__":

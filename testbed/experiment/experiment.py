@@ -145,6 +145,11 @@ class Experiment:
     network: NetworkModel | None = None
 
     @property
+    def loses_packets(self) -> bool:
+        """Whether some cable drops packets at random."""
+        return any(failure.loss > 0 for failure in self.failures)
+
+    @property
     def at_line_rate(self) -> bool:
         """Whether its network has packets that are not those of an emulation."""
         return self.network is not None and not self.network.as_emulated

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from testbed.results.failed_parts import stopped_jobs
 from testbed.results.record import RunRecord
 from workloads.job import Job
 
@@ -35,15 +36,11 @@ class JobOutages:
 
 def outages_in(record: RunRecord, job: str) -> JobOutages:
     """What became of ``job`` (or a stint of one) in a run."""
-    rows = record.environment.get("outages")
-    own = [row for row in (rows if isinstance(rows, Sequence) else ()) if row["job"] == job]
-    ends = [record.duration_s if row["until_s"] is None else row["until_s"] for row in own]
+    own = [span for span in stopped_jobs(record) if span.name == job]
     return JobOutages(
-        tuple(
-            (row["from_s"], max(row["from_s"], min(end, record.duration_s))) for row, end in zip(own, ends, strict=True)
-        ),
-        sum(row["ended_s"] is not None and row["until_s"] is not None for row in own),
-        sum(row["repeated"] for row in own),
+        tuple((span.from_s, span.until_s) for span in own),
+        sum(span.restarted for span in own),
+        sum(span.repeated for span in own),
     )
 
 

@@ -11,12 +11,16 @@ from testbed.results.record import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From ``from_s`` to ``until_s``, seconds of the run: a part that did not work, or a job that stood still."""
+    """From ``from_s`` to ``until_s``, seconds of the run: a part that did not work, or a job that stood still.
+
+    A job may have ``restarted``, and ``repeated`` so many iterations.
+    """
 
     name: str
     from_s: float
     until_s: float
     restarted: bool = False
+    repeated: int = 0
 
     @property
     def length_s(self) -> float:
@@ -38,7 +42,13 @@ def stopped_jobs(record: RunRecord) -> list[Span]:
     """Jobs that failures stopped, in order of time."""
     rows = _rows(record, "outages")
     return [
-        Span(row["job"], row["from_s"], max(row["from_s"], _until(row["until_s"], record)), row["ended_s"] is not None)
+        Span(
+            row["job"],
+            row["from_s"],
+            max(row["from_s"], _until(row["until_s"], record)),
+            row["ended_s"] is not None and row["until_s"] is not None,
+            row["repeated"],
+        )
         for row in rows
     ]
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
 
-from testbed.experiment.failures import Recovery
+from testbed.engines.common.managed_jobs import JobsUnderManager
+from testbed.experiment.failures import NetworkState, Recovery, unreachable_hosts
 from testbed.results.record import IterationRow
+from topologies.fabric import Fabric
+from workloads.job import Job
 
 
 @dataclass
@@ -110,3 +113,25 @@ class Outages:
 
 def _doomed(outage: Outage) -> bool:
     return outage.host_failed or outage.ended_s is not None
+
+
+def is_on_failed_host(job: Job, state: NetworkState, fabric: Fabric) -> bool:
+    """Whether a host of ``job`` is down."""
+    return any(fabric.host_of_gpu[gpu] in state.hosts for gpu in job.gpus)
+
+
+@dataclass
+class LostHosts:
+    """Hosts of which the cluster manager has been told that they are gone."""
+
+    fabric: Fabric
+    _told: frozenset[str] = frozenset()
+
+    def tell(self, managed: JobsUnderManager, state: NetworkState, now_s: float, *, lost: bool) -> bool:
+        """Tell ``managed`` which hosts a job has ``lost``, and which are back; return whether there are any."""
+        out = unreachable_hosts(self.fabric, state)
+        leaving, joining = (out - self._told if lost else frozenset()), self._told - out
+        self._told = (self._told | leaving) - joining
+        if leaving or joining:
+            managed.hosts_changed(now_s, sorted(leaving), sorted(joining))
+        return bool(leaving or joining)

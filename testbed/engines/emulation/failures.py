@@ -14,10 +14,10 @@ from math import inf
 from typing import Final
 
 from controller.reachable_jobs import ReachableJobs, cut_off_jobs
-from testbed.engines.common.outages import Action, Outages
+from testbed.engines.common.outages import Action, LostHosts, Outages, is_on_failed_host
 from testbed.engines.emulation.cluster import Cluster
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.failures import Degraded, NetworkState, change_between, states, unreachable_hosts
+from testbed.experiment.failures import Degraded, NetworkState, change_between, states
 from testbed.fidelity.observations import Change
 from topologies.fabric import Fabric
 from topologies.mininet_adapter.failing_parts import FailingParts
@@ -49,7 +49,7 @@ class Failures:
         self._cut_off: frozenset[str] = frozenset()
         self._changed = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
-        self._told: frozenset[str] = frozenset()
+        self._lost = LostHosts(experiment.fabric)
         self.outages = Outages(experiment.recovery)
         self.record: list[FailedPart] = []
         if self._states:
@@ -109,7 +109,7 @@ class Failures:
         return [job.name for job in self._cluster.jobs.present_jobs() if self._is_on_failed_host(job)]
 
     def _is_on_failed_host(self, job: Job) -> bool:
-        return any(self._fabric.host_of_gpu[gpu] in self._state.hosts for gpu in job.gpus)
+        return is_on_failed_host(job, self._state, self._fabric)
 
     @property
     def _left(self) -> Fabric:
@@ -146,15 +146,11 @@ class Failures:
                 self._tell_manager(lost=True)
 
     def _tell_manager(self, *, lost: bool) -> None:
-        """Hosts that a job has ``lost`` leave; those that are back join again."""
-        if self._cluster.managed is None or self._cluster.managed_run is None:
+        managed, run = self._cluster.managed, self._cluster.managed_run
+        if managed is None or run is None:
             return
-        out = unreachable_hosts(self._fabric, self._state)
-        leaving, joining = (out - self._told if lost else frozenset()), self._told - out
-        self._told = (self._told | leaving) - joining
-        if leaving or joining:
-            self._cluster.managed.hosts_changed(self._cluster.now(), sorted(leaving), sorted(joining))
-            self._cluster.managed_run.wake()
+        if self._lost.tell(managed, self._state, self._cluster.now(), lost=lost):
+            run.wake()
 
     def _note(self, before: NetworkState, after: NetworkState) -> None:
         now = self._cluster.now()
@@ -184,11 +180,6 @@ class Failures:
         """Links whose rate or losses are changed at some time, in both directions."""
         cables = {cable for state in self._states for cable in state.degraded}
         return frozenset(end for cable in cables for end in (cable, self._fabric.links[cable].reverse))
-
-    @property
-    def loses_packets(self) -> bool:
-        """Whether some cable drops packets at random."""
-        return any(failure.loss > 0 for failure in self._experiment.failures)
 
     def unasked(self, changes: Sequence[Change]) -> list[Change]:
         """Those of ``changes`` that the scenario did not ask for; theirs are seconds of the machine."""

@@ -23,5 +23,5 @@ def network_settings_of(experiment: Experiment) -> NetworkSettings:
         discipline=best_discipline(),
         late_opening=experiment.jobs_come_later,
         lossless=not experiment.failures,
-        losses=any(failure.loss > 0 for failure in experiment.failures),
+        losses=experiment.loses_packets,
     )

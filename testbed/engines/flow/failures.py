@@ -11,10 +11,10 @@ from typing import Protocol
 from controller.decision import LinkDown, LinkUp
 from testbed.engines.common.live_jobs import LiveJobs
 from testbed.engines.common.managed_jobs import ManagedJobs
-from testbed.engines.common.outages import Action, Outages
+from testbed.engines.common.outages import Action, LostHosts, Outages, is_on_failed_host
 from testbed.engines.flow.networks.network import Network
 from testbed.experiment.experiment import Experiment
-from testbed.experiment.failures import Degraded, NetworkState, change_between, part_spans, states, unreachable_hosts
+from testbed.experiment.failures import Degraded, NetworkState, change_between, part_spans, states
 from topologies.fabric import Fabric
 
 
@@ -59,7 +59,7 @@ class FlowFailures:
         self.outages = Outages(experiment.recovery)
         self._state = NetworkState(-inf)
         self._wakes_s = inf
-        self._told: frozenset[str] = frozenset()
+        self._lost = LostHosts(experiment.fabric)
         self._states = states(experiment.failures, experiment.fabric, experiment.measure.time_limit_s)
         for state in self._states:
             cluster.at(state.at_s, partial(self._change, state))
@@ -69,8 +69,8 @@ class FlowFailures:
         if not self.expected:
             return
         cluster = self._cluster
-        down, host_of = self._state.hosts, self._fabric.host_of_gpu
-        on_them = [job.name for job in cluster.jobs.present_jobs() if any(host_of[gpu] in down for gpu in job.gpus)]
+        jobs = cluster.jobs.present_jobs()
+        on_them = [job.name for job in jobs if is_on_failed_host(job, self._state, self._fabric)]
         self._do(self.outages.changed(cluster.now, cluster.cut_off(), on_them))
 
     def left(self, job: str) -> None:
@@ -103,16 +103,9 @@ class FlowFailures:
         self.settle()
 
     def _tell_manager(self, *, lost: bool) -> None:
-        """Hosts that a job has ``lost`` leave; those that are back join again."""
-        managed = self._cluster.managed
-        if managed is None:
-            return
-        out = unreachable_hosts(self._fabric, self._state)
-        leaving, joining = (out - self._told if lost else frozenset()), self._told - out
-        self._told = (self._told | leaving) - joining
-        if leaving or joining:
-            managed.hosts_changed(self._cluster.now, sorted(leaving), sorted(joining))
-            self._cluster.manage()
+        cluster = self._cluster
+        if cluster.managed is not None and self._lost.tell(cluster.managed, self._state, cluster.now, lost=lost):
+            cluster.manage()
 
     def _do(self, actions: Iterable[Action]) -> None:
         for action in actions:

@@ -66,7 +66,6 @@ def first_state(
 def _rules(experiment: Experiment, model: NetworkModel) -> Rules:
     """Cards go back where nothing is ever dropped, too, if cables lose packets."""
     scale = experiment.scale
-    loses = any(failure.loss > 0 for failure in experiment.failures)
     payload, header = float(scale.unscale_size(model.mtu)), float(scale.unscale_size(HEADERS))
     buffers = model.buffers
     xoff = buffers.xoff or 0.0
@@ -81,7 +80,9 @@ def _rules(experiment: Experiment, model: NetworkModel) -> Rules:
         resume=_RESUME_PACKETS * (payload + header) if buffers.xon is None else xoff - buffers.xon,
         flowlet_s=model.flowlet_gap_s,
         when_full=WHEN_FULL[buffers.when_full],
-        recovery=GO_BACK_N if loses and buffers.when_full == "pause" else WHEN_FULL[buffers.when_full],
+        recovery=GO_BACK_N
+        if experiment.loses_packets and buffers.when_full == "pause"
+        else WHEN_FULL[buffers.when_full],
         timeout_s=buffers.timeout_s,
     )
 
