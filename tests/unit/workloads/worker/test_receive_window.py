@@ -24,8 +24,12 @@ PIECE = 9_000
 
 @pytest.fixture
 def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """A connection whose window is clamped as a job's are."""
+    """A connection whose window is clamped as a job's are.
+
+    A size of its buffer keeps the kernel from adapting buffer and window, as ``tcp_moderate_rcvbuf`` does for hosts.
+    """
     listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 10 * WINDOW)
     prepare(listener, WINDOW)
     listener.bind(("127.0.0.1", 0))
     listener.listen()
