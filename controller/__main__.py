@@ -50,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--token-file", type=Path, metavar="PATH", help=changes)
     made.add_argument("--seed", type=int, default=1, help="default 1")
     made.add_argument("--levels", type=int, default=8, choices=range(1, 9), metavar="K", help="1 to 8, default 8")
+    spread = "install groups of all paths of a flow in place of the decided one, for switches that spread packets"
+    made.add_argument("--spread", action="store_true", help=spread)
     made.add_argument("--fabric", metavar="FILE", help="a fabric as JSON, instead of PUT /fabric")
     return made
 
@@ -105,7 +107,7 @@ def _serve(given: argparse.Namespace, scheduler: Scheduler, fabric: Fabric | Non
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda caught, frame: stopped.append(caught))
     try:
-        running = ControllerServer(scheduler, given.levels, given.seed, given.openflow_port)
+        running = ControllerServer(scheduler, given.levels, given.seed, given.openflow_port, spread=given.spread)
         if fabric is not None:
             running.service.put_fabric(fabric)
         rest_port = running.serve_rest(given.rest_port, given.rest_socket, None if token is None else token.write)

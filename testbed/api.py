@@ -1,11 +1,9 @@
 """The testbed from Python: run a scenario, say what a run would do, read finished runs back, compare them.
 
-The four functions are ``testbed.run`` (``run_scenario``), ``testbed.plan``, ``testbed.load`` and
-``testbed.compare``; the command line and the pytest plugin call the same ones. A session::
+They are ``testbed.run``, ``plan``, ``load`` and ``compare``; the command line calls the same ones. A session::
 
     import testbed
 
-    print(testbed.plan("hello", schedulers=["ecmp", "crux"])["estimated_s"])
     done = testbed.run("hello", engine="flow")
     run = testbed.load(done.directory)
     print(run.summary["comparison"], len(run.records["crux"].iterations))
@@ -59,9 +57,10 @@ from testbed.results.record import RunRecord
 from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
-from testbed.scenario.network.engines import network_of, refuse_programs
+from testbed.scenario.network.engines import balanced, load_balancing_of, network_of, refuse_programs
 from testbed.scenario.network.failures import failures_of
 from topologies.fabric import Fabric
+from topologies.load_balancing import LoadBalancing
 from workloads.job import Job
 from workloads.plugin_errors import PluginError
 
@@ -112,10 +111,9 @@ def prepare(
     """Load, build and place ``scenario``; raises ``BadInputError`` with every line that is wrong.
 
     ``scale_of``: directory of a finished emulation whose scale is taken.
-    ``RunFailedError`` with one line if a fabric or a part of a manager of another package fails,
-    ``CannotRunError`` where no ``auto`` scale does. The flow engine scales nothing; a simulation of what an emulation
-    sends has the scale of one on this machine, any other that of the line. A datapath that is asked for and missing
-    here is only noted: see ``require_datapaths``.
+    ``RunFailedError`` if a plug-in fails, ``CannotRunError`` where no ``auto`` scale does. The flow engine scales
+    nothing; a simulation of what an emulation sends has the scale of one on this machine, any other that of the line.
+    A datapath that is asked for and missing here is only noted: see ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
     fabric, placed, managed = _built(loaded)
@@ -126,7 +124,8 @@ def prepare(
     if not emulated:
         refuse_programs(loaded, jobs)
     unscaled = not emulated and (network is None or not network.as_emulated)
-    datapaths = {} if unscaled else _datapaths(loaded)
+    balancing = {choice.label: load_balancing_of(loaded, choice, engine) for choice in loaded.choices}
+    datapaths = {} if unscaled else _datapaths(loaded, balancing)
     capacity = weakest([each.datapath for each in datapaths.values()] or [ALWAYS])
     given = _given_scale(loaded, scale_of)
     scale = UNSCALED if network is None or given is None else given
@@ -152,7 +151,9 @@ def prepare(
             managed=managed,
             sharing=loaded.sharing,
             build=loaded.build,
-            network=network,
+            network=balanced(network, balancing[choice.label]),
+            load_balancing=balancing[choice.label],
+            flowlet_gap_s=loaded.network.flowlet_gap,
             datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
         for choice in loaded.choices
@@ -188,14 +189,14 @@ def _changes(
     return (*overrides, *(f"{key}={value}" for key, value in own.items() if value is not None))
 
 
-def _datapaths(scenario: Scenario) -> dict[str, DatapathChoice]:
+def _datapaths(scenario: Scenario, balancing: Mapping[str, LoadBalancing]) -> dict[str, DatapathChoice]:
     """Scheduler's label -> its datapath; ``BadInputError`` where the one that is asked for cannot carry a scheduler."""
     missing = datapaths_here()
     found = {}
     for choice in scenario.choices:
         hashing = schedulers_by_name.create(choice.name, choice.options, scenario.seed).switches_hash
         try:
-            found[choice.label] = choose(scenario.datapath, missing, hashing)
+            found[choice.label] = choose(scenario.datapath, missing, hashing, balancing[choice.label])
         except ValueError as error:
             raise BadInputError(scenario.line_of(("datapath",), f"{choice.label}: {error}")) from None
     return found
@@ -219,8 +220,8 @@ def plan(
 ) -> dict[str, Any]:
     """Return what a run of ``scenario`` would do: fabric, jobs alone, decisions, scale, estimated time; JSON-ready.
 
-    The flow engine has no estimate and no scale: ``None``. Raises
-    ``BadInputError`` or ``CannotRunError`` as ``prepare`` does, ``RunFailedError`` where a scheduler fails.
+    The flow engine has no estimate and no scale: ``None``. Raises what ``prepare`` does, and ``RunFailedError`` where a
+    scheduler fails.
     """
     prepared = prepare(
         scenario, engine=engine, schedulers=schedulers, overrides=overrides, seed=seed, datapath=datapath

@@ -41,8 +41,8 @@ class PlannedChange:
     batches: tuple[RuleBatch, ...]
 
 
-_InForce = tuple[Path | None, int | None]
-"""Path (None: hashed by the switches) and level that the first switch carries out (None: the sender's mark)."""
+_InForce = tuple[tuple[Path, ...], int | None]
+"""Paths (several: the switches choose) and level that the first switch carries out (None: the sender's mark)."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,13 @@ class ControllerState:
     running flows stay on their old path and level until ``commit`` names them.
     """
 
-    def __init__(self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1) -> None:
+    def __init__(
+        self, fabric: Fabric, scheduler: Scheduler, levels: int = 8, seed: int = 1, *, spread: bool = False
+    ) -> None:
+        """``spread``: packets of a flow take all of its paths, whichever is decided."""
         self._scheduler_name = scheduler.name
         self._decider = Decider(fabric, scheduler, levels, seed)
-        self._builder = RuleBuilder(fabric)
+        self._builder = RuleBuilder(fabric, spread=spread)
         self._fabric = fabric
         self._down: tuple[str, ...] = ()
         self._target: dict[str, FlowPlan] = {}
@@ -195,12 +198,12 @@ class ControllerState:
         return RuleBatch(groups=tuple(group for group in self._groups if group.switch == switch), add=rules)
 
     def data_rules(self) -> dict[str, tuple[FlowRule, ...]]:
-        """Return flow id -> the rules of its data, hop by hop, for flows that have one path and do not move now."""
-        open_paths = {*self.decision.hashed, *self.pending}
-        plans = {flow: plan.rules for flow, plan in self._target.items() if flow not in open_paths}
-        flows = self.flows
-        # Acknowledgements come after, where they do not travel with another flow.
-        return {flow: rules if flows[flow].two_way else rules[: len(rules) // 2] for flow, rules in plans.items()}
+        """Return flow id -> rules that all of its data passes, in that order, for flows that do not move now.
+
+        Those at all switches of its path; at the first and the last where packets are spread.
+        """
+        moving = set(self.pending)
+        return {flow: plan.along for flow, plan in self._target.items() if plan.along and flow not in moving}
 
     def _check_runs(self, name: str) -> None:
         if name not in self.jobs:
@@ -231,7 +234,7 @@ class ControllerState:
         self._target = plans
         cut_off = self._decider.cut_off
         self._wanted = {
-            flow: self._wanted[flow] if flows[flow].job in cut_off else self._wanted_of(flows[flow], decision)
+            flow: self._wanted[flow] if flows[flow].job in cut_off else self._wanted_of(plans[flow], decision)
             for flow in plans
         }
         groups = tuple(
@@ -266,9 +269,11 @@ class ControllerState:
         flows = (flow.id for job in self._decider.cut_off for flow in self.jobs[job].flows)
         return {flow: self._target[flow] for flow in flows if flow in self._target}
 
-    def _wanted_of(self, flow: Flow, decision: Decision) -> _InForce:
+    def _wanted_of(self, plan: FlowPlan, decision: Decision) -> _InForce:
+        assert plan.made_of is not None
+        flow, paths, _ = plan.made_of
         level = None if decision.trusts_sender(flow) else decision.level_of(flow, self._decider.view.level_count - 1)
-        return decision.paths.get(flow.id), level
+        return paths, level
 
     def _forget(self, flow: str) -> Iterable[FlowRule]:
         self._in_force.pop(flow)

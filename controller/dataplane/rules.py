@@ -4,6 +4,8 @@ Each flow has exact five-tuple rules at every switch of its path, for its data a
 reverse path and at the highest level, for its acknowledgements; on a two-way connection these are packets of the
 opposite flow. The first switch sets the DSCP of the level, unless levels change with every message: then it trusts
 the hosts. The last one sets the MAC address of the target port. Everything else is dropped.
+
+Where packets are spread, switches have select groups of all links on the way, and acknowledgements keep to one path.
 """
 
 from __future__ import annotations
@@ -100,18 +102,26 @@ _MadeOf = tuple[Flow, tuple[Path, ...], int | None]
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """The rules of one flow, data and acknowledgements, and the groups that they use; ``made_of`` determines both."""
+    """The rules of one flow, data and acknowledgements, and the groups that they use; ``made_of`` determines both.
+
+    ``along``: those by which all of its data passes, one after the other; none where switches hash it.
+    """
 
     rules: tuple[FlowRule, ...]
     groups: tuple[GroupRule, ...] = ()
+    along: tuple[FlowRule, ...] = ()
     made_of: _MadeOf | None = field(default=None, compare=False, repr=False)
 
 
 class RuleBuilder:
-    """Builds the rules of flows on one fabric; addresses and port numbers are looked up once."""
+    """Builds the rules of flows on one fabric; addresses and port numbers are looked up once.
 
-    def __init__(self, fabric: Fabric) -> None:
+    ``spread``: the packets of every flow take all of its paths, whichever is decided.
+    """
+
+    def __init__(self, fabric: Fabric, *, spread: bool = False) -> None:
         self._fabric = fabric
+        self.spread = spread
         self._numbers = port_numbers(fabric)
         self._address = {port: address_of(fabric, port) for port in fabric.ports}
 
@@ -120,13 +130,14 @@ class RuleBuilder:
         return Match(self._address[flow.source], self._address[flow.target], flow.source_port, flow.target_port)
 
     def plan(self, flow: Flow, paths: Sequence[Path], dscp: int | None) -> FlowPlan:
-        """Return the rules that carry ``flow`` over its path, or hash it over ``paths`` where there are several.
+        """Return the rules that carry ``flow`` over its path; where there are several, hash it or spread it over them.
 
         Those of a flow on a two-way connection carry one direction alone: the other flow's carry the other.
         ``dscp``, of the data; None leaves the hosts' marks as they are.
         """
         match, cookie = self.match(flow), cookie_of(flow.id)
-        back = [tuple(self._fabric.links[link].reverse for link in reversed(path)) for path in paths]
+        returning = [paths[cookie % len(paths)]] if self.spread else paths
+        back = [tuple(self._fabric.links[link].reverse for link in reversed(path)) for path in returning]
         rules: list[FlowRule] = []
         groups: list[GroupRule] = []
         back_dscp = None if dscp is None else dscp_of_level(ACKNOWLEDGEMENT_LEVEL)
@@ -138,18 +149,26 @@ class RuleBuilder:
                 rules.append(rule)
                 if group is not None:
                     groups.append(group)
-        return FlowPlan(tuple(rules), tuple(dict.fromkeys(groups)), (flow, tuple(paths), dscp))
+        along = self._along([rule for rule in rules if replace(rule.match, in_port=None) == match], len(paths))
+        return FlowPlan(tuple(rules), tuple(dict.fromkeys(groups)), along, (flow, tuple(paths), dscp))
+
+    def _along(self, data: Sequence[FlowRule], paths: int) -> tuple[FlowRule, ...]:
+        if self.spread:
+            return tuple(dict.fromkeys((data[0], data[-1])))
+        return tuple(data) if paths == 1 else ()
 
     def _hops(
         self, match: Match, paths: Sequence[Path], eth_dst: str, dscp: int | None, cookie: int
     ) -> Iterator[tuple[FlowRule, GroupRule | None]]:
-        """One rule per switch of a path; with several paths one per link into a switch, to count packets by link."""
+        """One rule per switch of a path; where paths are hashed one per link into it, to count packets by link."""
         last = len(paths[0]) - 1
+        by_link = len(paths) > 1 and not self.spread
         for hop in range(1, last + 1):
-            for incoming, outgoing in self._choices(paths, hop).items():
+            choices = self._choices(paths, hop) if by_link else self._choices_by_switch(paths, hop)
+            for incoming, outgoing in choices.items():
                 switch = self._fabric.links[incoming].target
                 in_port = None
-                if len(paths) > 1 and hop > 1:
+                if by_link and hop > 1:
                     in_port = self._numbers[self._fabric.links[incoming].reverse]
                 group = None if len(outgoing) == 1 else self._group(switch, outgoing)
                 actions = Actions(
@@ -167,6 +186,15 @@ class RuleBuilder:
         found: dict[str, dict[str, None]] = {}
         for path in paths:
             found.setdefault(path[hop - 1], {})[path[hop]] = None
+        return {incoming: tuple(outgoing) for incoming, outgoing in found.items()}
+
+    def _choices_by_switch(self, paths: Sequence[Path], hop: int) -> dict[str, tuple[str, ...]]:
+        """A link into each switch at ``hop`` -> the links that continue from that switch."""
+        first: dict[str, str] = {}
+        found: dict[str, dict[str, None]] = {}
+        for path in paths:
+            incoming = first.setdefault(self._fabric.links[path[hop - 1]].target, path[hop - 1])
+            found.setdefault(incoming, {})[path[hop]] = None
         return {incoming: tuple(outgoing) for incoming, outgoing in found.items()}
 
     def _group(self, switch: str, outgoing: Sequence[str]) -> GroupRule:
@@ -195,7 +223,7 @@ def plans_of(
     plans: dict[str, FlowPlan] = {}
     for flow in flows:
         candidates = fabric.candidate_paths(flow.source, flow.target)
-        if flow.id in hashed:
+        if flow.id in hashed or builder.spread:
             paths: tuple[Path, ...] = candidates
         elif decision.paths.get(flow.id) in candidates:
             paths = (decision.paths[flow.id],)

@@ -18,11 +18,13 @@ class ControllerServer:
     Raises ``OSError`` with one line where a port is taken.
     """
 
-    def __init__(self, scheduler: Scheduler, levels: int, seed: int, openflow_port: int) -> None:
+    def __init__(
+        self, scheduler: Scheduler, levels: int, seed: int, openflow_port: int, *, spread: bool = False
+    ) -> None:
         _require_free(openflow_port)
         network = SwitchNetwork()
         self._lock = hub.Semaphore(1)
-        self.service = Service(network, scheduler, levels, seed)
+        self.service = Service(network, scheduler, levels, seed, spread=spread)
         _start_openflow(openflow_port, network, self.service, self._lock)
 
     def serve_rest(self, port: int, path: str | None = None, token: Callable[[], str] | None = None) -> int:

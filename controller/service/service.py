@@ -45,7 +45,7 @@ class RequestError(Exception):
 
 
 class Service:
-    """One scheduler on one network. ``clock`` returns seconds.
+    """One scheduler on one network. ``clock`` returns seconds; ``spread``: see :class:`ControllerState`.
 
     Every method returns what the REST interface answers, or raises :class:`RequestError`. One
     call at a time: the caller holds the lock.
@@ -58,18 +58,21 @@ class Service:
         levels: int = 8,
         seed: int = 1,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        spread: bool = False,
     ) -> None:
         self._network = network
         self._scheduler = scheduler
         self._levels = levels
         self._seed = seed
         self._clock = clock
+        self._spread = spread
         self._held: ControllerState | None = None
 
     def put_fabric(self, fabric: Fabric) -> FabricAnswer:
         """Start over on ``fabric``: no jobs, empty tables."""
         try:
-            state = ControllerState(fabric, self._scheduler, self._levels, self._seed)
+            state = ControllerState(fabric, self._scheduler, self._levels, self._seed, spread=self._spread)
         except (ValueError, KeyError, IndexError) as error:
             raise RequestError(400, str(error)) from error
         before, self._held = self._held, state

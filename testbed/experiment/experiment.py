@@ -12,6 +12,7 @@ from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
+from topologies.load_balancing import LoadBalancing
 from topologies.shaping import segment_size
 from workloads.build import JobSpec
 from workloads.job import Job
@@ -125,7 +126,7 @@ class Experiment:
     Either ``jobs`` stay on their GPUs from their arrival to their end, or there are none and those of ``managed``
     are placed as they come. ``datapath`` is what forwards the packets of an emulation, ``sharing`` how flows of one
     level share a link in the flow engine. ``build`` is what of the fabric an emulation builds. ``network`` is that of a
-    simulation; None elsewhere.
+    simulation; None elsewhere. ``load_balancing``: how packets take paths in any engine that has it.
     """
 
     name: str
@@ -143,6 +144,13 @@ class Experiment:
     sharing: Sharing = "max-min"
     build: Build = "used"
     network: NetworkModel | None = None
+    load_balancing: LoadBalancing = "hash"
+    flowlet_gap_s: float = NetworkModel.flowlet_gap_s
+
+    @property
+    def spreads(self) -> bool:
+        """Whether packets of a flow take all of its paths, whichever is decided; what a flow engine can have of it."""
+        return self.load_balancing in ("spray", "spray-in-turn")
 
     @property
     def loses_packets(self) -> bool:

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from topologies.load_balancing import LoadBalancing
+
 Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited"]
 """``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them; the others at
 line rate, with congestion control or, ``unlimited``, none."""
-
-LoadBalancing = Literal["hash", "spray", "spray-in-turn", "flowlet", "adaptive"]
-"""``hash``: packets take the path of the decision; ``spray``: each another one, drawn at random or in turn;
-``flowlet``: a flow that was silent for a while takes another one; ``adaptive``: every switch takes the shortest
-queue."""
 
 
 @dataclass(frozen=True, slots=True)

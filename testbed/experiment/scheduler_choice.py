@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from topologies.load_balancing import LoadBalancing
+
 
 @dataclass(frozen=True, slots=True)
 class SchedulerChoice:
     """A scheduler as a scenario names it: the ``name`` that finds it, and its own ``options``.
 
     ``label`` is what checks, tables, run directories and comparisons call it, so that one scheduler can run several
-    times with different options. It is the name where the scenario gives no other.
+    times with different options. It is the name where the scenario gives no other. ``load_balancing``: how packets of
+    its run take paths, in place of what the scenario says of its network.
     """
 
     name: str
     options: Mapping[str, object] = field(default_factory=dict)
     label: str = ""
+    load_balancing: LoadBalancing | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.name)
@@ -24,7 +28,10 @@ class SchedulerChoice:
     @property
     def described(self) -> str:
         """The label, and what is behind it: ``no-priorities (crux, priorities: false)``; the name where that is all."""
-        options = [f"{key}: {_shown(value)}" for key, value in self.options.items()]
+        given = dict(self.options)
+        if self.load_balancing is not None:
+            given["load_balancing"] = self.load_balancing
+        options = [f"{key}: {_shown(value)}" for key, value in given.items()]
         behind = [self.name, *options] if self.label != self.name else options
         return f"{self.label} ({', '.join(behind)})" if behind else self.label
 

@@ -27,6 +27,7 @@ MAX_MIN: Floats = np.zeros((0, 0))
 def rise_together(
     growing: Flags,
     ways: Integers,
+    parts: Floats,
     bounds: Floats,
     weights: Floats,
     capacity: Floats,
@@ -36,17 +37,17 @@ def rise_together(
 ) -> None:
     """Raise ``out`` of the ``growing`` flows by their ``weights`` until a link is full or one reaches its ``bounds``.
 
-    ``ways`` [flows, hops]: link numbers, -1 behind the end. ``free`` [links] falls accordingly; ``users`` [links]
-    is room to add weights up in.
+    ``ways`` [flows, hops]: link numbers, -1 behind the end; ``parts`` [flows, hops]: the share of the flow that takes
+    each. ``free`` [links] falls accordingly; ``users`` [links] is room to add weights up in.
     """
     users[:] = 0.0
     rise = np.inf
     for flow in range(len(growing)):
         if growing[flow]:
             rise = min(rise, (bounds[flow] - out[flow]) / weights[flow])
-            for link in ways[flow]:
-                if link >= 0:
-                    users[link] += weights[flow]
+            for hop in range(ways.shape[1]):
+                if ways[flow, hop] >= 0:
+                    users[ways[flow, hop]] += weights[flow] * parts[flow, hop]
     for link in range(len(capacity)):
         if users[link] > 0.0:
             rise = min(rise, free[link] / users[link])
@@ -94,6 +95,7 @@ def fill(
     sending: Flags,
     levels: Integers,
     ways: Integers,
+    parts: Floats,
     limits: Floats,
     weights: Floats,
     after: Integers,
@@ -105,7 +107,9 @@ def fill(
 
     ``levels`` [flows], smallest first; ``limits`` [flows] may be infinite where a way has a link; flows of a level
     share links in proportion to their ``weights`` [flows], above 0; ``after`` [flows] names the leader that a flow has
-    caught up with, -1 for none. ``guesses_s`` [levels, links]: where it has rows, flows of a level share links as
+    caught up with, -1 for none. ``parts`` [flows, hops]: see :func:`rise_together`.
+
+    ``guesses_s`` [levels, links]: where it has rows, flows of a level, each on one path, share links as
     :func:`share_in_proportion` does, which keeps its waiting times in the row of the level, counted from the first that
     has flows, or in the last row.
     """
@@ -140,7 +144,7 @@ def fill(
             growing[:] = False
             left = 0
         while left > 0:
-            rise_together(growing, ways, bounds, weights, capacity, free, out, users)
+            rise_together(growing, ways, parts, bounds, weights, capacity, free, out, users)
             left -= stop_the_full(growing, ways, bounds, capacity, free, out)
             left -= stop_followers(growing, after, out)
 
@@ -170,6 +174,7 @@ def rates(
     sending: Flags,
     levels: Integers,
     ways: Integers,
+    parts: Floats,
     limits: Floats,
     weights: Floats,
     after: Integers,
@@ -184,6 +189,6 @@ def rates(
     """
     bounded = limits.copy()
     for _ in range(len(sending) + 1):
-        fill(sending, levels, ways, bounded, weights, after, capacity, out, guesses_s)
+        fill(sending, levels, ways, parts, bounded, weights, after, capacity, out, guesses_s)
         if not follow(sending, after, bounded, out):
             return

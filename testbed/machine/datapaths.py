@@ -8,6 +8,7 @@ from typing import Final
 
 from testbed.errors import BadInputError
 from topologies.datapath import DATAPATHS, HASHING_DATAPATHS, Datapath
+from topologies.load_balancing import LoadBalancing
 
 ONLY: Final = "TESTBED_DATAPATHS"
 """Environment variable: the datapaths that may be taken, separated by commas; all others count as missing."""
@@ -16,6 +17,8 @@ ALWAYS: Final[Datapath] = "userspace"
 """The datapath of every machine that has Open vSwitch."""
 
 _NO_HASH: Final = "it does not hash flows, which the scheduler asks of the switches"
+_SPREADING: Final[Datapath] = "nftables"
+"""The only one that lets packets of a flow take several paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +36,22 @@ class DatapathChoice:
     @property
     def refusal(self) -> str:
         """One line for a user who asked for what is missing: why it is, and what would do."""
+        if self.instead == self.datapath:
+            return f"datapath {self.datapath}, {self.reason}, cannot be had here: {self.missing}"
         return f"datapath {self.datapath} cannot be had here: {self.missing}; --datapath {self.instead} would do"
 
 
-def choose(wanted: Datapath | None, missing: Mapping[Datapath, str], switches_hash: bool) -> DatapathChoice:
+def choose(
+    wanted: Datapath | None, missing: Mapping[Datapath, str], switches_hash: bool, balancing: LoadBalancing = "hash"
+) -> DatapathChoice:
     """Return the datapath for a scheduler; ``switches_hash``: its switches choose paths by their own hash.
 
     ``wanted`` by name is taken, on this machine or not; None takes the best that the machine has and that does.
-    ``missing``: datapath -> why the machine lacks it, empty where it does not. ``ValueError``, one line, where the
-    wanted one cannot hash and should.
+    ``missing``: datapath -> why the machine lacks it, empty where it does not. ``balancing``: how packets take paths.
+    ``ValueError``, one line, where the wanted one cannot hash, or spread packets, and should.
     """
+    if balancing != "hash":
+        return _spreading(wanted, missing, switches_hash, balancing)
     if wanted is not None:
         if switches_hash and wanted not in HASHING_DATAPATHS:
             able = ", ".join(HASHING_DATAPATHS)
@@ -57,6 +66,17 @@ def choose(wanted: Datapath | None, missing: Mapping[Datapath, str], switches_ha
     better = DATAPATHS[: DATAPATHS.index(taken)]
     reasons = [f"not {name}: {against[name]}" for name in better]
     return DatapathChoice(taken, "; ".join(["the best here", *reasons]), missing[taken])
+
+
+def _spreading(
+    wanted: Datapath | None, missing: Mapping[Datapath, str], switches_hash: bool, balancing: LoadBalancing
+) -> DatapathChoice:
+    """The datapath that lets packets of a flow take several paths."""
+    if switches_hash:
+        raise ValueError(f"its switches hash flows, which is no {balancing}, expected load_balancing: hash")
+    if wanted not in (None, _SPREADING):
+        raise ValueError(f"the datapath {wanted} has no {balancing}, expected {_SPREADING}")
+    return DatapathChoice(_SPREADING, f"the only one with {balancing}", missing[_SPREADING], _SPREADING)
 
 
 def only(missing: Mapping[Datapath, str], allowed: str) -> dict[Datapath, str]:

@@ -17,6 +17,7 @@ from testbed.metrics import formats
 from testbed.metrics.message_catalogue import messages
 from testbed.metrics.metric import Column, Entry, Metric, change, entry_of, gain
 from testbed.metrics.outage_metrics import OUTAGES
+from testbed.metrics.spread_metrics import SPREAD
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredJob, MeasuredRun
@@ -342,11 +343,13 @@ RUN: Final[tuple[Metric[MeasuredRun], ...]] = (
         check=True,
     ),
     *(Metric(f"network.{key}", unit, what, _counted(key), check=True) for key, unit, what in COUNTED),
+    *SPREAD,
     Metric("manager", "", "metrics of the manager, below", lambda run: run.manager, managed=True),
     Metric(
         "scheduler_name", "", "its name; the label is the same if it has no other", lambda run: run.record.choice.name
     ),
     Metric("options", "", "its options in the scenario", lambda run: run.record.choice.options),
+    Metric("load_balancing", "", "its own load balancing, null without", lambda run: run.record.choice.load_balancing),
 )
 
 COMPARISON: Final[tuple[Metric[tuple[Entry, Entry]], ...]] = (

@@ -95,6 +95,22 @@ def next_size(state: State, flow: int) -> float:
 
 
 @compiled_in_place
+def next_path(state: State, flow: int) -> int:
+    """Return which of its paths the next packet of ``flow`` takes: the next one, or one at random.
+
+    The random numbers are those of the linear congruence of ISO C's example of ``rand``.
+    """
+    record = state.flows[flow]
+    if record.paths <= 1:
+        return 0
+    if state.rules.at_random:
+        record.turn = (record.turn * 1103515245 + 12345) & 0x7FFFFFFF
+        return int((record.turn >> 16) % record.paths)
+    record.turn += 1
+    return int(record.turn % record.paths)
+
+
+@compiled_in_place
 def new_packet(state: State, flow: int, size: float) -> int:
     """Put the next ``size`` bytes of ``flow`` into a packet."""
     counters, record = state.counters, state.flows[flow]
@@ -102,7 +118,7 @@ def new_packet(state: State, flow: int, size: float) -> int:
     packet = state.unused[counters.unused[0]]
     fields = state.packets[packet]
     fields.payload, fields.flow, fields.hop = size, flow, 0
-    fields.path, fields.level = record.path, record.level
+    fields.path, fields.level = record.path + next_path(state, flow), record.level
     fields.landed, fields.later = False, NONE
     if record.oldest == NONE:
         record.oldest = packet

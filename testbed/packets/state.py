@@ -37,7 +37,10 @@ FLOW: Final = np.dtype(
         ("limit", np.float64),
         ("next_s", np.float64),
         ("level", np.int64),
+        # The first of its paths, how many there are, and what the path of its next packet follows from.
         ("path", np.int64),
+        ("paths", np.int64),
+        ("turn", np.int64),
         # How many windows it has, and the bytes in which they repeat.
         ("windows", np.int64),
         ("period", np.float64),
@@ -108,7 +111,8 @@ class Rules(NamedTuple):
     """What packets have in common.
 
     The sizes of a full one's payload and headers; payload per byte on the wire; the depth of buckets in seconds;
-    packets of a flow in its own NIC, and arriving packets that one acknowledgement covers.
+    packets of a flow in its own NIC, and arriving packets that one acknowledgement covers. ``at_random``: a flow's
+    packets take its paths at random, not in turn.
     """
 
     payload: float
@@ -117,6 +121,7 @@ class Rules(NamedTuple):
     bucket_s: float
     at_nic: int
     acknowledged_together: int
+    at_random: bool
 
 
 class Counters(NamedTuple):

@@ -99,7 +99,7 @@ def _held(network: Mapping[str, Any]) -> str:
 def schedulers_behind(summary: Summary) -> list[str]:
     """A line for every scheduler that has a label or options: ``no-priorities (crux, priorities: false)``."""
     choices = [
-        SchedulerChoice(run["scheduler_name"], run["options"], run["scheduler"])
+        SchedulerChoice(run["scheduler_name"], run["options"], run["scheduler"], run.get("load_balancing"))
         for run in summary["runs"]
         if "scheduler_name" in run
     ]

@@ -25,6 +25,7 @@ from testbed.results.record import (
     RunRecord,
     Window,
 )
+from topologies.load_balancing import LOAD_BALANCING
 from workloads.job import Job
 
 _SCHEDULER: Final = {"scheduler": {"name": "", "options": {}, "label": ""}}
@@ -76,6 +77,8 @@ def run_to(record: RunRecord) -> dict[str, Any]:
     """What a record holds beside its rows and decisions."""
     rest = {"windows": record.windows, "fidelity": record.fidelity, "environment": record.environment}
     choice = {"scheduler": record.scheduler, "scheduler_name": record.choice.name, "options": record.choice.options}
+    if record.choice.load_balancing is not None:
+        choice["load_balancing"] = record.choice.load_balancing
     head = {**encode(choice), "engine": record.engine, "duration_s": record.duration_s}
     managed = {} if record.managed is None else {"managed": encode(record.managed)}
     programs = {"programs": encode(record.programs)} if record.programs else {}
@@ -116,7 +119,11 @@ def _choice(document: Mapping[str, Any]) -> SchedulerChoice:
     """The scheduler of a run; before there were labels, its name was all that was recorded."""
     label = decode(str, document["scheduler"], "scheduler")
     name = decode(str, document.get("scheduler_name", label), "scheduler_name")
-    return SchedulerChoice(name, decode(dict[str, object], document.get("options", {}), "options"), label)
+    given = document.get("load_balancing")
+    balancing = next((each for each in LOAD_BALANCING if each == given), None)
+    if balancing is None and given is not None:
+        raise ValueError(f"load_balancing is {given!a}, expected one of {', '.join(LOAD_BALANCING)}")
+    return SchedulerChoice(name, decode(dict[str, object], document.get("options", {}), "options"), label, balancing)
 
 
 def _environment(data: object) -> dict[str, object]:

@@ -46,6 +46,7 @@ from topologies import limits
 from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.input.spelling import expectation
+from topologies.load_balancing import LoadBalancing
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES
@@ -276,15 +277,19 @@ Label = Annotated[str, Field(pattern=JOB_NAME, max_length=limits.NAME), AfterVal
 
 
 class SchedulerSpec(WithOptions):
-    """A scheduler by name, under a label if it stands there several times; every other key is an option of its own."""
+    """A scheduler by name, under a label if it stands there several times.
+
+    ``load_balancing`` replaces that of the network for its run; every other key is an option of the scheduler's own.
+    """
 
     name: Annotated[str, AfterValidator(_known_scheduler)] = Field(description="a scheduler, such as crux")
     label: Label | None = Field(None, description="what checks, tables and run directories call it (default: its name)")
+    load_balancing: LoadBalancing | None = Field(None, description="in its run, in place of network.load_balancing")
 
     @property
     def choice(self) -> SchedulerChoice:
         """Return it as engines take it."""
-        return SchedulerChoice(self.name, self.options, self.label or self.name)
+        return SchedulerChoice(self.name, self.options, self.label or self.name, self.load_balancing)
 
 
 class MeasureSpec(_Spec):
@@ -313,7 +318,9 @@ class ScaleSpec(_Spec):
 
 def _show_scheduler(spec: SchedulerSpec) -> object:
     label = {} if spec.label in (None, spec.name) else {"label": spec.label}
-    return {"name": spec.name, **label, **spec.options} if label or spec.options else spec.name
+    balancing = {} if spec.load_balancing is None else {"load_balancing": spec.load_balancing}
+    shown = {"name": spec.name, **label, **balancing, **spec.options}
+    return shown if len(shown) > 1 else spec.name
 
 
 def _auto_is_none(value: object) -> object:

@@ -24,6 +24,7 @@ from testbed.engines.emulation.foreign_plugins.stand_ins import managed_jobs_of,
 from testbed.engines.emulation.infrastructure import Infrastructure, Tell
 from testbed.engines.emulation.jobs.synthetic_jobs import SyntheticJobs
 from testbed.engines.emulation.managed_run import StintRunner
+from testbed.engines.emulation.network_settings import spread_of
 from testbed.engines.emulation.reconfiguration import Reconfiguration, log_times
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
@@ -51,6 +52,7 @@ class Cluster:
         self.network, self.workers = infrastructure.network, infrastructure.workers
         self._controller = infrastructure.controller
         infrastructure.listener = self._on_event
+        self.network.datapath.spread_by(spread_of(experiment))
         self._scheduler = scheduler_of(experiment)
         self._synthetic = SyntheticJobs(experiment, self.workers)
         self.programs = ExternalJobs(
@@ -82,8 +84,9 @@ class Cluster:
 
     @property
     def overtaking(self) -> int | None:
-        """Packets that a change of level let others of their flow pass; None where levels change all the time."""
-        if self.steps is not None or any(row.decision.byte_levels for row in self.decisions):
+        """Packets that a change of level let others of their flow pass; None where they do so all the time."""
+        spread = self._experiment.load_balancing != "hash"
+        if spread or self.steps is not None or any(row.decision.byte_levels for row in self.decisions):
             return None
         return self._changes.relevelled * window_packets(self._experiment)
 

@@ -54,7 +54,10 @@ class ControllerProcess:
     It runs schedulers of other packages, and needs no privilege for anything: it has none.
     """
 
-    def __init__(self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, rest: Path) -> None:
+    def __init__(
+        self, scheduler: str, options: Mapping[str, object], levels: int, seed: int, rest: Path, *, spread: bool = False
+    ) -> None:
+        """``spread``: packets of a flow take all of its paths."""
         self._arguments = [
             "--scheduler",
             scheduler,
@@ -68,6 +71,7 @@ class ControllerProcess:
             "0",
             "--rest-socket",
             str(rest),
+            *(["--spread"] if spread else []),
         ]
         for name, value in options.items():
             self._arguments += ["--option", f"{name}={json.dumps(value)}"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.engines.common.worker_plan import hosts_of
 from testbed.engines.emulation.controller_process import ControllerProcess
-from testbed.engines.emulation.network_settings import network_settings_of
+from testbed.engines.emulation.network_settings import network_settings_of, spread_of
 from testbed.engines.emulation.switch_check import SwitchCheck
 from testbed.engines.emulation.workers import WorkerPool
 from testbed.experiment.built_part import built_part_of
@@ -36,9 +36,13 @@ class Infrastructure:
         self._part = built_part_of(experiment)
         settings = network_settings_of(experiment)
         self.network = EmulatedNetwork(experiment.fabric, settings, scratch / "openvswitch", self._part)
+        self.network.datapath.spread_by(spread_of(experiment))
         rest = scratch / "controller" / "rest.sock"
         choice = experiment.scheduler
-        self.controller = ControllerProcess(choice.name, choice.options, experiment.levels, experiment.seed, rest)
+        spread = experiment.load_balancing != "hash"
+        self.controller = ControllerProcess(
+            choice.name, choice.options, experiment.levels, experiment.seed, rest, spread=spread
+        )
         self.workers = WorkerPool(lambda host, event: self.listener(host, event), scratch / "workers")
         self.listener: Listener = _ignore
         self.timings: dict[str, float] = {}
@@ -78,7 +82,8 @@ class Infrastructure:
 
     def switch_check(self, flows: Callable[[], Iterable[Flow]]) -> SwitchCheck:
         """A check of the switches, on which ``flows`` returns the flows that are there."""
-        return SwitchCheck(self._experiment.fabric, self.network.datapath, self.controller, flows)
+        spread = self._experiment.load_balancing != "hash"
+        return SwitchCheck(self._experiment.fabric, self.network.datapath, self.controller, flows, spread=spread)
 
     def failing_parts(self) -> FailingParts:
         """What makes parts of the network fail."""

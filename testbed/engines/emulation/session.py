@@ -38,6 +38,7 @@ from testbed.experiment.rehearsed_scale import scale_document
 from testbed.experiment.scale_search import TooBusyError
 from testbed.fidelity.interference import Second, disturbed_spans
 from testbed.fidelity.observations import Change, Standstill, joined_standstills
+from testbed.fidelity.spreading import uneven
 from testbed.fidelity.verdict import MAX_TIMER_LATENESS_S, Evidence, discarded_spans, judge
 from testbed.results.record import IterationRow, RunRecord, Window
 from testbed.watch.messages import LIVE, message_of
@@ -56,9 +57,9 @@ STATE_S: Final = 0.1
 
 
 class Session:
-    """Runs what is requested in the network and PID namespaces of this process.
+    """Runs what is requested in the network and PID namespaces of this process; ``tell`` reports progress.
 
-    ``tell(phase, **values)`` reports progress. What its processes log goes to standard error.
+    What its processes log goes to standard error.
     """
 
     def __init__(self, request: Request, scratch: Path, tell: Tell) -> None:
@@ -143,7 +144,7 @@ class Session:
             for task in [*watches, *arrivals]:
                 task.cancel()
         end = time.monotonic()
-        self._step_delays = [] if cluster.steps is None else list(cluster.steps.delays)
+        self._step_delays = list(cluster.steps.delays) if cluster.steps else []
         self._processes.finish(end - cluster.origin)
         self._tap.drain()
         self._tap.close()
@@ -157,14 +158,13 @@ class Session:
 
     async def _mismatches(self) -> list[str]:
         """What the switches and the packets on the wire did that was not decided."""
-        cluster = self._cluster
+        cluster, fabric = self._cluster, self._experiment.fabric
         flows = [flow for live in cluster.jobs.values() for flow in live.job.flows]
-        seen = await asyncio.to_thread(
-            read_packets, self._tap.packets, self._experiment.fabric, flows, cluster.decision.ports
-        )
+        seen = await asyncio.to_thread(read_packets, self._tap.packets, fabric, flows, cluster.decision.ports)
         self._seen = len(seen)
         self._old_marks = old_marks_s(seen, cluster.marks)
-        return await self._paths.look(thorough=True) + wrong_marks(seen, cluster.marks)
+        wrong = await self._paths.look(thorough=True) + wrong_marks(seen, cluster.marks)
+        return wrong + uneven(cluster.switches.spread, self._experiment.load_balancing)
 
     async def _probe(self, sampler: Sampler) -> None:
         """Watch busy links and the state of processes closely until cancelled."""
@@ -389,7 +389,7 @@ class Session:
             "timer_lateness_s": list(evidence.timer_lateness_s),
             "out_of_order": evidence.out_of_order,
             "sampled_packets": self._seen,
-            "packets_without_a_rule": self._cluster.switches.unruled_packets,
+            **self._cluster.switches.document(),
             "old_marks_s": self._old_marks,
             **self._failures.documents(),
             "phase_errors_s": self._cluster.jobs.phase_errors(self._cluster.decision, self._cluster.origin),

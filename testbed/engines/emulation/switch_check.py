@@ -14,6 +14,7 @@ from dataclasses import replace
 from controller.decision import Decision
 from controller.service.messages import VerificationAnswer
 from testbed.engines.emulation.controller_process import ControllerProcess
+from testbed.fidelity.spreading import SpreadCount
 from topologies.addressing import address_of
 from topologies.fabric import Fabric
 from topologies.mininet_adapter.datapaths.interface import Counters, Datapath, Forwarding
@@ -21,15 +22,26 @@ from workloads.job import Flow
 
 
 class SwitchCheck:
-    """Checks the switches of a run. ``flows`` returns the flows that are there now."""
+    """Checks the switches of a run. ``flows`` returns the flows that are there now.
+
+    ``spread``: packets of a flow take all of its paths, so they are counted at the first and the last switch alone.
+    """
 
     def __init__(
-        self, fabric: Fabric, datapath: Datapath, controller: ControllerProcess, flows: Callable[[], Iterable[Flow]]
+        self,
+        fabric: Fabric,
+        datapath: Datapath,
+        controller: ControllerProcess,
+        flows: Callable[[], Iterable[Flow]],
+        *,
+        spread: bool = False,
     ) -> None:
         self._fabric = fabric
         self._datapath = datapath
         self._controller = controller
         self._flows = flows
+        self._spread = spread
+        self.spread: tuple[SpreadCount, ...] = ()
         self._verified: tuple[Decision, int] | None = None
         self.unruled_packets = 0
 
@@ -47,32 +59,41 @@ class SwitchCheck:
         if read is None:
             return await self._controller.verification()
         self.unruled_packets = read.dropped
+        self.spread = tuple(SpreadCount(each.switch, each.interfaces, each.packets) for each in read.spread)
         answer = await self._compared(decision, read, thorough)
         return replace(answer, mismatches=(*answer.mismatches, *read.mismatches))
+
+    def document(self) -> dict[str, object]:
+        """What was counted, for the record: packets without a rule, and those that groups have spread."""
+        spread = [each._asdict() for each in self.spread]
+        return {"packets_without_a_rule": self.unruled_packets, **({"spread": spread} if spread else {})}
 
     async def _compared(self, decision: Decision, read: Forwarding, thorough: bool) -> VerificationAnswer:
         if not thorough and self._verified is not None:
             known, changes = self._verified
             if known is decision and changes == read.changes:
-                return VerificationAnswer(
-                    (), 0, counted_along_paths(self._fabric, self._flows(), decision, read.counters)
-                )
+                packets = counted_along_paths(self._fabric, self._flows(), decision, read.counters, spread=self._spread)
+                return VerificationAnswer((), 0, packets)
         answer = await self._controller.verification(read.counters)
         self._verified = None if answer.mismatches else (decision, read.changes)
         return answer
 
 
 def counted_along_paths(
-    fabric: Fabric, flows: Iterable[Flow], decision: Decision, counters: Counters
+    fabric: Fabric, flows: Iterable[Flow], decision: Decision, counters: Counters, *, spread: bool = False
 ) -> dict[str, tuple[int, ...]]:
-    """Return flow -> packets counted at each switch of its decided path, 0 where a switch has no rule for it."""
+    """Return flow -> packets counted at each switch of its decided path, 0 where a switch has no rule for it.
+
+    ``spread``: at the first and the last one, which all paths have.
+    """
     found = {}
     for flow in flows:
         path = decision.paths.get(flow.id)
         if path is None:
             continue
         text = _five_tuple(fabric, flow, decision.ports)
-        found[flow.id] = tuple(counters.get(fabric.links[link].target, {}).get(text, 0) for link in path[:-1])
+        into = tuple(dict.fromkeys((path[0], path[-2]))) if spread else path[:-1]
+        found[flow.id] = tuple(counters.get(fabric.links[link].target, {}).get(text, 0) for link in into)
     return found
 
 

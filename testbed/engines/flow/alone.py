@@ -2,7 +2,8 @@
 
 The jobs of an emulation are simulated packet by packet at its scale, those of other engines as these ran them: same
 draws, stragglers, experts and constants. A job has the paths that it had in the run, at the same times;
-levels, rates and shifts are decided because of other jobs, so a job alone has none.
+levels, rates and shifts are decided because of other jobs, so a job alone has none. Packets that switches spread take
+all paths alike: a job's own connections do not collide then.
 """
 
 from __future__ import annotations
@@ -72,14 +73,16 @@ def _begun(record: RunRecord) -> dict[str, float]:
 
 def _by_itself(experiment: Experiment, record: RunRecord) -> Experiment:
     """The experiment without its jobs and failures: recorded paths lead around failed links as they did in the run."""
-    network = AS_EMULATED if record.engine == "emulation" else experiment.network
-    return replace(experiment, jobs=(), managed=None, failures=(), network=network)
+    network, balancing = experiment.network, experiment.load_balancing
+    if record.engine == "emulation":
+        network, balancing = AS_EMULATED, "hash" if balancing == "hash" else "spray-in-turn"
+    return replace(experiment, jobs=(), managed=None, failures=(), network=network, load_balancing=balancing)
 
 
 def _alone(job: Job, history: Sequence[PathsFrom], where: Experiment, limit_s: float) -> list[AloneRow]:
     idle = _idle_gpu_s(job, history, where, limit_s)
     without = idle
-    if any(collides(each.paths, where.fabric) for each in history):
+    if not where.spreads and any(collides(each.paths, where.fabric) for each in history):
         apart = [PathsFrom(each.time_s, own_links(each.paths, where.fabric)) for each in history]
         without = _idle_gpu_s(job, apart, replace(where, fabric=_with_own_links(where.fabric, history)), limit_s)
     return [AloneRow(job.name, number, idle[number], without[number]) for number in idle if number in without]

@@ -204,6 +204,7 @@ class FlowCluster:
 
     def links_changed(self, left: Fabric, event: LinkDown | LinkUp, cause: str) -> None:
         """Paths are decided again at once: what detection and the controller take is not modelled."""
+        self._in_force.left = left
         decision = self._decider.links_changed(left, event)
         self._note(cause, decision)
         self.carry_out(decision)

@@ -11,7 +11,7 @@ from testbed.engines.flow.flow_job import FlowJob
 from testbed.engines.flow.networks.network import Network
 from testbed.engines.flow.streams import FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment
-from topologies.fabric import Path
+from topologies.fabric import NETWORK_KINDS, Path
 from topologies.shaping import tos_of_level
 from workloads.iteration.hold import Hold
 from workloads.iteration.pcie_semaphore import PcieSemaphore
@@ -21,7 +21,10 @@ from workloads.job import Flow
 
 
 class InForce:
-    """What decisions change on ``network``; ``present`` returns the jobs that run, ``pcie`` has a table per host."""
+    """What decisions change on ``network``; ``present`` returns the jobs that run, ``pcie`` has a table per host.
+
+    ``left``: the fabric without what has failed.
+    """
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class InForce:
         present: Callable[[], list[FlowJob]],
     ) -> None:
         self._experiment, self._network, self._pcie, self._present = experiment, network, pcie, present
+        self.left = experiment.fabric
         self._levels = {tos_of_level(level, experiment.levels): level for level in range(experiment.levels)}
 
     def carry_out(self, decision: Decision) -> None:
@@ -76,13 +80,27 @@ class InForce:
         last = (fabric.nic_links[target][1].name,) if target in fabric.shaped_nics else ()
         return (*first, *path, *last)
 
+    def _ways(self, flow: Flow, decision: Decision) -> tuple[tuple[str, ...], ...]:
+        """That of the decision, or where packets are spread all between the same ports that failures have left."""
+        way = self.way(flow, decision)
+        if not self._experiment.spreads:
+            return (way,)
+        links = self._experiment.fabric.links
+        inside = [place for place, link in enumerate(way) if links[link].kind in NETWORK_KINDS]
+        first, last = inside[0], inside[-1]
+        try:
+            paths = self.left.candidate_paths(links[way[first]].source, links[way[last]].target)
+        except (KeyError, ValueError):  # failures have left none
+            return (way,)
+        return tuple((*way[:first], *path, *way[last + 1 :]) for path in paths)
+
     def _apply(self, running: FlowJob, flow: Flow, decision: Decision) -> None:
         sender = running.out[flow.id]
         cut_off = flow.job in decision.cut_off
         self._hold(running, sender, Hold.CUT_OFF, cut_off)
         if cut_off:
             return
-        self._network.lead_over(sender.place, self.way(flow, decision))
+        self._network.lead_over(sender.place, *self._ways(flow, decision))
         sender.byte_levels = decision.byte_levels_of(flow)
         self._set_level(sender, decision.level_of(flow, self._experiment.levels - 1))
         self._set_rate(running, sender, decision.rates.get(flow.id, inf) / 8)

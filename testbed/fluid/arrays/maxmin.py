@@ -24,6 +24,7 @@ def fill(
     sending: Flags,
     levels: Integers,
     ways: Integers,
+    parts: Floats,
     limits: Floats,
     weights: Floats,
     after: Integers,
@@ -47,13 +48,14 @@ def fill(
             guess_s = guesses_s[min(rank, len(guesses_s) - 1)]
             share_in_proportion(growing, ways, bounds, weights, after, capacity, free, guess_s, out)
         else:
-            _rise_until_all_stop(own, growing, ways, bounds, weights, after, capacity, free, out)
+            _rise_until_all_stop(own, growing, ways, parts, bounds, weights, after, capacity, free, out)
 
 
 def _rise_until_all_stop(
     flows: Integers,
     growing: Flags,
     ways: Integers,
+    parts: Floats,
     bounds: Floats,
     weights: Floats,
     after: Integers,
@@ -67,7 +69,7 @@ def _rise_until_all_stop(
         own, links = weights[flows], ways[flows]
         there = links >= 0
         # In the order of the loops: flow by flow, hop by hop.
-        users = np.bincount(links[there], np.repeat(own, there.sum(axis=1)), len(capacity))
+        users = np.bincount(links[there], (own[:, None] * parts[flows])[there], len(capacity))
         used = users > 0.0
         own_rise = float(np.min((bounds[flows] - out[flows]) / own))
         rise = max(min(own_rise, float(np.min(free[used] / users[used], initial=np.inf))), 0.0)

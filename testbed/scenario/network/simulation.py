@@ -7,10 +7,11 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from testbed.experiment.experiment import Sharing
-from testbed.experiment.network_model import Buffers, Delays, Ecn, LoadBalancing, NetworkModel, Transport, WhenFull
+from testbed.experiment.network_model import Buffers, Delays, Ecn, NetworkModel, Transport, WhenFull
 from testbed.rdma.transports.dispatch import defaults_of
 from testbed.scenario.quantities import Factor, PositiveTime, Rate, Share, Size, Time
 from topologies.input.spelling import expectation
+from topologies.load_balancing import LoadBalancing
 from topologies.units import format_size
 
 _ECN: Final = Ecn()

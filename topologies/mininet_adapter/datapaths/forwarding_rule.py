@@ -10,7 +10,7 @@ from typing import Final
 _HIDDEN_TABLE: Final = "table_id="
 _NUMBERED: Final = re.compile(r"(\w+)=([^,]+)")
 _MATCH: Final = {"priority", "nw_src", "nw_dst", "tp_src", "tp_dst"}
-_OUTPUT: Final = re.compile(r"output:(\d+)")
+_OUTPUT: Final = re.compile(r"(output|group):(\d+)")
 _DSCP: Final = re.compile(r"set_field:(\d+)->ip_dscp")
 _MAC: Final = re.compile(r"set_field:([0-9a-f:]{17})->eth_dst")
 _STATISTICS: Final = {"duration", "n_packets", "n_bytes", "cookie"}
@@ -39,12 +39,14 @@ class FiveTuple:
 class ForwardingRule:
     """What a switch does with the packets of a five-tuple, ``output`` being an OpenFlow port number.
 
-    ``dscp`` and ``eth_dst`` are set before the packet leaves, where they are given.
+    ``dscp`` and ``eth_dst`` are set before the packet leaves, where they are given. ``group``: it leaves by one of the
+    outputs of that group, in place of ``output``.
     """
 
-    output: int
+    output: int | None
     dscp: int | None = None
     eth_dst: str | None = None
+    group: int | None = None
 
 
 SwitchRules = Mapping[FiveTuple, ForwardingRule]
@@ -54,8 +56,8 @@ SwitchRules = Mapping[FiveTuple, ForwardingRule]
 def rules_of(switch: str, text: str) -> dict[FiveTuple, ForwardingRule]:
     """Return the rules in ``text``, the answer of ``bridge/dump-flows``; of two for one match, the higher priority.
 
-    Raises :class:`UnsupportedRuleError` for a rule that is neither an exact TCP five-tuple with one output nor a table
-    miss that drops.
+    Raises :class:`UnsupportedRuleError` for a rule that is neither an exact TCP five-tuple with one output or group nor
+    a table miss that drops.
     """
     found: dict[FiveTuple, tuple[int, ForwardingRule]] = {}
     for line in text.splitlines():
@@ -82,8 +84,11 @@ def _rule(switch: str, line: str) -> Iterator[tuple[int, FiveTuple, ForwardingRu
         raise UnsupportedRuleError(f"switch {switch}: nftables cannot carry out the rule '{line.strip()}'")
     match = FiveTuple(given["nw_src"], given["nw_dst"], int(given["tp_src"]), int(given["tp_dst"]))
     dscp = int(marks[0][1]) if marks else None
-    yield (
-        int(given["priority"]),
-        match,
-        ForwardingRule(int(outputs[0][1]), dscp, addresses[0][1] if addresses else None),
+    kind, number = outputs[0][1], int(outputs[0][2])
+    rule = ForwardingRule(
+        number if kind == "output" else None,
+        dscp,
+        addresses[0][1] if addresses else None,
+        number if kind == "group" else None,
     )
+    yield int(given["priority"]), match, rule

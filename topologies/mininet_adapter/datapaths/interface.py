@@ -6,8 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from topologies.load_balancing import Spread
+
 Counters = Mapping[str, Mapping[str, int]]
 """Switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets forwarded by its rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadCount:
+    """Packets that a group of ``switch`` has sent by each of its ``interfaces``."""
+
+    switch: str
+    interfaces: tuple[str, ...]
+    packets: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +27,14 @@ class Forwarding:
 
     ``mismatches``: one line for each difference from the rules that the switches hold. ``dropped``: packets that came
     to a switch that had no rule for them. ``changes``: how often the switches have reported other rules than before.
+    ``spread``: packets that each group of a switch has sent by each of its outputs.
     """
 
     counters: Counters
     mismatches: tuple[str, ...] = ()
     dropped: int = 0
     changes: int = 0
+    spread: tuple[SpreadCount, ...] = ()
 
 
 class Datapath(Protocol):
@@ -44,6 +57,10 @@ class Datapath(Protocol):
 
     def start(self) -> None:
         """Begin to forward, once the bridges are there; nothing passes before rules are carried out."""
+        ...
+
+    def spread_by(self, spread: Spread | None) -> None:
+        """Let groups spread packets so, before there are any; ``CommandError`` where that cannot be."""
         ...
 
     def carry_out(self) -> None:

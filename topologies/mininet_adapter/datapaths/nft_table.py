@@ -6,16 +6,20 @@ interface, with a counter for each rule. A packet that ``out`` has no element fo
 
 ``ip dscp set`` takes a constant and no map, hence a chain for each DSCP. ``fwd to`` takes a map of interfaces; but
 whoever names an interface has nftables list all of them, which takes longer than the change itself.
+:mod:`topologies.mininet_adapter.datapaths.nft_groups` has the chains of groups, which spread packets.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
+from topologies.mininet_adapter.datapaths import nft_groups
 from topologies.mininet_adapter.datapaths.forwarding_rule import FiveTuple, ForwardingRule, SwitchRules
+from topologies.mininet_adapter.datapaths.nft_groups import Group, HeldGroup
 
 TABLE: Final = "netdev testbed"
 """Family and name."""
@@ -81,21 +85,28 @@ def output_to(device: str) -> str:
     return f"goto {_out_chain(device)}"
 
 
-def elements(switch: str, rules: SwitchRules, ports: Mapping[int, str]) -> list[Element]:
+def elements(
+    switch: str, rules: SwitchRules, ports: Mapping[int, str], groups: Mapping[int, Group] = MappingProxyType({})
+) -> list[Element]:
     """Return what the maps of ``switch`` hold so that its packets follow ``rules``; ``ports``: number -> interface.
 
-    A rule to a port that the switch does not have has no element in ``out``: its packets are dropped.
+    A rule to a port or one of ``groups`` that the switch does not have has no element in ``out``: its packets are
+    dropped.
     """
-    return [element for match, rule in rules.items() for element in _elements(switch, match, rule, ports)]
+    return [element for match, rule in rules.items() for element in _elements(switch, match, rule, ports, groups)]
 
 
-def _elements(switch: str, match: FiveTuple, rule: ForwardingRule, ports: Mapping[int, str]) -> Iterator[Element]:
+def _elements(
+    switch: str, match: FiveTuple, rule: ForwardingRule, ports: Mapping[int, str], groups: Mapping[int, Group]
+) -> Iterator[Element]:
     key = f"{match.source} . {match.target} . {match.source_port} . {match.target_port}"
     if rule.dscp is not None:
         yield Element(f"level-{switch}", key, f"jump {_dscp_chain(rule.dscp)}")
     if rule.eth_dst is not None:
         yield Element(f"mac-{switch}", key, rule.eth_dst)
-    if rule.output in ports:
+    if rule.group is not None and rule.group in groups:
+        yield Element(f"out-{switch}", key, f"goto {groups[rule.group].chain}")
+    elif rule.output is not None and rule.output in ports:
         yield Element(f"out-{switch}", key, output_to(ports[rule.output]))
 
 
@@ -119,13 +130,14 @@ def _by_map(found: Iterable[Element], with_value: bool) -> Iterator[tuple[str, s
 class Listing:
     """What the kernel holds: elements, packets counted by each of the ``out`` maps, packets without a rule by switch.
 
-    ``chains`` are the chains in the words of nftables.
+    ``chains`` are the chains in the words of nftables, but those of ``groups``, by name.
     """
 
     elements: frozenset[Element]
     packets: Mapping[tuple[str, FiveTuple], int]
     dropped: Mapping[str, int]
     chains: str
+    groups: Mapping[str, HeldGroup] = field(default_factory=dict)
 
 
 _BLOCK: Final = re.compile(r"^\t(map|chain|counter) (\S+) \{\n(.*?)^\t\}", re.MULTILINE | re.DOTALL)
@@ -141,9 +153,14 @@ def read(text: str) -> Listing:
     packets: dict[tuple[str, FiveTuple], int] = {}
     dropped: dict[str, int] = {}
     chains: list[str] = []
+    groups: dict[str, HeldGroup] = {}
     for kind, name, body in _BLOCK.findall(text):
         switch = name.partition("-")[2]
-        if kind == "chain":
+        if name.startswith(nft_groups.MARKER):
+            before = groups.get(name, HeldGroup((), ()))
+            found_here = nft_groups.held_outputs(body) if kind == "map" else before
+            groups[name] = found_here._replace(chain=body if kind == "chain" else before.chain)
+        elif kind == "chain":
             chains.append(f"chain {name} {{\n{body}}}")
         elif kind == "counter":
             count = _COUNT.search(body)
@@ -154,7 +171,7 @@ def read(text: str) -> Listing:
                 found[Element(name, key, element["value"].strip())] = None
                 if counted is not None:
                     packets[switch, five_tuple(key)] = int(counted)
-    return Listing(frozenset(found), packets, dropped, "\n".join(chains))
+    return Listing(frozenset(found), packets, dropped, "\n".join(chains), groups)
 
 
 def five_tuple(key: str) -> FiveTuple:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from topologies.datapath import Datapath as Name
+from topologies.load_balancing import Spread
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
+from topologies.mininet_adapter.system import CommandError
 
 
 class OpenVSwitchDatapath:
@@ -22,6 +24,11 @@ class OpenVSwitchDatapath:
 
     def start(self) -> None:
         """Do nothing: Open vSwitch forwards as soon as there are rules."""
+
+    def spread_by(self, spread: Spread | None) -> None:
+        """Groups hash flows, whole ones: ``CommandError`` for anything else."""
+        if spread is not None:
+            raise CommandError(f"Open vSwitch has no load balancing {spread.kind}")
 
     def carry_out(self) -> None:
         """Wait until packets follow the rules in the tables."""

@@ -6,6 +6,7 @@ it forwards, or a count of bytes reaches a threshold. All sizes in bytes, rates 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -62,6 +63,8 @@ class FluidNetwork:
         self._values: Floats = np.zeros((_FIRST_ROOM, COLUMNS))
         self._levels: Integers = np.zeros(_FIRST_ROOM, np.int64)
         self._ways: Integers = np.full((_FIRST_ROOM, 1), NOBODY, np.int64)
+        self._parts: Floats = np.zeros((_FIRST_ROOM, 1))
+        self._hops: Integers = np.zeros(_FIRST_ROOM, np.int64)
         self._after: Integers = np.full(_FIRST_ROOM, NOBODY, np.int64)
         self._sending: Flags = np.zeros(_FIRST_ROOM, np.bool_)
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
@@ -94,20 +97,29 @@ class FluidNetwork:
         self._values = np.concatenate((self._values, np.zeros((room, COLUMNS))))
         self._levels = np.concatenate((self._levels, np.zeros(room, np.int64)))
         self._ways = np.concatenate((self._ways, np.full((room, self._ways.shape[1]), NOBODY, np.int64)))
+        self._parts = np.concatenate((self._parts, np.zeros((room, self._parts.shape[1]))))
+        self._hops = np.concatenate((self._hops, np.zeros(room, np.int64)))
         self._after = np.concatenate((self._after, np.full(room, NOBODY, np.int64)))
         self._sending = np.concatenate((self._sending, np.zeros(room, np.bool_)))
         self._free = list(range(2 * room - 1, room - 1, -1))
 
     # What a decision changes
 
-    def lead_over(self, place: int, way: Sequence[str]) -> None:
-        """Send the flow over the links ``way`` from now on."""
+    def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
+        """Send the flow over the links ``way`` from now on, or equal parts of it over that and ``others``."""
         self._book(place)
-        if len(way) > self._ways.shape[1]:
-            more = np.full((len(self._levels), len(way) - self._ways.shape[1]), NOBODY, np.int64)
-            self._ways = np.concatenate((self._ways, more), axis=1)
-        self._ways[place] = NOBODY
-        self._ways[place, : len(way)] = [self.number[link] for link in way]
+        ways = (way, *others)
+        parts: dict[str, float] = {}
+        for link in itertools.chain.from_iterable(ways):
+            parts[link] = parts.get(link, 0.0) + 1.0
+        count = len(parts)
+        if count > self._ways.shape[1]:
+            more = (len(self._levels), count - self._ways.shape[1])
+            self._ways = np.concatenate((self._ways, np.full(more, NOBODY, np.int64)), axis=1)
+            self._parts = np.concatenate((self._parts, np.zeros(more)), axis=1)
+        self._ways[place], self._parts[place], self._hops[place] = NOBODY, 0.0, len(way)
+        self._ways[place, :count] = [self.number[link] for link in parts]
+        self._parts[place, :count] = [part / len(ways) for part in parts.values()]
         self._stale = True
 
     def links_changed(self, fabric: Fabric) -> None:
@@ -195,7 +207,7 @@ class FluidNetwork:
 
     def hops(self, place: int) -> int:
         """Links on the way of the flow."""
-        return int(np.count_nonzero(self._ways[place] >= 0))
+        return int(self._hops[place])
 
     # Time
 
@@ -227,7 +239,8 @@ class FluidNetwork:
             limits = np.ascontiguousarray(self._values[:, LIMIT])
             weights = np.ascontiguousarray(self._values[:, WEIGHT])
             capacity, waiting_s = self._capacity, self._waiting_s
-            rates(self._sending, self._levels, self._ways, limits, weights, followed, capacity, out, waiting_s)
+            ways, parts = self._ways, self._parts
+            rates(self._sending, self._levels, ways, parts, limits, weights, followed, capacity, out, waiting_s)
             self._values[:, RATE] = out
             self._stale = False
 
@@ -238,9 +251,10 @@ class FluidNetwork:
         moved = self._values[place, TOTAL] - self._values[place, BOOKED]
         self._values[place, BOOKED] = self._values[place, TOTAL]
         if moved > 0.0:
-            for link in self._ways[place][self._ways[place] >= 0].tolist():
+            there = self._ways[place] >= 0
+            for link, part in zip(self._ways[place][there].tolist(), self._parts[place][there].tolist(), strict=True):
                 key = (link, int(self._levels[place]))
-                self._booked[key] = self._booked.get(key, 0.0) + float(moved)
+                self._booked[key] = self._booked.get(key, 0.0) + float(moved) * part
 
     def counted(self) -> dict[str, float]:
         """Nothing."""

@@ -60,8 +60,8 @@ class Network(Protocol):
         """Forget the flow at ``place``."""
         ...
 
-    def lead_over(self, place: int, way: Sequence[str]) -> None:
-        """Send the flow over the links ``way`` from now on."""
+    def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
+        """Send the flow over the links ``way`` from now on, or its packets over that and ``others`` alike."""
         ...
 
     def links_changed(self, fabric: Fabric) -> None:

@@ -56,7 +56,8 @@ class PacketNetwork:
         self._flows, self._links = columns(self._state.flows), columns(self._state.links)
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
         self._leaving: list[int] = []
-        self._paths: dict[tuple[str, ...], int] = {}
+        self._paths: dict[tuple[tuple[str, ...], ...], int] = {}
+        self._used_paths = 0
 
     def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
         """Take a flow in that forwards what comes in by slices of ``slice_size`` bytes; return its place."""
@@ -67,7 +68,7 @@ class PacketNetwork:
         blank = records(1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, oldest=NONE)
         self._state.flows[place] = blank[0]
         self._flows["slice"][place] = max(slice_size, self._packet * ROUNDING)
-        self._flows["level"][place] = level
+        self._flows["level"][place], self._flows["turn"][place] = level, place
         self.weigh(place, (), 0.0)
         self.lead_over(place, way)
         return place
@@ -90,14 +91,16 @@ class PacketNetwork:
 
     # What a decision changes
 
-    def lead_over(self, place: int, way: Sequence[str]) -> None:
-        """Send the flow's next packets over the links ``way``."""
-        key = tuple(way)
+    def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
+        """Send the flow's next packets over the links ``way``, or over that and ``others`` in turn or at random."""
+        key = (tuple(way), *map(tuple, others))
         if key not in self._paths:
-            self._paths[key] = len(self._paths)
-            self._make_room_for_path(self._paths[key], len(key))
-            self._state.paths[self._paths[key], : len(key)] = [self.number[link] for link in key]
-        self._flows["path"][place] = self._paths[key]
+            self._paths[key] = self._used_paths
+            for each in key:
+                self._make_room_for_path(self._used_paths, len(each))
+                self._state.paths[self._used_paths, : len(each)] = [self.number[link] for link in each]
+                self._used_paths += 1
+        self._flows["path"][place], self._flows["paths"][place] = self._paths[key], len(key)
 
     def links_changed(self, fabric: Fabric) -> None:
         """Flows are led as decided, and decisions avoid what has failed."""
@@ -268,6 +271,7 @@ def _empty(rates: NDArray[np.float64], experiment: Experiment) -> State:
         bucket_s=float(BURST_S / scale.time),
         at_nic=NIC_QUEUE_PACKETS,
         acknowledged_together=ACKNOWLEDGED_TOGETHER,
+        at_random=experiment.load_balancing == "spray",
     )
     counters = Counters(*(np.zeros(1, np.int64) for _ in Counters._fields))
     counters.unused[0] = room

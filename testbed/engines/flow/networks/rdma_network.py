@@ -96,7 +96,7 @@ class RdmaNetwork:
 
     # What a decision changes
 
-    def lead_over(self, place: int, way: Sequence[str]) -> None:
+    def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
         """Send the flow's next packets over the links ``way``, or over all paths that its packets may take."""
         ways = self._ways(tuple(way))
         if ways not in self._paths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 from hypothesis import given, settings
@@ -52,15 +53,18 @@ def computed(
     capacity: list[float],
     after: list[int] | None = None,
     weights: list[int] | None = None,
+    parts: list[list[float]] | None = None,
 ) -> list[float]:
     width = max(len(way) for way in ways)
     table = np.array([way + [-1] * (width - len(way)) for way in ways], np.int64)
+    whole = parts or [[1.0] * len(way) for way in ways]
+    shares = np.array([part + [0.0] * (width - len(part)) for part in whole])
     out = np.zeros(len(levels))
     follows = np.array(after if after is not None else [-1] * len(levels), np.int64)
     sending = np.ones(len(levels), np.bool_)
     heavy = np.array(weights or [1] * len(levels), float)
     bounds, room = np.array(limits, float), np.array(capacity)
-    rates(sending, np.array(levels, np.int64), table, bounds, heavy, follows, room, out, MAX_MIN)
+    rates(sending, np.array(levels, np.int64), table, shares, bounds, heavy, follows, room, out, MAX_MIN)
     return [float(rate) for rate in out]
 
 
@@ -128,3 +132,15 @@ def test_a_follower_at_a_higher_level_is_no_faster_than_its_leader_below() -> No
 
 def test_flows_share_a_link_by_their_weights() -> None:
     assert computed([0, 0], [[0], [0]], [np.inf, np.inf], [8.0], weights=[1, 3]) == [2.0, 6.0]
+
+
+def test_a_flow_on_two_paths_is_as_fast_as_both_together() -> None:
+    """Link 0 is its NIC, links 1 and 2 are the paths; another flow has link 1 to itself beside it."""
+    alone = computed([0], [[0, 1, 2]], [inf], [10.0, 4.0, 4.0], parts=[[1.0, 0.5, 0.5]])
+    assert alone == pytest.approx([8.0])
+    beside = computed([0, 0], [[0, 1, 2], [1]], [inf, inf], [10.0, 4.0, 4.0], parts=[[1.0, 0.5, 0.5], [1.0]])
+    assert beside == pytest.approx([8.0 / 3, 8.0 / 3])
+
+
+def test_the_slowest_of_its_paths_bounds_a_flow_that_is_spread_evenly() -> None:
+    assert computed([0], [[0, 1]], [inf], [4.0, 1.0], parts=[[0.5, 0.5]]) == pytest.approx([2.0])

@@ -37,6 +37,7 @@ def shared(
         np.ones(flows, np.bool_),
         np.array(levels or [0] * flows, np.int64),
         table,
+        np.ones(table.shape),
         np.array(limits or [np.inf] * flows),
         np.array(weights or [1.0] * flows),
         np.array(after or [-1] * flows, np.int64),

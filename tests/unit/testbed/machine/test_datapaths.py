@@ -179,3 +179,21 @@ def test_every_datapath_has_a_row_and_one_of_them_is_the_default(machine: Path) 
 def test_without_open_vswitch_there_is_no_datapath(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "_where", lambda name: None if name == "ovs-vswitchd" else name)
     assert [row.present for row in capabilities._datapaths(WORKS)] == [False, False, False]
+
+
+@pytest.mark.parametrize("wanted", [None, "nftables"])
+def test_packets_are_spread_by_nftables_alone(wanted: Datapath | None) -> None:
+    assert choose(wanted, lacking(), False, "spray").datapath == "nftables"
+
+
+def test_a_machine_without_nftables_cannot_spread_packets_and_nothing_would_do_instead() -> None:
+    choice = choose(None, lacking("nftables"), False, "flowlet")
+    said = "datapath nftables, the only one with flowlet, cannot be had here: no such thing"
+    assert (choice.missing, choice.refusal) == ("no such thing", said)
+
+
+def test_another_datapath_or_a_hash_of_the_switches_is_refused_where_packets_are_spread() -> None:
+    with pytest.raises(ValueError, match="the datapath kernel has no spray, expected nftables"):
+        choose("kernel", lacking(), False, "spray")
+    with pytest.raises(ValueError, match="its switches hash flows, which is no spray, expected load_balancing: hash"):
+        choose(None, lacking(), True, "spray")

@@ -34,6 +34,11 @@ def test_the_rule_of_higher_priority_counts() -> None:
     assert rules_of("agg0", "\n".join(both)) == rules_of("agg0", "\n".join(reversed(both))) == {FLOW: ForwardingRule(4)}
 
 
+def test_a_rule_may_lead_to_a_group() -> None:
+    said = f"{MATCH}actions=set_field:32->ip_dscp,group:7"
+    assert rules_of("agg0", said) == {FLOW: ForwardingRule(None, 32, group=7)}
+
+
 def test_a_table_miss_that_drops_is_no_rule() -> None:
     assert rules_of("tor0", f"{MISS}\n{HIDDEN}\n") == {}
 
@@ -41,7 +46,7 @@ def test_a_table_miss_that_drops_is_no_rule() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        f"{MATCH}actions=group:7",
+        f"{MATCH}actions=group:7,output:3",
         f"{MATCH}in_port=3,actions=output:3",
         f"{MATCH}actions=output:3,output:4",
         f"{MATCH}actions=CONTROLLER:65535",
