@@ -57,7 +57,7 @@ from testbed.results.record import RunRecord
 from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
-from testbed.scenario.network.engines import balanced, load_balancing_of, network_of, refuse_programs
+from testbed.scenario.network.engines import balanced, congestion_of, load_balancing_of, network_of, refuse_programs
 from testbed.scenario.network.failures import failures_of
 from topologies.fabric import Fabric
 from topologies.load_balancing import LoadBalancing
@@ -112,8 +112,8 @@ def prepare(
 
     ``scale_of``: directory of a finished emulation whose scale is taken.
     ``RunFailedError`` if a plug-in fails, ``CannotRunError`` where no ``auto`` scale does. The flow engine scales
-    nothing; a simulation of what an emulation sends has the scale of one on this machine, any other that of the line.
-    A datapath that is asked for and missing here is only noted: see ``require_datapaths``.
+    nothing; a simulation of what an emulation sends has the scale of one on this machine, others that of the line. A
+    datapath that is missing here is only noted: see ``require_datapaths``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
     fabric, placed, managed = _built(loaded)
@@ -154,6 +154,7 @@ def prepare(
             network=balanced(network, balancing[choice.label]),
             load_balancing=balancing[choice.label],
             flowlet_gap_s=loaded.network.flowlet_gap,
+            congestion=congestion_of(loaded, engine, jobs),
             datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
         for choice in loaded.choices

@@ -38,6 +38,7 @@ acknowledgement. The class has a rate that acknowledgements never reach; the sha
 _TCP_FLAGS: Final = 33
 """Where a packet without IP options has them, in bytes."""
 _ONLY_ACK: Final = 0x10
+_FLAGS_BUT_ECN: Final = 0x3F
 
 GUARANTEED_BIT_PER_S: Final = 8
 GUARANTEED_BURST: Final = 100
@@ -162,7 +163,7 @@ def _root(shaping: Shaping, default: str) -> Iterator[str]:
     yield _class_of_root(shaping, "1:1")
     yield _class_of_root(shaping, beside)
     yield _leaf(shaping, beside, ACKNOWLEDGEMENT_LEAF)
-    pure = f"match u16 {TCP_IP_HEADER} 0xffff at 2 match u8 {_ONLY_ACK:#x} 0xff at {_TCP_FLAGS}"
+    pure = f"match u16 {TCP_IP_HEADER} 0xffff at 2 match u8 {_ONLY_ACK:#x} {_FLAGS_BUT_ECN:#x} at {_TCP_FLAGS}"
     yield _filter(shaping, "1:", pure, beside)
 
 

@@ -10,6 +10,7 @@ from testbed.experiment.failures import Failure, Recovery
 from testbed.experiment.network_model import NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
+from topologies.congestion import Congestion
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
 from topologies.load_balancing import LoadBalancing
@@ -127,6 +128,7 @@ class Experiment:
     are placed as they come. ``datapath`` is what forwards the packets of an emulation, ``sharing`` how flows of one
     level share a link in the flow engine. ``build`` is what of the fabric an emulation builds. ``network`` is that of a
     simulation; None elsewhere. ``load_balancing``: how packets take paths in any engine that has it.
+    ``congestion``: the congestion control of an emulation; None for windows of one size.
     """
 
     name: str
@@ -146,6 +148,7 @@ class Experiment:
     network: NetworkModel | None = None
     load_balancing: LoadBalancing = "hash"
     flowlet_gap_s: float = NetworkModel.flowlet_gap_s
+    congestion: Congestion | None = None
 
     @property
     def spreads(self) -> bool:
@@ -156,6 +159,11 @@ class Experiment:
     def loses_packets(self) -> bool:
         """Whether some cable drops packets at random."""
         return any(failure.loss > 0 for failure in self.failures)
+
+    @property
+    def loses_packets_by_design(self) -> bool:
+        """Whether packets are lost because the scenario says so: parts fail, or switches drop them."""
+        return bool(self.failures) or (self.congestion is not None and self.congestion.lossy)
 
     @property
     def at_line_rate(self) -> bool:

@@ -8,9 +8,11 @@ from typing import Final, Literal
 
 from topologies.load_balancing import LoadBalancing
 
-Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited"]
-"""``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them; the others at
-line rate, with congestion control or, ``unlimited``, none."""
+Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited", "reno", "cubic", "mltcp"]
+"""``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them. A simulation
+has ``dcqcn``, ``dctcp``, ``hpcc`` and ``unlimited``, none, at line rate; an emulation those of
+:data:`topologies.congestion.KernelTransport`."""
+SIMULATED: Final[tuple[Transport, ...]] = ("window", "dcqcn", "dctcp", "hpcc", "unlimited")
 
 
 @dataclass(frozen=True, slots=True)

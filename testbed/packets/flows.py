@@ -96,18 +96,19 @@ def next_size(state: State, flow: int) -> float:
 
 @compiled_in_place
 def next_path(state: State, flow: int) -> int:
-    """Return which of its paths the next packet of ``flow`` takes: the next one, or one at random.
+    """Return which of its paths the next packet of ``flow`` takes: the next one of its switch, or one at random.
 
     The random numbers are those of the linear congruence of ISO C's example of ``rand``.
     """
-    record = state.flows[flow]
+    record, turns = state.flows[flow], state.turns
     if record.paths <= 1:
         return 0
+    group = record.group
     if state.rules.at_random:
-        record.turn = (record.turn * 1103515245 + 12345) & 0x7FFFFFFF
-        return int((record.turn >> 16) % record.paths)
-    record.turn += 1
-    return int(record.turn % record.paths)
+        turns[group] = (turns[group] * 1103515245 + 12345) & 0x7FFFFFFF
+        return int((turns[group] >> 16) % record.paths)
+    turns[group] += 1
+    return int(turns[group] % record.paths)
 
 
 @compiled_in_place

@@ -37,10 +37,10 @@ FLOW: Final = np.dtype(
         ("limit", np.float64),
         ("next_s", np.float64),
         ("level", np.int64),
-        # The first of its paths, how many there are, and what the path of its next packet follows from.
+        # The first of its paths, how many there are, and the switch's group that spreads its packets over them.
         ("path", np.int64),
         ("paths", np.int64),
-        ("turn", np.int64),
+        ("group", np.int64),
         # How many windows it has, and the bytes in which they repeat.
         ("windows", np.int64),
         ("period", np.float64),
@@ -111,8 +111,8 @@ class Rules(NamedTuple):
     """What packets have in common.
 
     The sizes of a full one's payload and headers; payload per byte on the wire; the depth of buckets in seconds;
-    packets of a flow in its own NIC, and arriving packets that one acknowledgement covers. ``at_random``: a flow's
-    packets take its paths at random, not in turn.
+    packets of a flow in its own NIC, and arriving packets that one acknowledgement covers. ``at_random``: packets of a
+    group take its paths at random, not in turn.
     """
 
     payload: float
@@ -144,7 +144,8 @@ class State(NamedTuple):
 
     ``queues`` [links, levels]; ``agenda``: a heap of events. ``windows`` [flows, parts] in bytes. ``paths`` [paths,
     hops + 1] are links in order, then -1. ``unused`` packets are a stack. ``to_try`` [flows] is a ring of flows that
-    may be able to send, ``reached`` [2 flows] are those that something has happened to.
+    may be able to send, ``reached`` [2 flows] are those that something has happened to. ``turns`` [groups]: what the
+    path of a group's next packet follows from.
     """
 
     flows: Records
@@ -158,4 +159,5 @@ class State(NamedTuple):
     unused: Integers
     to_try: Integers
     reached: Integers
+    turns: Integers
     counters: Counters

@@ -63,6 +63,9 @@ LOSSES_SYSCTLS: Mapping[str, str] = {
 }
 """Where cables lose packets: what is missing is sent again soon, as RDMA cards do."""
 
+MARKS_SYSCTLS: Mapping[str, str] = {"net.ipv4.tcp_ecn": "1"}
+"""Where switches mark packets: both ends of a connection agree to tell each other."""
+
 SOCKET_BUFFER_BYTES = 800
 """What the kernel counts for a full packet beside its MTU, about: 9,792 bytes for one of 9,000."""
 
@@ -109,16 +112,19 @@ def configure_host(
     in_kernel: bool,
     retransmission_s: float,
     losses: bool = False,
+    congestion_control: str = "",
 ) -> dict[str, str]:
     """Configure the current namespace as a host with ``addresses`` (interface -> IPv4); return the sysctls read back.
 
     ``late_opening``: connections are opened while others send. ``in_kernel``: packets never leave the kernel, which
     needs no checksum of their bytes then. What is not acknowledged is sent again after ``retransmission_s``.
-    ``losses``: cables lose packets. A packet
-    leaves by the interface whose address it carries: one routing table and rule each.
+    ``losses``: cables lose packets, or switches drop them. ``congestion_control``: of connections, in place of windows.
+    A packet leaves by the interface whose address it carries: one routing table and rule each.
     """
     again = {"net.ipv4.tcp_rto_min_us": str(round(retransmission_s * 1_000_000))}
     more = {**(LATE_OPENING_SYSCTLS if late_opening else {}), **(LOSSES_SYSCTLS if losses else {})}
+    if congestion_control:
+        more |= {**MARKS_SYSCTLS, "net.ipv4.tcp_congestion_control": congestion_control}
     settings = write_sysctls({**HOST_SYSCTLS, **again, **small_queues(mtu), **more})
     lines = ["link set lo up"]
     rules = []

@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from mininet.net import Mininet
 
 from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
 from topologies.built_part import BuiltPart
+from topologies.congestion import Congestion
 from topologies.datapath import Datapath as DatapathName
 from topologies.fabric import NETWORK_KINDS, Fabric, Link
+from topologies.mininet_adapter.bpf.congestion_controls import AddedControl
+from topologies.mininet_adapter.bpf.link_queues import FIRST, LinkQueues
 from topologies.mininet_adapter.datapaths.interface import Datapath
 from topologies.mininet_adapter.datapaths.openvswitch_datapath import OpenVSwitchDatapath
 from topologies.mininet_adapter.detours import Detour, detour_commands, device_commands
@@ -45,7 +49,7 @@ class NetworkSettings:
     """How to emulate a fabric: link rates are divided by ``bandwidth_scale``; ``buffer`` in bytes per queue.
 
     ``late_opening``: hosts open connections while others send. ``lossless``: no cable fails. ``losses``: some lose
-    packets all the time.
+    packets all the time, or switches drop them. ``congestion``: of connections, in place of windows of one size.
     """
 
     bandwidth_scale: float
@@ -58,6 +62,7 @@ class NetworkSettings:
     late_opening: bool = False
     lossless: bool = True
     losses: bool = False
+    congestion: Congestion | None = None
 
     @property
     def in_kernel(self) -> bool:
@@ -84,6 +89,8 @@ class EmulatedNetwork:
 
     def __post_init__(self) -> None:
         self.openvswitch = OpenVSwitch(self.directory)
+        self.control: AddedControl | None = None
+        self.link_queues: LinkQueues | None = None
         self.datapath = self._make_datapath()
         Mininet.inited = True  # or Mininet would raise system-wide sysctls and leave them raised
         self._mininet = Mininet(
@@ -95,6 +102,7 @@ class EmulatedNetwork:
         self._timed("openvswitch", lambda: self.openvswitch.start(self.datapath.daemon_options))
         self._timed("nodes", self._make_nodes)
         self._timed("links", self._make_links)
+        self._timed("congestion control", self._add_control)
         self._timed("hosts", self._configure_hosts)
         self._timed("steering", self._steer)
 
@@ -106,6 +114,7 @@ class EmulatedNetwork:
         """
         self._timed("bridges", lambda: self._make_bridges(controller))
         self._timed("queues", self._make_queues)
+        self._timed("queue counters", self._count_queues)
         self._timed("datapath", self.datapath.start)
 
     def _timed(self, name: str, step: Callable[[], None]) -> None:
@@ -224,6 +233,32 @@ class EmulatedNetwork:
         for name in names if self.settings.in_kernel else ():
             set_offloads(name, in_kernel=True)
 
+    def _add_control(self) -> None:
+        """Have the kernel learn the congestion control of the run, if it does not know it."""
+        if self.settings.congestion is not None:
+            self.control = AddedControl(self.settings.congestion)
+
+    def _count_queues(self) -> None:
+        """Count what waits at every cable's ends, mark and drop above the thresholds; hosts' own queues never do."""
+        congestion = self.settings.congestion
+        if congestion is None:
+            return
+        queues = self.link_queues = LinkQueues(self._interface_numbers)
+        for host, pid in self.namespaces():
+            with nullcontext() if pid is None else network_namespace_of(pid):
+                for link in self.links_of_namespace(host):
+                    if link.name in self._interface_numbers:
+                        queues.watch(self._interface_numbers[link.name])
+            for link in self.links_of_namespace(host) if pid is None else ():
+                queues.set_thresholds(link.name, congestion.mark_packets, congestion.drop_packets)
+
+    @cached_property
+    def _interface_numbers(self) -> Mapping[str, int]:
+        """Link -> number of the interface that sends on it, no two alike in all namespaces; both ends of a cable."""
+        cables = [link for link in self.fabric.network_links if link.name < link.reverse and self.part.has(link)]
+        pairs = ((link.name, link.reverse) for link in cables)
+        return {name: number for number, name in enumerate(chain.from_iterable(pairs), start=FIRST)}
+
     def _register_with_mininet(self, link: Link) -> None:
         back = self.fabric.links[link.reverse]
         names = [self._node_of(link.source), self._node_of(link.target)]
@@ -257,6 +292,8 @@ class EmulatedNetwork:
 
     def _device_end(self, link: Link) -> str:
         text = f"name {interface_name(self.fabric, link)} mtu {self._device_mtu}"
+        if self.settings.congestion is not None:
+            text += f" index {self._interface_numbers[link.name]}"
         if link.source in self.fabric.switches:
             return text
         return f"{text} address {mac_of(self.fabric, link.source)} netns {self.host_pid(self._host_of(link))}"
@@ -272,6 +309,7 @@ class EmulatedNetwork:
                     settings.in_kernel,
                     again_s,
                     settings.losses,
+                    "" if self.control is None else self.control.name,
                 )
 
     @property

@@ -28,7 +28,7 @@ _ACKNOWLEDGEMENTS = re.compile(rf"class htb 1:{ACKNOWLEDGEMENT_CLASS} root.* rat
 _LED_THERE = re.compile(
     rf"flowid 1:{ACKNOWLEDGEMENT_CLASS}\b.*\n"
     rf"  match {TCP_IP_HEADER:08x}/0000ffff at 0\n"
-    r"  match 00100000/00ff0000 at 32"
+    r"  match 00100000/003f0000 at 32"
 )
 _LEAF = re.compile(r"qdisc bfifo (\S+): parent \S+ limit (\d+)([KM]?)b")
 _REDIRECT = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")

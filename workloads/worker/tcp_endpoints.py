@@ -40,9 +40,12 @@ def prepare(connection: socket.socket, window: int) -> None:
 
     ``window`` bytes in flight at most: equal for all flows, so that flows of one level that share
     a queue share its rate; and small, so that little waits ahead of a change of level. The kernel
-    takes a few times that from the sender, so that it is not idle while the worker wakes.
+    takes a few times that from the sender, so that it is not idle while the worker wakes. 0: as many as congestion
+    control allows.
     """
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_NODELAY, 1)
+    if not window:
+        return
     connection.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFERED_WINDOWS * window)
 

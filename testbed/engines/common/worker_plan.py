@@ -9,6 +9,7 @@ from math import ceil
 from typing import Final, TypeAlias, TypeVar
 
 from controller.decision import Decision
+from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment, Scale
 from topologies.addressing import address_of
 from topologies.fabric import Fabric, Link
@@ -25,6 +26,8 @@ T = TypeVar("T")
 _ByHost: TypeAlias = defaultdict[str, list[T]]
 
 MIN_WINDOW_PACKETS: Final = 8
+CONTROLLED_PACKETS: Final = 128
+"""More than congestion control lets a flow have in flight on links that carry some ten packets a round trip."""
 MOST_PACKETS: Final = 128
 """In flight on a flow whose share of a link counts bytes: more than the emulated queues need, less than they hold."""
 WINDOW_S: Final = 0.02
@@ -76,6 +79,9 @@ def byte_windows_of(decision: Decision, job: Job, experiment: Experiment) -> dic
 
     The smallest weight has the smallest window that keeps a link busy, others one in proportion.
     """
+    if experiment.congestion is not None and any(decision.weights_of(flow) for flow in job.flows):
+        what = f"transport {experiment.congestion.transport}"
+        raise RunFailedError(f"the scheduler gives flows weights, which {what} does not have, expected window")
     packet = segment_size(experiment.scale.mtu)
     weights = {flow.id: decision.weights_of(flow) for flow in job.flows}
     periods: Counter[str] = Counter()
@@ -170,7 +176,7 @@ def _everywhere(job: Job, experiment: Experiment) -> JobPlan:
         phases=(),
         outgoing=(),
         incoming=(),
-        window=window_packets(experiment) * segment_size(experiment.scale.mtu),
+        window=0 if experiment.congestion else window_packets(experiment) * segment_size(experiment.scale.mtu),
         slice_size=slice_size(job, experiment),
         departure=departure_s(job, experiment),
         link_rate=_slowest_first_link(job, experiment),
@@ -196,7 +202,9 @@ def slice_size(job: Job, experiment: Experiment) -> int:
 
 
 def window_packets(experiment: Experiment) -> int:
-    """Full packets in flight allowed to every flow of the run alike."""
+    """Full packets that every flow of the run alike may have in flight; the most where congestion control says it."""
+    if experiment.congestion is not None:
+        return CONTROLLED_PACKETS
     fabric, scale = experiment.fabric, experiment.scale
     fastest = max((scale.rate(fabric.uplink(port).capacity) for port in fabric.ports), default=0.0)
     least = MIN_WINDOW_PACKETS + (INSIDE_PACKETS if fabric.shaped_nics else 0)

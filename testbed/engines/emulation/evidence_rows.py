@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from testbed.engines.emulation.probes.rate_probe import RateProbe
 from testbed.fidelity.observations import Wait
+from topologies.mininet_adapter.network import EmulatedNetwork
 
 
 def run_delay_rows(waits: Sequence[Wait]) -> list[list[float]]:
@@ -28,3 +29,28 @@ def stretch_rows(probe: RateProbe, origin: float) -> dict[str, list[list[float]]
         ]
         for link, stretches in probe.stretches().items()
     }
+
+
+def network_document(network: EmulatedNetwork) -> dict[str, object]:
+    """How the network forwards, queues and marks, for the record; with what congestion control came to."""
+    settings = network.settings
+    found: dict[str, object] = {
+        "datapath": settings.datapath,
+        "priority_queues": settings.discipline,
+        "steered_queues": network.steered_queues,
+    }
+    if settings.congestion is None or network.control is None or network.link_queues is None:
+        return found
+    counts = list(network.link_queues.all())
+    marking = [queue for link, _, queue in counts if network.link_queues.threshold(link)[0]]
+    found["congestion"] = {
+        "control": network.control.name,
+        "mark_packets": settings.congestion.mark_packets,
+        "drop_packets": settings.congestion.drop_packets,
+        "packets": sum(queue.entered for queue in marking),
+        "marked": sum(queue.marked for queue in marking),
+        "dropped": sum(queue.dropped for queue in marking),
+        "longest_packets": max((queue.longest_packets for queue in marking), default=0),
+        "queues": [[link, level, queue.entered, queue.marked, queue.dropped] for link, level, queue in counts],
+    }
+    return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
+from topologies.congestion import Congestion
 from topologies.load_balancing import Spread
 from topologies.mininet_adapter.choices import best_discipline
 from topologies.mininet_adapter.network import NetworkSettings
@@ -48,5 +50,12 @@ def network_settings_of(experiment: Experiment) -> NetworkSettings:
         discipline=best_discipline(),
         late_opening=experiment.jobs_come_later,
         lossless=not experiment.failures,
-        losses=experiment.loses_packets,
+        losses=experiment.loses_packets or (experiment.congestion is not None and experiment.congestion.lossy),
+        congestion=_congestion_of(experiment),
     )
+
+
+def _congestion_of(experiment: Experiment) -> Congestion | None:
+    """That of the experiment, its silence in seconds of this machine's clock."""
+    found = experiment.congestion
+    return None if found is None else replace(found, gap_s=found.gap_s * experiment.scale.time)

@@ -18,7 +18,7 @@ from testbed.engines.common.messages import EmptyPath, message_rows
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster
-from testbed.engines.emulation.evidence_rows import run_delay_rows, stretch_rows
+from testbed.engines.emulation.evidence_rows import network_document, run_delay_rows, stretch_rows
 from testbed.engines.emulation.external.external_jobs import ExternalJobs
 from testbed.engines.emulation.failures import Failures
 from testbed.engines.emulation.infrastructure import Infrastructure, Tell
@@ -363,7 +363,7 @@ class Session:
             overtaking=self._cluster.overtaking,
             settings=mismatches,
             enough_undisturbed=enough,
-            lossless=not self._experiment.failures,
+            lossless=not self._experiment.loses_packets_by_design,
             dilation=dilation,
             end_s=max((second.time_s for second in sampler.seconds), default=0.0),
             discard=measure.discard_disturbed,
@@ -375,9 +375,7 @@ class Session:
         return {
             "timings_s": {**network.timings, **self._cluster.timings},
             "confirm_s": self._cluster.confirmations,
-            "datapath": network.settings.datapath,
-            "priority_queues": network.settings.discipline,
-            "steered_queues": network.steered_queues,
+            **network_document(network),
             "workers": "first" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
             "run_delay": run_delay_rows(self._processes.waits),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from testbed.errors import BadInputError
-from testbed.experiment.network_model import NetworkModel
+from testbed.experiment.network_model import SIMULATED, NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.loading import Scenario
+from topologies.congestion import KERNEL_TRANSPORTS, Congestion
 from topologies.load_balancing import LoadBalancing
 from workloads.job import Job
 
@@ -21,11 +24,38 @@ IN_KERNELS: Final[tuple[LoadBalancing, ...]] = (*IN_WINDOWS, "flowlet")
 
 def network_of(scenario: Scenario, engine: str) -> NetworkModel | None:
     """What ``engine`` simulates; None if it does not. ``BadInputError`` for a network that cannot be emulated."""
-    network = scenario.network.value()
-    if engine == "emulation" and not network.as_emulated:
-        why = f"network.transport is {network.transport}, which only a simulation has: expected --engine simulation"
+    name = scenario.network.transport_name
+    able: Mapping[str, Sequence[str]] = {"emulation": ("window", *KERNEL_TRANSPORTS, "bpf"), "simulation": SIMULATED}
+    if engine in able and name not in able[engine]:
+        other, shown = ("simulation", "a simulation") if engine == "emulation" else ("emulation", "an emulation")
+        why = f"network.transport is {name}, which only {shown} has: expected --engine {other}"
         raise BadInputError(scenario.line_of(("network", "transport"), why))
-    return network if engine == "simulation" else None
+    return scenario.network.value() if engine == "simulation" else None
+
+
+def congestion_of(scenario: Scenario, engine: str, jobs: Sequence[Job]) -> Congestion | None:
+    """The congestion control of an emulation, None for windows; ``BadInputError`` for a file that root must not load.
+
+    Root loads it into the kernel: it has to be a file that nobody else can change.
+    """
+    found = scenario.network.congestion(_shortest_pause_s(jobs) / 2) if engine == "emulation" else None
+    if found is None or not found.file:
+        return found
+    path = Path(found.file)
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise BadInputError(scenario.line_of(("network", "transport"), f"{path}: {error.strerror}")) from None
+    if state.st_uid != 0 or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        why = f"{path} can be changed by others than root, expected a file of root's that only root can write"
+        raise BadInputError(scenario.line_of(("network", "transport"), why))
+    return found
+
+
+def _shortest_pause_s(jobs: Sequence[Job]) -> float:
+    """The shortest time for which a job computes before it sends; 0 without jobs that send."""
+    pauses = [sum(phase.compute_s * (1.0 - phase.overlap) for phase in job.phases) for job in jobs if job.flows]
+    return min(pauses, default=0.0)
 
 
 def balanced(network: NetworkModel | None, balancing: LoadBalancing) -> NetworkModel | None:
@@ -46,7 +76,7 @@ def load_balancing_of(scenario: Scenario, choice: SchedulerChoice, engine: str) 
             raise BadInputError(scenario.line_of(("sharing",), why))
         return found if found in IN_WINDOWS else "hash"
     able = IN_KERNELS if engine == "emulation" else IN_WINDOWS
-    if network.as_emulated and found not in able:
+    if (engine == "emulation" or network.as_emulated) and found not in able:
         where = ("network", "load_balancing") if choice.load_balancing is None else ("schedulers",)
         what = "an emulation" if engine == "emulation" else "a simulation with transport window"
         why = f"{what} has no load balancing {found}, expected one of {', '.join(able)}, or another transport"

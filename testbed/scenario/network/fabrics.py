@@ -98,6 +98,9 @@ def find_files(scenario: Mapping[str, object], folder: Path) -> None:
         for key in FILE_KEYS.keys() & fabric.keys():
             fabric.setdefault("kind", FILE_KEYS[key])
             _complete(fabric, key, folder)
+    network = scenario.get("network")
+    if isinstance(network, dict) and isinstance(network.get("transport"), dict):
+        _complete(network["transport"], "bpf", folder)
     jobs = scenario.get("jobs")
     for job in jobs if isinstance(jobs, list) else ():
         model = job.get("model") if isinstance(job, dict) else None

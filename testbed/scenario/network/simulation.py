@@ -7,9 +7,10 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from testbed.experiment.experiment import Sharing
-from testbed.experiment.network_model import Buffers, Delays, Ecn, NetworkModel, Transport, WhenFull
+from testbed.experiment.network_model import SIMULATED, Buffers, Delays, Ecn, NetworkModel, Transport, WhenFull
 from testbed.rdma.transports.dispatch import defaults_of
-from testbed.scenario.quantities import Factor, PositiveTime, Rate, Share, Size, Time
+from testbed.scenario.quantities import Count, Factor, PositiveTime, Rate, Share, Size, Time
+from topologies.congestion import MARK_PACKETS, Congestion
 from topologies.input.spelling import expectation
 from topologies.load_balancing import LoadBalancing
 from topologies.units import format_size
@@ -32,6 +33,9 @@ class EcnSpec(_Spec):
     maximum: Size = Field(_ECN.maximum, description="bytes waiting at which every packet has one")
     probability: Share = Field(_ECN.probability, description="share of packets with a mark just below the maximum")
     rate: Rate = Field(_ECN.rate, description="rate of the link that these bytes are for; in proportion at others")
+    packets: Count | None = Field(
+        None, description="full packets that wait at a level of a link when the next one gets a mark; in an emulation"
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> EcnSpec:
@@ -51,6 +55,9 @@ class BuffersSpec(_Spec):
     timeout: PositiveTime = Field(_BUFFERS.timeout_s, description="when they are sent again if no answer asks for it")
     xoff: Size | None = Field(None, description="bytes of a level of a port at which it is paused, in place of alpha")
     xon: Size | None = Field(None, description="bytes at which it goes on; without it two packets below xoff")
+    packets: Count | None = Field(
+        None, description="full packets that wait at a level of a link when the next one is dropped; in an emulation"
+    )
     headroom: Size | None = Field(
         None, description="bytes beyond size of each level of a port, for what is under way when it pauses"
     )
@@ -80,11 +87,19 @@ class DelaysSpec(_Spec):
     switch: Time = Field(_DELAYS.switch, description="time through a switch")
 
 
-class NetworkSpec(_Spec):
-    """The network of a simulation; see :class:`testbed.experiment.network_model.NetworkModel`."""
+class BpfSpec(_Spec):
+    """A congestion control of one's own, for the kernel of an emulation."""
 
-    transport: Transport = Field(
-        "window", description="how packets are sent: window (as in an emulation), dcqcn, dctcp, hpcc or unlimited"
+    bpf: str = Field(description="a file with one, an object or C source, that belongs to root alone")
+
+
+class NetworkSpec(_Spec):
+    """The network of a simulation or an emulation; see :class:`testbed.experiment.network_model.NetworkModel`."""
+
+    transport: Transport | BpfSpec = Field(
+        "window",
+        description="how packets are sent: window; dcqcn, dctcp, hpcc or unlimited in a simulation; reno, cubic, "
+        "dctcp, mltcp or a program for the kernel in an emulation",
     )
     parameters: dict[str, Factor] = Field({}, description="parameters of the transport by name, in place of its own")
     ecn: EcnSpec = Field(EcnSpec.model_construct(), description="when switches mark packets")
@@ -104,18 +119,39 @@ class NetworkSpec(_Spec):
     @field_validator("parameters")
     @classmethod
     def _known(cls, given: dict[str, float], info: ValidationInfo) -> dict[str, float]:
-        transport = str(info.data.get("transport", "window"))
-        known = tuple(defaults_of(transport))
+        transport = info.data.get("transport", "window")
+        known = tuple(defaults_of(transport)) if isinstance(transport, str) else ()
         for name in given:
             if name not in known:
-                raise ValueError(f"transport {transport} has no parameter '{name}', {expectation(name, known)}")
+                shown = transport if isinstance(transport, str) else "bpf"
+                raise ValueError(f"transport {shown} has no parameter '{name}', {expectation(name, known)}")
         return given
 
+    @property
+    def transport_name(self) -> str:
+        """The transport by name; ``bpf`` for one of one's own."""
+        return self.transport if isinstance(self.transport, str) else "bpf"
+
+    def congestion(self, gap_s: float) -> Congestion | None:
+        """What the kernel of an emulation does; None for windows. ``gap_s``: see :class:`Congestion`."""
+        if self.transport == "window":
+            return None
+        return Congestion(
+            self.transport_name,
+            self.ecn.packets or MARK_PACKETS,
+            self.buffers.packets,
+            "" if isinstance(self.transport, str) else self.transport.bpf,
+            gap_s if self.transport == "mltcp" else 0.0,
+        )
+
     def value(self) -> NetworkModel:
-        """Return it as engines take it."""
+        """Return it as simulations take it; one that only an emulation has as windows."""
+        transport: Transport = "window"
+        if isinstance(self.transport, str) and self.transport in SIMULATED:
+            transport = self.transport
         return NetworkModel(
-            self.transport,
-            {**defaults_of(self.transport), **self.parameters},
+            transport,
+            {**defaults_of(transport), **self.parameters},
             Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate),
             self.buffers.value(),
             self.load_balancing,

@@ -25,7 +25,7 @@ def shown(shaping: Shaping) -> str:
     lines.append(f"class htb 1:2 root leaf 20: prio 0 rate {rate} ceil {rate} burst 1600b cburst 1600b ")
     lines.append("filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:2 ")
     lines.append("  match 00000028/0000ffff at 0")
-    lines.append("  match 00100000/00ff0000 at 32")
+    lines.append("  match 00100000/003f0000 at 32")
     for level in range(shaping.levels):
         lines.append(f"qdisc bfifo {0x10 + level:x}: parent 1:1{level} limit {shaping.buffer >> 20}Mb")
         leaf = f"{0x10 + level:x}:"
@@ -52,7 +52,7 @@ def test_acknowledgements_do_not_wait_for_the_shaper_and_nothing_else_takes_thei
     led = [command for command in commands if command.endswith("flowid 1:2")]
     beside = [command for command in commands if "parent 1: classid 1:2 " in command]
     assert len(led) == len(beside) == 1
-    assert " u32 match u16 40 0xffff at 2 match u8 0x10 0xff at 33 " in led[0]  # of every mark
+    assert " u32 match u16 40 0xffff at 2 match u8 0x10 0x3f at 33 " in led[0]  # of every mark
     filters = [command for command in commands if command.startswith("filter")]
     assert filters[0] == led[0]  # before that of data of the highest level
 

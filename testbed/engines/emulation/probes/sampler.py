@@ -62,6 +62,8 @@ class Sampler:
             else:
                 with network_namespace_of(pid):
                     self._open(network, host)
+        self._exact = network.link_queues
+        self._counted = frozenset(link.name for link in network.fabric.network_links)
         self.links: list[LinkRow] = []
         self.seconds: list[Second] = []
         self.queue_drops = 0
@@ -164,6 +166,7 @@ class Sampler:
 
     def _add_row(self, now: float, queue: _Queue, move: Move) -> None:
         self.queue_drops += max(0, move.drops)
+        exact = self._exact.read(queue.link, queue.level) if queue.link in self._counted and self._exact else None
         if self._first:
             return
         self.links.append(
@@ -172,8 +175,9 @@ class Sampler:
                 link=queue.link,
                 level=queue.level,
                 bytes=self._scale.unscale_size(move.bytes * self._share),
-                queued_bytes=self._scale.unscale_size(move.backlog * self._share),
+                queued_bytes=self._scale.unscale_size((exact.bytes if exact else move.backlog) * self._share),
                 drops=max(0, move.drops),
+                longest_queue_bytes=self._scale.unscale_size((exact.longest_bytes if exact else 0) * self._share),
             )
         )
 

@@ -58,6 +58,7 @@ class PacketNetwork:
         self._leaving: list[int] = []
         self._paths: dict[tuple[tuple[str, ...], ...], int] = {}
         self._used_paths = 0
+        self._groups: dict[frozenset[str], int] = {}
 
     def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
         """Take a flow in that forwards what comes in by slices of ``slice_size`` bytes; return its place."""
@@ -68,7 +69,7 @@ class PacketNetwork:
         blank = records(1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, oldest=NONE)
         self._state.flows[place] = blank[0]
         self._flows["slice"][place] = max(slice_size, self._packet * ROUNDING)
-        self._flows["level"][place], self._flows["turn"][place] = level, place
+        self._flows["level"][place] = level
         self.weigh(place, (), 0.0)
         self.lead_over(place, way)
         return place
@@ -101,6 +102,16 @@ class PacketNetwork:
                 self._state.paths[self._used_paths, : len(each)] = [self.number[link] for link in each]
                 self._used_paths += 1
         self._flows["path"][place], self._flows["paths"][place] = self._paths[key], len(key)
+        if others:
+            self._flows["group"][place] = self._group(key)
+
+    def _group(self, ways: Sequence[tuple[str, ...]]) -> int:
+        """The number of a switch's group, that of the links where ``ways`` part: flows that come there share it."""
+        hop = next(hop for hop, links in enumerate(zip(*ways, strict=False)) if len(set(links)) > 1)
+        number = self._groups.setdefault(frozenset(way[hop] for way in ways), len(self._groups))
+        if number >= len(self._state.turns):
+            self._state = self._state._replace(turns=longer(self._state.turns, len(self._state.turns)))
+        return number
 
     def links_changed(self, fabric: Fabric) -> None:
         """Flows are led as decided, and decisions avoid what has failed."""
@@ -288,5 +299,6 @@ def _empty(rates: NDArray[np.float64], experiment: Experiment) -> State:
         unused=np.arange(room),
         to_try=np.zeros(room, np.int64),
         reached=np.zeros(2 * room, np.int64),
+        turns=np.zeros(room, np.int64),
         counters=counters,
     )

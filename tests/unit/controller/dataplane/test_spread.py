@@ -38,9 +38,7 @@ def numbered(fabric: Fabric) -> list[tuple[object, int]]:
     return [(fabric.links[name], number) for name, number in port_numbers(fabric).items()]  # type: ignore[misc]
 
 
-def test_data_may_take_every_path_and_acknowledgements_come_back_by_one(
-    any_fabric: Fabric, make_mix: MixMaker
-) -> None:
+def test_data_may_take_every_path_and_acknowledgements_come_back_by_one(any_fabric: Fabric, make_mix: MixMaker) -> None:
     jobs = make_mix(any_fabric)
     view = ClusterView(any_fabric, {job.name: job for job in jobs})
     decision = Decision(paths=Ecmp().decide(view, JobArrived("job0")).paths, levels={"job0": 2})

@@ -38,7 +38,7 @@ def flows(draw: Any) -> dict[str, np.ndarray]:
         "sending": numbers(st.booleans()).astype(np.bool_),
         "levels": numbers(st.integers(0, 2)).astype(np.int64),
         "ways": ways,
-        "parts": np.array(draw(st.lists(st.floats(0.1, 1.0), min_size=3 * count, max_size=3 * count))).reshape(count, 3),
+        "parts": np.stack([numbers(st.floats(0.1, 1.0)) for _ in range(3)], axis=1),
         "limits": numbers(st.one_of(RATES, st.just(np.inf))),
         "weights": numbers(st.sampled_from([0.5, 1.0, 3.0])),
         "after": np.array([draw(st.integers(-1, flow - 1)) for flow in range(count)], np.int64),

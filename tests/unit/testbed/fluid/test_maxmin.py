@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import inf
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

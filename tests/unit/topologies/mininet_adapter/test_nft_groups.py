@@ -20,7 +20,8 @@ LISTED = """table netdev testbed {
 	map group-tor0-7 {
 		typeof numgen inc mod 65536 : verdict
 		counter
-		elements = { 1 counter packets 12 bytes 480 : goto out-tor0-eth4, 0 counter packets 11 bytes 440 : goto out-tor0-eth3 }
+		elements = { 1 counter packets 12 bytes 480 : goto out-tor0-eth4,
+			0 counter packets 11 bytes 440 : goto out-tor0-eth3 }
 	}
 
 	chain forward-tor0 {
