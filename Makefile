@@ -7,7 +7,7 @@ SCENARIO ?= clos96.yaml
 .DEFAULT_GOAL := help
 
 .NOTPARALLEL:
-.PHONY: help setup run test lint docs unit browser emulation package lock clean
+.PHONY: help setup run test lint docs unit browser emulation package lock bpf clean
 
 help:
 	@echo "make run    set up and run the testbed on $(SCENARIO) (SCENARIO=... for another one)"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint, make docs, make unit, make browser, make emulation: the parts of make test; make docs leaves a site in build/site"
 	@echo "make package  build the source distribution and the wheel in dist/, and check them"
 	@echo "make lock   renew constraints/ci.txt, the versions of all Python packages that are installed here"
+	@echo "make bpf    compile the programs for the kernel again (clang and libbpf-dev)"
 	@echo "make clean  undo what a killed run left, and remove caches"
 
 setup:
@@ -53,6 +54,9 @@ browser: setup
 emulation: setup
 	@tools/setup.sh programs
 	$(PYTHON) -m pytest tests/emulation
+
+bpf:
+	tools/bpf.sh
 
 # Build isolation needs the package index.
 package: setup

@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.schedulers import registry as schedulers_by_name
 from testbed import dry_run, input_digests
 from testbed.all_runs import AllRuns
 from testbed.engines.flow.demand import demands_of
@@ -42,12 +41,12 @@ from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
 from testbed.machine import manifest
-from testbed.machine.capabilities import datapaths_here
 from testbed.machine.compiler_notice import slow_engine
-from testbed.machine.datapaths import ALWAYS, DatapathChoice, choose
+from testbed.machine.datapaths import ALWAYS, DatapathChoice
 from testbed.metrics.checks import CheckResult, parse_check
 from testbed.metrics.comparison import side_by_side as runs_side_by_side
 from testbed.metrics.summary import summary as summarise
+from testbed.needs import datapaths_of, require_machine
 from testbed.one_scale import OneScale
 from testbed.progress import Progress
 from testbed.report import html, runs_index
@@ -60,7 +59,6 @@ from testbed.scenario import load as load_scenario
 from testbed.scenario.network.engines import balanced, congestion_of, load_balancing_of, network_of, refuse_programs
 from testbed.scenario.network.failures import failures_of
 from topologies.fabric import Fabric
-from topologies.load_balancing import LoadBalancing
 from workloads.job import Job
 from workloads.plugin_errors import PluginError
 
@@ -113,7 +111,7 @@ def prepare(
     ``scale_of``: directory of a finished emulation whose scale is taken.
     ``RunFailedError`` if a plug-in fails, ``CannotRunError`` where no ``auto`` scale does. The flow engine scales
     nothing; a simulation of what an emulation sends has the scale of one on this machine, others that of the line. A
-    datapath that is missing here is only noted: see ``require_datapaths``.
+    datapath that is missing here is only noted: see ``testbed.needs``.
     """
     loaded = load_scenario(scenario, _changes(overrides, schedulers, seed, datapath))
     fabric, placed, managed = _built(loaded)
@@ -125,7 +123,7 @@ def prepare(
         refuse_programs(loaded, jobs)
     unscaled = not emulated and (network is None or not network.as_emulated)
     balancing = {choice.label: load_balancing_of(loaded, choice, engine) for choice in loaded.choices}
-    datapaths = {} if unscaled else _datapaths(loaded, balancing)
+    datapaths = {} if unscaled else datapaths_of(loaded, balancing)
     capacity = weakest([each.datapath for each in datapaths.values()] or [ALWAYS])
     given = _given_scale(loaded, scale_of)
     scale = UNSCALED if network is None or given is None else given
@@ -188,26 +186,6 @@ def _changes(
     """All that replaces values of the scenario, as overrides; what is given by its own option comes last and wins."""
     own = {"schedulers": f"[{', '.join(schedulers)}]" if schedulers else None, "seed": seed, "datapath": datapath}
     return (*overrides, *(f"{key}={value}" for key, value in own.items() if value is not None))
-
-
-def _datapaths(scenario: Scenario, balancing: Mapping[str, LoadBalancing]) -> dict[str, DatapathChoice]:
-    """Scheduler's label -> its datapath; ``BadInputError`` where the one that is asked for cannot carry a scheduler."""
-    missing = datapaths_here()
-    found = {}
-    for choice in scenario.choices:
-        hashing = schedulers_by_name.create(choice.name, choice.options, scenario.seed).switches_hash
-        try:
-            found[choice.label] = choose(scenario.datapath, missing, hashing, balancing[choice.label])
-        except ValueError as error:
-            raise BadInputError(scenario.line_of(("datapath",), f"{choice.label}: {error}")) from None
-    return found
-
-
-def require_datapaths(prepared: Prepared) -> None:
-    """Raise ``CannotRunError``, one line, where the datapath that is asked for is not on this machine."""
-    for choice in prepared.datapaths.values():
-        if choice.missing:
-            raise CannotRunError(choice.refusal)
 
 
 def plan(
@@ -342,7 +320,7 @@ def _require(engine: Engine, prepared: Prepared, scenario: str) -> None:
         engine.check()
     except CannotRunError as error:
         raise CannotRunError(f"{without_packets(scenario, prepared.jobs)}{error}") from error
-    require_datapaths(prepared)
+    require_machine(prepared.datapaths.values(), prepared.experiments)
 
 
 def without_packets(scenario: str, jobs: Sequence[Job]) -> str:

@@ -10,13 +10,15 @@ KernelTransport = Literal["reno", "cubic", "dctcp", "mltcp"]
 of an iteration's bytes that a flow has sent (HotNets 2024, section 3)."""
 
 KERNEL_TRANSPORTS: Final[tuple[KernelTransport, ...]] = get_args(KernelTransport)
+LIBRARY: Final = "libbpf.so.1"
+"""What loads programs into the kernel."""
 MARK_PACKETS: Final = 10
 """Full packets that wait at a level of a link when the next one gets a mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Congestion:
-    """``transport`` by name, or ``bpf``: the one in ``file``, a program for the kernel (an object, or its C source).
+    """``transport`` by name, or ``bpf``: the one in ``file``, a compiled program for the kernel.
 
     ``mark_packets`` and ``drop_packets``: packets that wait at a level of a link, above which switches mark or drop the
     next one; None for never. ``gap_s``, of ``mltcp``: the silence of a flow after which an iteration begins.

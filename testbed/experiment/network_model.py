@@ -19,6 +19,8 @@ SIMULATED: Final[tuple[Transport, ...]] = ("window", "dcqcn", "dctcp", "hpcc", "
 class Ecn:
     """Where marks begin and where every packet has one, in bytes waiting at a link of ``rate`` bit/s.
 
+    ``packets``: in their place, full packets that wait at a level when the next one is marked, as an emulation has it.
+
     In proportion at other links; in between up to ``probability`` of the packets are marked. The default: 400 and 1,600
     KB at 100 Gbit/s, 0.2, as in the simulator of HPCC's authors (alibaba-edu/High-Precision-Congestion-Control).
     """
@@ -27,6 +29,7 @@ class Ecn:
     maximum: float = 1600e3
     probability: float = 0.2
     rate: float = 100e9
+    packets: int | None = None
 
 
 WhenFull = Literal["pause", "go-back-n", "selective-repeat"]

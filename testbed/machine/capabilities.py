@@ -26,6 +26,7 @@ from testbed.errors import CannotRunError
 from testbed.machine import launcher_requests
 from testbed.machine.datapaths import ONLY, choose, only
 from testbed.machine.distribution import EXTRAS, installing, remedy
+from testbed.machine.kernel_programs import missing_for_programs
 from topologies.datapath import Datapath
 
 _APT: Final = "run 'make setup', or: apt-get install "
@@ -202,6 +203,8 @@ def _kernel() -> Iterable[Capability]:
     )
     yield _probed(probed, "rps", "" if probed.get("rps") else "packets may overtake each other where CPUs are busy")
     yield from _datapaths(probed)
+    missing = missing_for_programs()
+    yield Capability("kernel programs", not missing, missing, "" if missing else "dctcp, cubic, mltcp, counted queues")
     borrowed = _has_pidfd_getfd()
     yield Capability(
         "pidfd_getfd",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal
@@ -11,14 +12,17 @@ from testbed.api import prepare
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.registry import create_engine
 from testbed.experiment.experiment import Experiment, Scale, Sharing
+from testbed.experiment.network_model import Buffers, Delays, NetworkModel
 from testbed.metrics.summary import summary
 from testbed.reproduce.kept_runs import Task
 from testbed.results.record import RunRecord
+from topologies.shaping import segment_size
 
 Entry = Mapping[str, Any]
 Twin = Literal["packets"] | Sharing
 """What stands beside an emulation: its packets, simulated; or flows that share links so."""
 AS_PACKETS: Final[Twin] = "packets"
+_NEVER_FULL: Final = 1e18
 
 
 def flow_experiment(task: Task, *changed: str, twin: Twin = "max-min") -> Experiment:
@@ -37,7 +41,15 @@ def engine_of(twin: Twin) -> str:
 def twin_experiment(task: Task, scale: Scale, twin: Twin = AS_PACKETS) -> Experiment:
     """Return the experiment of ``task`` for ``twin``; packets are those of an emulation at ``scale``."""
     at = f"{{bandwidth: {scale.bandwidth!r}, time: {scale.time!r}, mtu: {scale.mtu}}}"
-    return flow_experiment(task, f"scale={at}", twin=twin)
+    found = flow_experiment(task, f"scale={at}", twin=twin)
+    if found.network is None or found.network.as_emulated:
+        return found
+    return replace(found, network=_with_emulated_packets(found.network, scale))
+
+
+def _with_emulated_packets(network: NetworkModel, scale: Scale) -> NetworkModel:
+    """Packets as large as in an emulation at ``scale``, buffers that are never full, and no delays but their own."""
+    return replace(network, mtu=segment_size(scale.mtu), buffers=Buffers(size=_NEVER_FULL), delays=Delays(0.0, 0.0))
 
 
 def flow_entry(experiment: Experiment) -> Entry:

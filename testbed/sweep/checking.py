@@ -53,10 +53,12 @@ def resolve(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolv
 
 def resolve_and_scale(scenario: str, overrides: Sequence[str], seed: int | None) -> Resolved:
     """The same, and ``CannotRunError`` where this machine cannot emulate it at any scale."""
-    from testbed.api import prepare, require_datapaths
+    from testbed.api import prepare
+    from testbed.needs import require_machine
 
     found = resolve(scenario, overrides, seed)
-    require_datapaths(prepare(scenario, overrides=overrides, seed=seed))
+    prepared = prepare(scenario, overrides=overrides, seed=seed)
+    require_machine(prepared.datapaths.values(), prepared.experiments)
     return found
 
 

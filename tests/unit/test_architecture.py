@@ -34,6 +34,7 @@ ADAPTERS = (
     "testbed/engines/emulation/",
     "testbed/machine/capabilities.py",
     "testbed/machine/file_lock.py",
+    "testbed/machine/kernel_programs.py",
     "testbed/machine/launcher_requests.py",
     "testbed/machine/process_pool.py",
     "testbed/machine/separation.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from testbed.engines.emulation.probes.rate_probe import RateProbe
 from testbed.fidelity.observations import Wait
@@ -31,7 +31,7 @@ def stretch_rows(probe: RateProbe, origin: float) -> dict[str, list[list[float]]
     }
 
 
-def network_document(network: EmulatedNetwork) -> dict[str, object]:
+def network_document(network: EmulatedNetwork, against_tc: Mapping[int, int]) -> dict[str, object]:
     """How the network forwards, queues and marks, for the record; with what congestion control came to."""
     settings = network.settings
     found: dict[str, object] = {
@@ -51,6 +51,7 @@ def network_document(network: EmulatedNetwork) -> dict[str, object]:
         "marked": sum(queue.marked for queue in marking),
         "dropped": sum(queue.dropped for queue in marking),
         "longest_packets": max((queue.longest_packets for queue in marking), default=0),
+        "against_tc": {str(packets): often for packets, often in sorted(against_tc.items())},
         "queues": [[link, level, queue.entered, queue.marked, queue.dropped] for link, level, queue in counts],
     }
     return found

@@ -34,7 +34,7 @@ class EcnSpec(_Spec):
     probability: Share = Field(_ECN.probability, description="share of packets with a mark just below the maximum")
     rate: Rate = Field(_ECN.rate, description="rate of the link that these bytes are for; in proportion at others")
     packets: Count | None = Field(
-        None, description="full packets that wait at a level of a link when the next one gets a mark; in an emulation"
+        None, description="full packets that wait at a level of a link when the next one gets a mark, in place of bytes"
     )
 
     @model_validator(mode="after")
@@ -90,7 +90,7 @@ class DelaysSpec(_Spec):
 class BpfSpec(_Spec):
     """A congestion control of one's own, for the kernel of an emulation."""
 
-    bpf: str = Field(description="a file with one, an object or C source, that belongs to root alone")
+    bpf: str = Field(description="an object file with one, which root alone can change")
 
 
 class NetworkSpec(_Spec):
@@ -152,7 +152,7 @@ class NetworkSpec(_Spec):
         return NetworkModel(
             transport,
             {**defaults_of(transport), **self.parameters},
-            Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate),
+            Ecn(self.ecn.minimum, self.ecn.maximum, self.ecn.probability, self.ecn.rate, self.ecn.packets),
             self.buffers.value(),
             self.load_balancing,
             Delays(self.delays.link, self.delays.switch),

@@ -39,6 +39,7 @@ class LinkQueues:
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = numbers
+        self._longest: dict[tuple[str, int], int] = {}
         count = max(numbers.values(), default=FIRST) - FIRST + 2
         made = BpfObject(OBJECTS / "queues.bpf.o")
         made.make_shared("queues", count * DEFAULT_LEVELS)
@@ -68,17 +69,19 @@ class LinkQueues:
         """Return what is known of a level of ``link``; the longest since the last call."""
         place = ((self._numbers[link] - FIRST) * DEFAULT_LEVELS + level) * _QUEUE.size
         found = Queue(*_QUEUE.unpack_from(self._queues, place))
+        self._longest[link, level] = max(found.longest_packets, self._longest.get((link, level), 0))
         _TWO.pack_into(self._queues, place + _LONGEST_AT, max(0, _signed(found.bytes)), max(0, _signed(found.packets)))
         return found._replace(bytes=max(0, _signed(found.bytes)), packets=max(0, _signed(found.packets)))
 
     def all(self) -> Iterator[tuple[str, int, Queue]]:
-        """Every level of every link that a packet has come to; nothing is reset."""
+        """Every level of every link that a packet has come to, with the longest of all times; nothing is reset."""
         for link, number in self._numbers.items():
             for level in range(DEFAULT_LEVELS):
                 place = ((number - FIRST) * DEFAULT_LEVELS + level) * _QUEUE.size
                 found = Queue(*_QUEUE.unpack_from(self._queues, place))
                 if found.entered or found.dropped:
-                    yield link, level, found
+                    longest = max(found.longest_packets, self._longest.get((link, level), 0))
+                    yield link, level, found._replace(longest_packets=longest)
 
 
 def _signed(number: int) -> int:

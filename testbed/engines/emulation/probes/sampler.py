@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ from topologies.addressing import interface_name
 from topologies.fabric import Link
 from topologies.mininet_adapter.network import EmulatedNetwork
 from topologies.mininet_adapter.system import network_namespace_of
-from topologies.shaping import LEAF_HANDLE, payload_share
+from topologies.shaping import ETHERNET_HEADER, LEAF_HANDLE, payload_share
 
 MOST_OF_TIME: Final = 0.03
 """Share of a core that reading the queues may take: above it all of them are read less often."""
@@ -40,6 +40,9 @@ class _Queue:
 
 class Sampler:
     """Reads counters when asked; ``links``, ``seconds``, ``probe``, ``order``, ``queues`` and ``cables`` collect it.
+
+    ``against_tc``: packets by which what programs in the kernel count of a queue differs from what ``tc`` says of it a
+    moment before -> how often.
 
     Sizes in ``links`` are payload in the scenario's units, times undilated from ``origin``.
     """
@@ -63,6 +66,7 @@ class Sampler:
                 with network_namespace_of(pid):
                     self._open(network, host)
         self._exact = network.link_queues
+        self.against_tc: Counter[int] = Counter()
         self._counted = frozenset(link.name for link in network.fabric.network_links)
         self.links: list[LinkRow] = []
         self.seconds: list[Second] = []
@@ -169,6 +173,8 @@ class Sampler:
         exact = self._exact.read(queue.link, queue.level) if queue.link in self._counted and self._exact else None
         if self._first:
             return
+        if exact is not None and move.backlog:
+            self.against_tc[round((exact.bytes - move.backlog) / (self._scale.mtu + ETHERNET_HEADER))] += 1
         self.links.append(
             LinkRow(
                 time_s=(now - self._origin) / self._scale.time,

@@ -112,8 +112,12 @@ def _links(names: Sequence[str], capacity: Mapping[str, float], experiment: Expe
         record.pool_before, record.pool_behind = (number, number) if own else (record.source, record.target)
         if record.target != NONE:
             record.delay += model.delays.switch
-        record.mark_from = model.ecn.minimum * capacity[name] / model.ecn.rate
-        record.mark_to = model.ecn.maximum * capacity[name] / model.ecn.rate
+        if model.ecn.packets is None:
+            record.mark_from = model.ecn.minimum * capacity[name] / model.ecn.rate
+            record.mark_to = model.ecn.maximum * capacity[name] / model.ecn.rate
+        else:
+            packet = experiment.scale.unscale_size(model.mtu + HEADERS)
+            record.mark_from = record.mark_to = (model.ecn.packets - 0.5) * packet
     return links
 
 
