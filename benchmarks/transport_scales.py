@@ -1,6 +1,6 @@
 """What a scale does to congestion control: the scenario ``dctcp`` simulated with finer and finer packets.
 
-``python -m benchmarks.transport_scales [--packets K] [SCALE ...]``: GPU utilisation under each scheduler at each bandwidth
+``python -m benchmarks.transport_scales [--packets K] [SCALE ...]``: GPU utilisation by scheduler at each bandwidth
 scale, marks above K packets. The first scale is that of the emulation; what stays the same from there on carries over.
 """
 

@@ -77,13 +77,19 @@ def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) ->
     made = [task for task in tasks if _counts(found[task].entry)]
     believable = [task for task in made if found[task].verdict == "ok"] or made
     here = numbers(_beside(believable, found, AS_PACKETS)) | _moved(believable, found)
-    for sharing in _OTHERS:
+    for sharing in _sharings(believable, found):
         here |= _errors(sharing, _beside(believable, found, sharing))
     problems = [found[task].problem for task in tasks if found[task].problem]
     verdicts = sorted({found[task].verdict for task in tasks if found[task].verdict not in ("ok", "failed")})
     note = "; ".join([*problems, *verdicts] or _misses(here))
     status = EXIT_FAILED if problems else EXIT_NOT_BELIEVABLE if verdicts else EXIT_OK
     return PaperRow(label, {}, here, note, status)
+
+
+def _sharings(tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> Sequence[Sharing]:
+    """How flows share links in the flow engine; proportionally only where each is on one path."""
+    spread = any(twin_experiment(task, found[task].scale(), "max-min").spreads for task in tasks[:1])
+    return ("max-min",) if spread else _OTHERS
 
 
 def _counts(entry: Entry | None) -> bool:

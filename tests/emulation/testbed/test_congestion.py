@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulation_runs import Finished, run_text
+from emulation_runs import Finished, run_text, run_to_end
 
 from topologies.mininet_adapter.bpf.congestion_controls import AVAILABLE
 from topologies.mininet_adapter.bpf.link_queues import OBJECTS
@@ -18,12 +18,12 @@ SCENARIO = """
 fabric: {kind: clos, hosts: 2, gpus_per_host: 2, nics_per_host: 2, tors: 2, aggregations: 1,
          port_rate: 100Gbps, fabric_rate: 100Gbps}
 jobs:
-- {name: one, placement: ["h0:0", "h1:0"], model: bert, compute: 0.05s, overlap: 0, communication: 5GB}
-- {name: two, placement: ["h0:1", "h1:1"], model: bert, compute: 0.05s, overlap: 0, communication: 5GB}
+- {name: one, placement: ["h0:0", "h1:0"], model: bert, compute: 0.01s, overlap: 0, communication: 12GB}
+- {name: two, placement: ["h0:1", "h1:1"], model: bert, compute: 0.01s, overlap: 0, communication: 12GB}
 channels: 1
 schedulers: [ecmp]
 network: NETWORK
-measure: {iterations: 6, warmup: 2, time_limit: 30s}
+measure: {iterations: 4, warmup: 1, time_limit: 30s}
 scale: {bandwidth: 4000, time: 1}
 """
 
@@ -41,14 +41,15 @@ def congestion(done: Finished) -> dict[str, Any]:
     return found
 
 
-def test_flows_under_dctcp_share_a_link_and_keep_its_queue_at_the_threshold(tmp_path: Path) -> None:
+def test_flows_under_dctcp_share_a_link_and_only_switches_mark(tmp_path: Path) -> None:
     done = run(tmp_path, "{transport: dctcp, ecn: {packets: 8}}")
     found = congestion(done)
     assert found["marked"] > 0 and found["dropped"] == 0 and done.run("ecmp")["fidelity"]["retransmits"] == 0
     queues = {(link, level): (entered, marked) for link, level, entered, marked, _ in found["queues"]}
     assert not any(marked for (link, _), (_, marked) in queues.items() if link != "tor0->agg0" and link != "tor1->agg0")
-    one, two = (done.job("ecmp", name)["iteration_s"]["mean"] for name in ("one", "two"))
-    assert one == pytest.approx(two, rel=0.05)
+    # Over four messages each; while one pauses the other has the link to itself.
+    one, two = (done.job("ecmp", name)["iteration_s"]["p50"] for name in ("one", "two"))
+    assert one == pytest.approx(two, rel=0.2)
     # What the programs count is what tc says; between both readings a packet may come or go.
     against_tc = {int(packets): often for packets, often in found["against_tc"].items()}
     near = sum(often for packets, often in against_tc.items() if abs(packets) <= 1)
@@ -74,6 +75,6 @@ def test_a_program_of_ones_own_is_loaded_if_nobody_but_root_can_change_it(tmp_pa
     own.chmod(0o644)
     assert congestion(run(tmp_path, f"{{transport: {{bpf: {own}}}}}"))["marked"] > 0
     own.chmod(0o666)
-    refused = run(tmp_path / "refused", f"{{transport: {{bpf: {own}}}}}")
+    refused = run_to_end(tmp_path / "scenario.yaml", tmp_path / "refused")
     assert refused.status == 2
     assert "can be changed by others than root" in refused.error

@@ -27,7 +27,7 @@ def test_packets_take_all_paths_and_nothing_is_sent_again(balancing: str, tmp_pa
     assert {group["switch"] for group in groups} == {"tor0", "tor1"}
     assert all(min(group["packets"]) > 100 for group in groups)
     assert done.run("crux")["fidelity"]["retransmits"] == 0
-    if balancing != "flowlet":
+    if balancing == "spray":
         assert done.run("crux")["out_of_order"] > 0
     if balancing == "spray-in-turn":
         assert done.run("crux")["spread_error"] < 0.01
@@ -36,8 +36,7 @@ def test_packets_take_all_paths_and_nothing_is_sent_again(balancing: str, tmp_pa
 def test_a_cable_that_fails_has_no_share_any_more(tmp_path: Path) -> None:
     failures = "failures=[{link: tor0->agg0, at: 2.05s}]"
     done = run(tmp_path, "spray-in-turn", "--set", failures)
-    groups = done.environment("crux")["spread"]
-    assert not [group for group in groups if group["switch"] == "tor0"], "one path is left: no group"
+    assert "spread" not in done.environment("crux"), "one path is left: no group"
 
 
 def test_a_datapath_that_spreads_nothing_is_refused_in_one_line(tmp_path: Path) -> None:

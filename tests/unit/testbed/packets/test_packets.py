@@ -229,3 +229,25 @@ def test_what_waits_at_a_link_is_read_with_the_most_that_has_waited_since_the_la
     ends(made)
     assert made.take_queues()[place] == (0.0, pytest.approx(8 * PACKET), 0.0, 0)
     assert made.take_queues() == {}
+
+
+def test_packets_in_turn_take_paths_alike_and_flows_of_a_switch_share_the_turn() -> None:
+    made = network({"nic": 3 * RATE, "x": RATE, "y": RATE, "z": RATE})
+    places = [made.add(["nic", "x"], level) for level in (0, 1)]
+    for place in places:
+        made.lead_over(place, ["nic", "x"], ["nic", "y"], ["nic", "z"])
+        made.begin(place, 60 * PACKET, 60 * PACKET, None, 0.0)
+        made.send(place, True)
+    assert set(ends(made)) == set(places)
+    sent = made.take_bytes()
+    by_cable = {cable: sum(sent[cable, level] for level in (0, 1)) for cable in "xyz"}
+    assert all(moved == pytest.approx(40 * PACKET) for moved in by_cable.values())
+
+
+def test_a_flow_on_three_paths_is_as_fast_as_its_nic_and_arrives_in_order() -> None:
+    made = network({"nic": 3 * RATE, "x": RATE, "y": RATE, "z": RATE})
+    place = made.add(["nic", "x"], 0)
+    made.lead_over(place, ["nic", "x"], ["nic", "y"], ["nic", "z"])
+    made.begin(place, 300 * PACKET, 300 * PACKET, None, 0.0)
+    made.send(place, True)
+    assert ends(made)[place] == pytest.approx(100 * PACKET_S, rel=0.03)

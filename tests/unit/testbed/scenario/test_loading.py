@@ -55,6 +55,7 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
         "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
         "philly-servers.yaml": ["ecmp", "crux-fair"],
+        "spray.yaml": ["ecmp", "spray", "crux", "crux-spray"],
     }
     assert [choice.label for choice in scenario.choices] == labels.get(name, ["ecmp", "crux"])
 
@@ -68,6 +69,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
         "clos96-2to1.yaml",
         "clos96-ports.yaml",
         "clos96.yaml",
+        "dctcp.yaml",
         "double-sided.yaml",
         "hello.yaml",
         "hpn-failures-single.yaml",
@@ -77,6 +79,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
         "multi-tenant.yaml",
         "philly-servers.yaml",
         "philly-split.yaml",
+        "spray.yaml",
         "spread.yaml",
     )
 
