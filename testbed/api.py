@@ -36,7 +36,7 @@ from testbed.errors import (
 from testbed.experiment.capacity import Capacity, weakest
 from testbed.experiment.contention import nothing_to_schedule
 from testbed.experiment.demand import Demand
-from testbed.experiment.experiment import UNSCALED, Experiment, Managed, Scale
+from testbed.experiment.experiment import UNSCALED, Experiment, Managed, Measure, Scale
 from testbed.experiment.left_out import left_out_of_files
 from testbed.experiment.managed_footprint import measure_all, stand_ins
 from testbed.experiment.scale import MANAGED_SHARE, choose_scale, refuse_long_run
@@ -133,31 +133,41 @@ def prepare(
         datapaths = {}  # simulated packets have the scale that they would have there
     elif given is None:
         refuse_long_run(fabric, jobs, measure, scale)
-    failures = failures_of(loaded.failures, fabric, measure.time_limit_s, loaded.seed)
+    common = _common(loaded, fabric, placed, managed, measure, scale)
+    common = replace(common, congestion=congestion_of(loaded, engine, jobs))
     experiments = tuple(
-        Experiment(
-            name=loaded.name,
-            fabric=fabric,
-            jobs=placed,
+        replace(
+            common,
             scheduler=choice,
-            measure=measure,
-            scale=scale,
-            levels=loaded.levels,
-            seed=loaded.seed,
-            failures=failures,
-            recovery=loaded.recovery.value(),
-            managed=managed,
-            sharing=loaded.sharing,
-            build=loaded.build,
             network=balanced(network, balancing[choice.label]),
             load_balancing=balancing[choice.label],
-            flowlet_gap_s=loaded.network.flowlet_gap,
-            congestion=congestion_of(loaded, engine, jobs),
             datapath=datapaths[choice.label].datapath if datapaths else ALWAYS,
         )
         for choice in loaded.choices
     )
     return Prepared(loaded, fabric, jobs, experiments, capacity, emulated and given is None, datapaths)
+
+
+def _common(
+    scenario: Scenario, fabric: Fabric, jobs: tuple[Job, ...], managed: Managed | None, measure: Measure, scale: Scale
+) -> Experiment:
+    """What the experiments of all schedulers have in common."""
+    return Experiment(
+        name=scenario.name,
+        fabric=fabric,
+        jobs=jobs,
+        scheduler=scenario.choices[0],
+        measure=measure,
+        scale=scale,
+        levels=scenario.levels,
+        seed=scenario.seed,
+        failures=failures_of(scenario.failures, fabric, measure.time_limit_s, scenario.seed),
+        recovery=scenario.recovery.value(),
+        managed=managed,
+        sharing=scenario.sharing,
+        build=scenario.build,
+        flowlet_gap_s=scenario.network.flowlet_gap,
+    )
 
 
 def _built(scenario: Scenario) -> tuple[Fabric, tuple[Job, ...], Managed | None]:

@@ -11,7 +11,7 @@ from testbed.machine.capabilities import datapaths_here
 from testbed.machine.datapaths import DatapathChoice, choose
 from testbed.machine.kernel_programs import missing_for_programs
 from testbed.scenario import Scenario
-from topologies.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing
 
 
 def datapaths_of(scenario: Scenario, balancing: Mapping[str, LoadBalancing]) -> dict[str, DatapathChoice]:

@@ -10,10 +10,10 @@ from testbed.experiment.failures import Failure, Recovery
 from testbed.experiment.network_model import NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from topologies.built_part import Build
-from topologies.congestion import Congestion
 from topologies.datapath import Datapath
 from topologies.fabric import Fabric
-from topologies.load_balancing import LoadBalancing
+from topologies.network.congestion import Congestion
+from topologies.network.load_balancing import LoadBalancing
 from topologies.shaping import segment_size
 from workloads.build import JobSpec
 from workloads.job import Job

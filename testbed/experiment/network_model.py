@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from topologies.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing
 
 Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited", "reno", "cubic", "mltcp"]
 """``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them. A simulation
 has ``dcqcn``, ``dctcp``, ``hpcc`` and ``unlimited``, none, at line rate; an emulation those of
-:data:`topologies.congestion.KernelTransport`."""
+:data:`topologies.network.congestion.KernelTransport`."""
 SIMULATED: Final[tuple[Transport, ...]] = ("window", "dcqcn", "dctcp", "hpcc", "unlimited")
 
 
@@ -86,7 +86,12 @@ AS_EMULATED: Final = NetworkModel()
 """The network that an emulation has."""
 
 PER_FLOW: Final = (
-    ("packets", "", "packets delivered in a simulation at line rate; null elsewhere, like those below"),
+    (
+        "packets",
+        "",
+        "packets delivered in a simulation at line rate, or that came to queues of switches in an emulation with "
+        "congestion control; null elsewhere, like those below where nothing counts them",
+    ),
     ("marked_share", "share", "share of them that a switch marked"),
     ("out_of_order_share", "share", "share of them that arrived after a packet of their flow that was sent later"),
     ("held_s", "s", "how long pauses held packets, summed over flows"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from topologies.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing
 
 
 @dataclass(frozen=True, slots=True)

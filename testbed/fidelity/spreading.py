@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Final, NamedTuple
 
-from topologies.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing
 
 MAX_ERROR: Final = 0.01
 """Share of its due by which a cable may have more or fewer packets than the others, beside what chance explains."""

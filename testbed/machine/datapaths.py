@@ -8,7 +8,7 @@ from typing import Final
 
 from testbed.errors import BadInputError
 from topologies.datapath import DATAPATHS, HASHING_DATAPATHS, Datapath
-from topologies.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing
 
 ONLY: Final = "TESTBED_DATAPATHS"
 """Environment variable: the datapaths that may be taken, separated by commas; all others count as missing."""

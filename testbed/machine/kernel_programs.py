@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from topologies.congestion import LIBRARY
+from topologies.network.congestion import LIBRARY
 
 BTF: Final = Path("/sys/kernel/btf/vmlinux")
 OLDEST: Final = (6, 4)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from testbed.experiment.network_model import COUNTED, PER_FLOW
 from testbed.metrics import formats
-from testbed.metrics.message_catalogue import messages
 from testbed.metrics.metric import Column, Entry, Metric, change, entry_of, gain
+from testbed.metrics.network.message_catalogue import messages
+from testbed.metrics.network.spread_metrics import SPREAD
 from testbed.metrics.outage_metrics import OUTAGES
-from testbed.metrics.spread_metrics import SPREAD
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredJob, MeasuredRun

@@ -19,7 +19,7 @@ from testbed.metrics.job_metrics import (
 )
 from testbed.metrics.losses import Loss, total_loss
 from testbed.metrics.managers.outcomes import queued_s
-from testbed.metrics.message_metrics import MessageMetrics, message_metrics, messages_by_job
+from testbed.metrics.network.message_metrics import MessageMetrics, message_metrics, messages_by_job
 from testbed.results.record import RunRecord
 from workloads.analysis import isolated
 from workloads.job import Job

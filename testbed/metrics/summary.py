@@ -16,8 +16,8 @@ from testbed.metrics.losses import losses_by_stint
 from testbed.metrics.managers.managed_run import ManagedRun
 from testbed.metrics.managers.manager_metrics import MANAGER, outcome_metrics
 from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run, packets_of
-from testbed.metrics.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.metric import entry_of
+from testbed.metrics.network.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.outage_metrics import outages_of
 from testbed.results.record import ManagedRecord, RunRecord
 from testbed.results.schema import SCHEMA_VERSION

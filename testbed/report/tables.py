@@ -23,6 +23,7 @@ from testbed.report.headline import headline
 from testbed.report.terminal import output, say
 from testbed.report.terminal import render as render
 from testbed.report.terminal import show as show
+from topologies.units import format_size
 
 Summary = Mapping[str, Any]
 Shown = Sequence[tuple[Metric[Any], Column]]
@@ -80,14 +81,24 @@ def left_out(summary: Summary) -> list[str]:
 
 
 def networks(summary: Summary) -> list[str]:
-    """A line for every run at line rate: what switches and senders did about congestion."""
+    """A line for every run with congestion control: what switches and senders did about congestion."""
     return [
-        f"{run['scheduler']}: of {found['packets']:,} packets {percent(found['marked_share'])} % were marked, "
-        f"{percent(found.get('out_of_order_share'))} % out of order; {found['notices']:,} notices; "
-        f"{found['pauses']:,} pauses{_held(found)}; at most {found['largest_buffer_bytes'] / 1e6:.3g} MB in a switch"
+        f"{run['scheduler']}: of {found['packets']:,} packets {percent(found['marked_share'])} % marked{_more(found)}"
         for run in summary["runs"]
         if (found := run.get("network") or {}).get("packets")
     ]
+
+
+def _more(network: Mapping[str, Any]) -> str:
+    """What only a simulation knows, or an emulation."""
+    if network.get("notices") is None:
+        longest = format_size(network["longest_queue_bytes"])
+        return f", {network['dropped']:,} dropped; at most {longest} waited at a level"
+    order, fullest = percent(network.get("out_of_order_share")), f"{network['largest_buffer_bytes'] / 1e6:.3g} MB"
+    return (
+        f", {order} % out of order; {network['notices']:,} notices; {network['pauses']:,} pauses{_held(network)}; "
+        f"at most {fullest} in a switch"
+    )
 
 
 def _held(network: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from testbed.results.record import (
     RunRecord,
     Window,
 )
-from topologies.load_balancing import LOAD_BALANCING
+from topologies.network.load_balancing import LOAD_BALANCING
 from workloads.job import Job
 
 _SCHEDULER: Final = {"scheduler": {"name": "", "options": {}, "label": ""}}

@@ -46,7 +46,7 @@ from topologies import limits
 from topologies.built_part import Build
 from topologies.datapath import Datapath
 from topologies.input.spelling import expectation
-from topologies.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.build import MAX_JITTER
 from workloads.communication.collectives import COLLECTIVES

@@ -15,7 +15,6 @@ from mininet.net import Mininet
 
 from topologies.addressing import address_of, datapath_id, interface_name, mac_of, port_number
 from topologies.built_part import BuiltPart
-from topologies.congestion import Congestion
 from topologies.datapath import Datapath as DatapathName
 from topologies.fabric import NETWORK_KINDS, Fabric, Link
 from topologies.mininet_adapter.bpf.congestion_controls import AddedControl
@@ -38,6 +37,7 @@ from topologies.mininet_adapter.ovsdb import Bridge
 from topologies.mininet_adapter.steering import spread, steer
 from topologies.mininet_adapter.system import network_namespace_of, run_batch, tcp_counter, write_sysctls
 from topologies.mininet_adapter.tc_netlink import run_tc
+from topologies.network.congestion import Congestion
 from topologies.shaping import Discipline, Shaping, rate_commands, tc_commands
 
 QUIET_SYSCTLS = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}

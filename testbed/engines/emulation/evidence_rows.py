@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from testbed.engines.emulation.probes.rate_probe import RateProbe
 from testbed.fidelity.observations import Wait
 from topologies.mininet_adapter.network import EmulatedNetwork
+from topologies.shaping import segment_size
 
 
 def run_delay_rows(waits: Sequence[Wait]) -> list[list[float]]:
@@ -31,7 +32,7 @@ def stretch_rows(probe: RateProbe, origin: float) -> dict[str, list[list[float]]
     }
 
 
-def network_document(network: EmulatedNetwork, against_tc: Mapping[int, int]) -> dict[str, object]:
+def network_document(network: EmulatedNetwork, time_scale: float, against_tc: Mapping[int, int]) -> dict[str, object]:
     """How the network forwards, queues and marks, for the record; with what congestion control came to."""
     settings = network.settings
     found: dict[str, object] = {
@@ -43,13 +44,19 @@ def network_document(network: EmulatedNetwork, against_tc: Mapping[int, int]) ->
         return found
     counts = list(network.link_queues.all())
     marking = [queue for link, _, queue in counts if network.link_queues.threshold(link)[0]]
+    entered = sum(queue.entered for queue in marking)
+    full = settings.bandwidth_scale / time_scale * segment_size(settings.mtu)
+    found["network"] = {
+        "packets": entered,
+        "marked_share": sum(queue.marked for queue in marking) / max(1, entered),
+        "dropped": sum(queue.dropped for queue in marking),
+        "longest_queue_bytes": full * max((queue.longest_packets for queue in marking), default=0),
+    }
     found["congestion"] = {
         "control": network.control.name,
         "mark_packets": settings.congestion.mark_packets,
         "drop_packets": settings.congestion.drop_packets,
-        "packets": sum(queue.entered for queue in marking),
         "marked": sum(queue.marked for queue in marking),
-        "dropped": sum(queue.dropped for queue in marking),
         "longest_packets": max((queue.longest_packets for queue in marking), default=0),
         "against_tc": {str(packets): often for packets, often in sorted(against_tc.items())},
         "queues": [[link, level, queue.entered, queue.marked, queue.dropped] for link, level, queue in counts],

@@ -7,10 +7,10 @@ from typing import Final
 
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
-from topologies.congestion import Congestion
-from topologies.load_balancing import Spread
 from topologies.mininet_adapter.choices import best_discipline
 from topologies.mininet_adapter.network import NetworkSettings
+from topologies.network.congestion import Congestion
+from topologies.network.load_balancing import Spread
 from topologies.units import format_time
 
 QUEUE_BYTES: Final = 32 << 20

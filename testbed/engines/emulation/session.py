@@ -375,7 +375,7 @@ class Session:
         return {
             "timings_s": {**network.timings, **self._cluster.timings},
             "confirm_s": self._cluster.confirmations,
-            **network_document(network, sampler.against_tc),
+            **network_document(network, self._experiment.scale.time, sampler.against_tc),
             "workers": "first" if self._cluster.workers.served_first else "ordinary",
             "cpu": [[s.time_s, s.duration_s, s.idle, s.stolen, s.foreign, s.pressure] for s in sampler.seconds],
             "run_delay": run_delay_rows(self._processes.waits),

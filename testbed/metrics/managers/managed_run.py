@@ -21,7 +21,7 @@ from testbed.metrics.job_metrics import (
 )
 from testbed.metrics.losses import Loss, losses_by_stint, merged
 from testbed.metrics.measured import MeasuredJob, MeasuredRun, measured_run, packets_of
-from testbed.metrics.message_metrics import message_metrics, messages_by_job
+from testbed.metrics.network.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.outage_metrics import outages_of
 from testbed.results.record import ManagedRecord, MessageRow, RunRecord
 from workloads.job import Job

@@ -14,8 +14,8 @@ from testbed.metrics.catalogue import COMPARISON, JOB, RUN
 from testbed.metrics.comparison import against
 from testbed.metrics.formats import MISSING, percent, seconds
 from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
-from testbed.metrics.message_catalogue import PERCENTILES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
+from testbed.metrics.network.message_catalogue import PERCENTILES
 from testbed.report.tables import loss_cells, loss_columns, loss_points, losses_by_name, marked_run, verdict
 from topologies.units import format_size
 

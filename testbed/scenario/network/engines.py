@@ -12,8 +12,8 @@ from testbed.errors import BadInputError
 from testbed.experiment.network_model import SIMULATED, NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.loading import Scenario
-from topologies.congestion import KERNEL_TRANSPORTS, Congestion
-from topologies.load_balancing import LoadBalancing
+from topologies.network.congestion import KERNEL_TRANSPORTS, Congestion
+from topologies.network.load_balancing import LoadBalancing
 from workloads.job import Job
 
 IN_WINDOWS: Final[tuple[LoadBalancing, ...]] = ("hash", "spray", "spray-in-turn")
@@ -78,8 +78,10 @@ def load_balancing_of(scenario: Scenario, choice: SchedulerChoice, engine: str) 
     able = IN_KERNELS if engine == "emulation" else IN_WINDOWS
     if (engine == "emulation" or network.as_emulated) and found not in able:
         where = ("network", "load_balancing") if choice.load_balancing is None else ("schedulers",)
-        what = "an emulation" if engine == "emulation" else "a simulation with transport window"
-        why = f"{what} has no load balancing {found}, expected one of {', '.join(able)}, or another transport"
+        what, other = "a simulation with transport window", "another transport"
+        if engine == "emulation":
+            what, other = "an emulation", "--engine simulation and a transport at line rate"
+        why = f"{what} has no load balancing {found}, expected one of {', '.join(able)}, or {other}"
         raise BadInputError(scenario.line_of(where, why))
     return found
 

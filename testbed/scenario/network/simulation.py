@@ -10,9 +10,9 @@ from testbed.experiment.experiment import Sharing
 from testbed.experiment.network_model import SIMULATED, Buffers, Delays, Ecn, NetworkModel, Transport, WhenFull
 from testbed.rdma.transports.dispatch import defaults_of
 from testbed.scenario.quantities import Count, Factor, PositiveTime, Rate, Share, Size, Time
-from topologies.congestion import MARK_PACKETS, Congestion
 from topologies.input.spelling import expectation
-from topologies.load_balancing import LoadBalancing
+from topologies.network.congestion import MARK_PACKETS, Congestion
+from topologies.network.load_balancing import LoadBalancing
 from topologies.units import format_size
 
 _ECN: Final = Ecn()

@@ -8,10 +8,10 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from topologies.congestion import Congestion
 from topologies.mininet_adapter.bpf.libbpf import BpfObject
 from topologies.mininet_adapter.bpf.link_queues import OBJECTS
 from topologies.mininet_adapter.system import CommandError
+from topologies.network.congestion import Congestion
 
 AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 ALLOWED: Final = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")

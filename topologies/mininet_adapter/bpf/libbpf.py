@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from topologies.congestion import LIBRARY
 from topologies.mininet_adapter.system import CommandError
+from topologies.network.congestion import LIBRARY
 
 _SYS_BPF: Final = {"x86_64": 321, "aarch64": 280}.get(platform.machine(), 280)
 _LINK_CREATE: Final = 28

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from topologies.load_balancing import Spread
+from topologies.network.load_balancing import Spread
 
 Counters = Mapping[str, Mapping[str, int]]
 """Switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets forwarded by its rule."""

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from topologies.load_balancing import Spread
 from topologies.mininet_adapter.datapaths.forwarding_rule import UnsupportedRuleError
+from topologies.network.load_balancing import Spread
 
 MARKER: Final = "group-"
 _FLOWLETS: Final = "flowlets-"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from topologies.datapath import Datapath as Name
-from topologies.load_balancing import Spread
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
 from topologies.mininet_adapter.system import CommandError
+from topologies.network.load_balancing import Spread
 
 
 class OpenVSwitchDatapath:

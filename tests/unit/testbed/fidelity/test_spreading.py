@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.fidelity.spreading import SpreadCount, spread_error, uneven
-from topologies.load_balancing import SPREADING
+from topologies.network.load_balancing import SPREADING
 
 
 def count(*packets: int) -> SpreadCount:

@@ -11,7 +11,7 @@ from testbed.errors import BadInputError
 from testbed.experiment.experiment import Experiment
 from testbed.experiment.network_model import Buffers, Delays, Ecn, NetworkModel
 from testbed.scenario import load
-from topologies.congestion import Congestion
+from topologies.network.congestion import Congestion
 
 SCENARIO = """
 fabric: {{kind: clos, hosts: 2, gpus_per_host: 1, nics_per_host: 1, tors: 1, aggregations: 1, port_rate: 100Gbps,
@@ -79,7 +79,7 @@ def prepared(tmp_path: Path, text: str, engine: str) -> Experiment:
 def test_an_engine_refuses_in_one_line_what_it_does_not_have(tmp_path: Path, text: str, engine: str, line: str) -> None:
     with pytest.raises(BadInputError, match=line) as refused:
         prepared(tmp_path, text, engine)
-    assert str(refused.value).count("\n") == 0 and "scenario.yaml:5" in str(refused.value)
+    assert str(refused.value).count("\n") == 0 and "scenario.yaml:6" in str(refused.value)
 
 
 def test_an_emulation_takes_the_kernels_congestion_control_and_thresholds_in_packets(tmp_path: Path) -> None:

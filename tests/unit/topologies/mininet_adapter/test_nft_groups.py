@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from topologies.load_balancing import Spread
 from topologies.mininet_adapter.datapaths.forwarding_rule import FiveTuple, ForwardingRule, UnsupportedRuleError
 from topologies.mininet_adapter.datapaths.nft_groups import Group, HeldGroup, groups_of, made, mismatches, removed
 from topologies.mininet_adapter.datapaths.nft_table import Element, elements, read
+from topologies.network.load_balancing import Spread
 
 DUMP = """OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):
  group_id=7,type=select,bucket=weight:1,actions=output:3,bucket=weight:1,actions=output:4
@@ -15,7 +15,7 @@ DUMP = """OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):
 """
 GROUP = Group("tor0", 7, (3, 4))
 VERDICTS = ("goto out-tor0-eth3", "goto out-tor0-eth4")
-CHAIN = "\t\tnumgen inc mod 2 vmap @group-tor0-7\n\t"
+CHAIN = "\t\tnumgen inc mod 2 vmap @group-tor0-7\n"
 LISTED = """table netdev testbed {
 	map group-tor0-7 {
 		typeof numgen inc mod 65536 : verdict

@@ -15,7 +15,7 @@ from testbed.api import prepare
 from testbed.engines.common.messages import EmptyPath
 from testbed.engines.flow.engine import FlowEngine, SimulationEngine
 from testbed.experiment.experiment import Experiment
-from testbed.metrics.message_metrics import MOST_GROUPS, message_metrics
+from testbed.metrics.network.message_metrics import MOST_GROUPS, message_metrics
 from testbed.metrics.summary import summary
 from testbed.results.record import MessageRow, RunRecord
 from testbed.results.row_files import messages_from_csv, messages_to_csv
