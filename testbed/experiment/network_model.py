@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
+from topologies.network.congestion import KERNEL_TRANSPORTS
 from topologies.network.load_balancing import LoadBalancing
 
 Transport = Literal["window", "dcqcn", "dctcp", "hpcc", "unlimited", "reno", "cubic", "mltcp"]
 """``window``: a fixed number of packets in flight and token buckets for links, as an emulation has them. A simulation
 has ``dcqcn``, ``dctcp``, ``hpcc`` and ``unlimited``, none, at line rate; an emulation those of
 :data:`topologies.network.congestion.KernelTransport`."""
-SIMULATED: Final[tuple[Transport, ...]] = ("window", "dcqcn", "dctcp", "hpcc", "unlimited")
+SIMULATED: Final[tuple[Transport, ...]] = tuple(
+    name for name in get_args(Transport) if name == "dctcp" or name not in KERNEL_TRANSPORTS
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ def _schedulers_of(scenario: str) -> list[str]:
     loaded, known = load(scenario), names()
     labels = [choice.label for choice in loaded.choices if choice.label not in known]
     isolating = ("ideal",) if loaded.manager else ()
-    return [name for name in (*known, *labels) if name not in (*LEFT_OUT, *isolating)]
+    weighing = () if loaded.network.transport == "window" else ("mltcp",)
+    return [name for name in (*known, *labels) if name not in (*LEFT_OUT, *isolating, *weighing)]
 
 
 def _row(label: str, tasks: Sequence[Task], found: Mapping[Task, RunOutcome]) -> PaperRow:

@@ -28,12 +28,12 @@ USERSPACE_ONLY: dict[Datapath, str] = {**NO_KERNEL, "nftables": "not installed"}
 
 @pytest.fixture
 def with_nftables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.api.datapaths_here", lambda: NO_KERNEL)
+    monkeypatch.setattr("testbed.needs.datapaths_here", lambda: NO_KERNEL)
 
 
 @pytest.fixture
 def without_nftables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.api.datapaths_here", lambda: USERSPACE_ONLY)
+    monkeypatch.setattr("testbed.needs.datapaths_here", lambda: USERSPACE_ONLY)
 
 
 def datapaths(schedulers: Sequence[str], *overrides: str, engine: str = "emulation") -> list[Datapath]:
@@ -66,7 +66,7 @@ def test_the_flow_engine_ignores_the_key() -> None:
 def test_validate_and_flow_runs_do_not_ask_what_the_machine_has(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("testbed.api.datapaths_here", lambda: pytest.fail("asked"))
+    monkeypatch.setattr("testbed.needs.datapaths_here", lambda: pytest.fail("asked"))
     assert main(["validate", "hello.yaml", "--set", "datapath=kernel"]) == 0
     done = testbed.run("hello", engine="flow", datapath="kernel", overrides=["measure.iterations=1"], out=tmp_path)
     assert testbed.load(done.directory).manifest["datapaths"] == {}
@@ -108,7 +108,7 @@ def test_points_of_a_sweep_that_names_no_datapath_are_the_same_on_every_machine(
 ) -> None:
     found = []
     for missing in (NO_KERNEL, USERSPACE_ONLY):
-        monkeypatch.setattr("testbed.api.datapaths_here", lambda missing=missing: missing)
+        monkeypatch.setattr("testbed.needs.datapaths_here", lambda missing=missing: missing)
         found.append(checking.resolve_and_scale("hello", [], None))
     assert found[0] == found[1] != checking.resolve("hello", ["datapath=userspace"], None)
 

@@ -133,7 +133,7 @@ HAS_NFTABLES: dict[Datapath, str] = {**LACKS, "nftables": ""}
 def test_a_datapath_that_the_machine_lacks_is_one_line_that_says_what_would_do(
     options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("testbed.api.datapaths_here", lambda: LACKS)
+    monkeypatch.setattr("testbed.needs.datapaths_here", lambda: LACKS)
     engine, status, said = run("", tmp_path / "runs", monkeypatch, capsys, *options)
     line = (
         "datapath nftables cannot be had here: this Python has no module nftables ('make setup' installs it); "
@@ -146,7 +146,7 @@ def test_a_datapath_that_the_machine_lacks_is_one_line_that_says_what_would_do(
 def test_a_datapath_that_cannot_hash_is_refused_for_a_scheduler_whose_switches_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("testbed.api.datapaths_here", lambda: HAS_NFTABLES)
+    monkeypatch.setattr("testbed.needs.datapaths_here", lambda: HAS_NFTABLES)
     options = ("--scheduler", "ecmp-switch", "--datapath", "nftables")
     engine, status, said = run("", tmp_path, monkeypatch, capsys, *options)
     line = (
@@ -159,7 +159,7 @@ def test_a_datapath_that_cannot_hash_is_refused_for_a_scheduler_whose_switches_d
 def test_the_option_wins_over_the_scenario_and_the_default_is_the_best_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("testbed.api.datapaths_here", lambda: HAS_NFTABLES)
+    monkeypatch.setattr("testbed.needs.datapaths_here", lambda: HAS_NFTABLES)
     engine, _, _ = run("", tmp_path, monkeypatch, capsys)
     assert engine.datapaths == ["nftables", "nftables"]
     engine, _, _ = run("", tmp_path, monkeypatch, capsys, "--set", "datapath=nftables", "--datapath", "userspace")

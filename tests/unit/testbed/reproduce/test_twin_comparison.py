@@ -44,7 +44,8 @@ def test_a_job_is_as_far_off_as_its_mean_over_the_seeds() -> None:
 
 def test_a_row_is_a_scenario_under_a_scheduler_and_unknown_ones_are_named() -> None:
     every, hello = ({treatment.name for _, treatment in pairs(only)} for only in ([], ["hello.yaml"]))
-    assert hello == every - {"no-priorities", "crux-fair"}
+    assert hello == every - {"no-priorities", "crux-fair", "spray", "crux-spray"}
+    assert {treatment.name for _, treatment in pairs(["dctcp"])} == hello - {"mltcp"}, "windows of several sizes"
     assert [treatment.name for _, treatment in pairs(["clos96-2to1.yaml/no-priorities"])] == ["no-priorities"]
     assert [treatment.name for _, treatment in pairs(["hello.yaml/crux"])] == ["crux"]
     assert pairs(["hello"]) == pairs(["hello.yaml"]) and pairs(["hello/crux"]) == pairs(["hello.yaml/crux"])
