@@ -53,8 +53,8 @@ def test_flows_under_dctcp_share_a_link_and_only_switches_mark(tmp_path: Path) -
     assert not any(marked for (link, _), (_, marked) in queues.items() if link != "tor0->agg0" and link != "tor1->agg0")
     # What the programs count is what tc says; between both readings a packet may come or go.
     against_tc = {int(packets): often for packets, often in found["against_tc"].items()}
-    near = sum(often for packets, often in against_tc.items() if abs(packets) <= 1)
-    assert near >= 0.9 * sum(against_tc.values()) > 0
+    near = sum(often for packets, often in against_tc.items() if abs(packets) <= 2)
+    assert near >= 0.8 * sum(against_tc.values()) > 0
     # Over four messages each; while one pauses the other has the link to itself.
     done.skip_if_disturbed()
     one, two = (done.job("ecmp", name)["iteration_s"]["p50"] for name in ("one", "two"))
