@@ -76,7 +76,9 @@ def _by_itself(experiment: Experiment, record: RunRecord) -> Experiment:
     network, balancing = experiment.network, experiment.load_balancing
     if record.engine == "emulation":
         network, balancing = AS_EMULATED, "hash" if balancing == "hash" else "spray-in-turn"
-    return replace(experiment, jobs=(), managed=None, failures=(), network=network, load_balancing=balancing)
+    return replace(
+        experiment, jobs=(), managed=None, failures=(), network=network, load_balancing=balancing, congestion=None
+    )
 
 
 def _alone(job: Job, history: Sequence[PathsFrom], where: Experiment, limit_s: float) -> list[AloneRow]:

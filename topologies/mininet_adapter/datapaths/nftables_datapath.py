@@ -129,10 +129,10 @@ class NftablesDatapath:
         with self._lock:
             held = self._list()
             wanted = [element for elements in self._held.values() for element in elements]
+            groups = {group: made for of_switch in self._groups.values() for group, made in of_switch.items()}
         counters: dict[str, dict[str, int]] = {switch: {} for switch in self._interfaces}
         for (switch, match), packets in held.packets.items():
             counters.setdefault(switch, {})[match.text] = packets
-            groups = {group: made for of_switch in self._groups.values() for group, made in of_switch.items()}
         wrong = [*nft_table.mismatches(wanted, self._chains, held), *nft_groups.mismatches(groups, held.groups)]
         spread = tuple(
             SpreadCount(group.switch, self._devices(group), held.groups[group.chain].packets)

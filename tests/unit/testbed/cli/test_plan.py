@@ -193,3 +193,10 @@ def test_a_plan_says_what_of_the_fabric_is_not_built(capsys: pytest.CaptureFixtu
     for everything in (("--set", "build=all"), ("--engine", "flow")):
         assert words not in shown("hello.yaml", *larger, *everything, capsys=capsys)
     assert words not in shown("clos96.yaml", capsys=capsys)
+
+
+def test_a_plan_says_that_switches_spread_packets(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of("spray.yaml", capsys=capsys)
+    by_label = {entry["scheduler"]: entry for entry in document["schedulers"]}
+    assert by_label["ecmp"]["hashed_flows"] == 0 and by_label["ecmp"]["links_by_flows"]
+    assert by_label["spray"]["hashed_flows"] > 0 and not by_label["spray"]["links_by_flows"]
