@@ -213,7 +213,7 @@ def _scale(experiment: Experiment, capacity: Capacity) -> dict[str, Any]:
 
 def _scheduler(experiment: Experiment) -> dict[str, Any]:
     decision = final_decision(experiment)
-    if experiment.load_balancing != "hash":  # packets take other paths than those decided
+    if experiment.spreads:
         flows = tuple(flow.id for job in experiment.jobs for flow in job.flows)
         decision = replace(decision, paths={}, hashed=flows)
     alone = {job.name: _alone(job, experiment.fabric, decision) for job in experiment.jobs}

@@ -11,6 +11,7 @@ import yaml
 
 from testbed.api import prepare
 from testbed.engines.flow.networks.rdma_network import RdmaNetwork
+from testbed.engines.flow.networks.ways import all_ways
 from testbed.experiment.experiment import Experiment, Scale
 from testbed.experiment.network_model import NetworkModel
 from testbed.rdma.transports.dispatch import defaults_of
@@ -80,8 +81,11 @@ class Traffic:
         return paths[number % len(paths)]
 
     def send(self, way: Sequence[str], size: float, level: int = 0, place: int | None = None) -> int:
-        """Send a message of ``size`` bytes along ``way``; return the place of its flow."""
-        place = self.network.add(way, level) if place is None else place
+        """Send a message of ``size`` bytes along ``way``, or as the network balances; return the place of its flow."""
+        if place is None:
+            place = self.network.add(way, level)
+            if self.experiment.spreads:
+                self.network.lead_over(place, *all_ways(way, self.fabric, self.fabric))
         self.network.begin(place, size, inf, None, 0.0)
         self.network.send(place, True)
         return place

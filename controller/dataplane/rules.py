@@ -164,8 +164,7 @@ class RuleBuilder:
         last = len(paths[0]) - 1
         by_link = len(paths) > 1 and not self.spread
         for hop in range(1, last + 1):
-            choices = self._choices(paths, hop) if by_link else self._choices_by_switch(paths, hop)
-            for incoming, outgoing in choices.items():
+            for incoming, outgoing in self._choices(paths, hop, by_link).items():
                 switch = self._fabric.links[incoming].target
                 in_port = None
                 if by_link and hop > 1:
@@ -180,20 +179,14 @@ class RuleBuilder:
                 where = Match(match.source, match.target, match.source_port, match.target_port, in_port)
                 yield FlowRule(switch, PRIORITY, where, actions, cookie), group
 
-    @staticmethod
-    def _choices(paths: Sequence[Path], hop: int) -> dict[str, tuple[str, ...]]:
-        """Incoming link -> the links that continue from it at ``hop``."""
+    def _choices(self, paths: Sequence[Path], hop: int, by_link: bool) -> dict[str, tuple[str, ...]]:
+        """A link at ``hop`` - 1 -> the links that continue at ``hop``: ``by_link`` from it, else from its switch."""
         found: dict[str, dict[str, None]] = {}
-        for path in paths:
-            found.setdefault(path[hop - 1], {})[path[hop]] = None
-        return {incoming: tuple(outgoing) for incoming, outgoing in found.items()}
-
-    def _choices_by_switch(self, paths: Sequence[Path], hop: int) -> dict[str, tuple[str, ...]]:
-        """A link into each switch at ``hop`` -> the links that continue from that switch."""
         first: dict[str, str] = {}
-        found: dict[str, dict[str, None]] = {}
         for path in paths:
-            incoming = first.setdefault(self._fabric.links[path[hop - 1]].target, path[hop - 1])
+            incoming = path[hop - 1]
+            if not by_link:
+                incoming = first.setdefault(self._fabric.links[incoming].target, incoming)
             found.setdefault(incoming, {})[path[hop]] = None
         return {incoming: tuple(outgoing) for incoming, outgoing in found.items()}
 

@@ -152,8 +152,9 @@ class Experiment:
 
     @property
     def spreads(self) -> bool:
-        """Whether packets of a flow take all of its paths, whichever is decided; what a flow engine can have of it."""
-        return self.load_balancing in ("spray", "spray-in-turn")
+        """Whether packets of a flow take other paths than the decided one."""
+        balancing = self.load_balancing if self.network is None else self.network.load_balancing
+        return balancing != "hash"
 
     @property
     def loses_packets(self) -> bool:

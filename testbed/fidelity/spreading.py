@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
-from typing import Final, NamedTuple
+from typing import Final
 
-from topologies.network.load_balancing import LoadBalancing
+from topologies.network.load_balancing import LoadBalancing, SpreadCount
 
 MAX_ERROR: Final = 0.01
 """Share of its due by which a cable may have more or fewer packets than the others, beside what chance explains."""
 DEVIATIONS: Final = 5.0
 """Standard deviations that chance may explain where packets are spread at random."""
-
-
-class SpreadCount(NamedTuple):
-    """Packets that a group of ``switch`` has sent by each of its ``interfaces``."""
-
-    switch: str
-    interfaces: tuple[str, ...]
-    packets: tuple[int, ...]
-
-    @property
-    def due(self) -> float:
-        """Packets that each interface should have had."""
-        return sum(self.packets) / len(self.packets)
 
 
 def spread_error(counts: Iterable[SpreadCount]) -> float:

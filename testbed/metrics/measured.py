@@ -41,7 +41,7 @@ class AnalyticTimes:
 
 def analytic_times(job: Job, record: RunRecord, experiment: Experiment) -> AnalyticTimes | None:
     """The job's times under the decision in force; None if the switches chose its paths, or for a program."""
-    if job.external is not None or experiment.load_balancing != "hash":
+    if job.external is not None or experiment.spreads:
         return None
     decision = decision_for(record, job)
     paths = decision.paths

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -34,3 +36,8 @@ class Congestion:
     def lossy(self) -> bool:
         """Whether switches drop packets."""
         return self.drop_packets is not None
+
+
+def others_can_change(state: os.stat_result) -> bool:
+    """Whether anybody but root can change a file, or it is none."""
+    return not stat.S_ISREG(state.st_mode) or state.st_uid != 0 or bool(state.st_mode & (stat.S_IWGRP | stat.S_IWOTH))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 LoadBalancing = Literal["hash", "spray", "spray-in-turn", "flowlet", "adaptive"]
 """``hash``: packets take the path of the decision; ``spray``: each another one, drawn at random or in turn;
@@ -24,3 +24,16 @@ class Spread:
 
     kind: Spreading
     gap_ms: int = 0
+
+
+class SpreadCount(NamedTuple):
+    """Packets that a group of ``switch`` has sent by each of its ``interfaces``."""
+
+    switch: str
+    interfaces: tuple[str, ...]
+    packets: tuple[int, ...]
+
+    @property
+    def due(self) -> float:
+        """Packets that each interface should have had."""
+        return sum(self.packets) / len(self.packets)

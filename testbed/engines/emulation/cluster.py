@@ -52,7 +52,7 @@ class Cluster:
         self.network, self.workers = infrastructure.network, infrastructure.workers
         self._controller = infrastructure.controller
         infrastructure.listener = self._on_event
-        self.network.datapath.spread_by(spread_of(experiment))
+        self.network.datapath.spread_by(spread_of(experiment))  # the silence of flowlets follows from the scale
         self._scheduler = scheduler_of(experiment)
         self._synthetic = SyntheticJobs(experiment, self.workers)
         self.programs = ExternalJobs(
@@ -85,8 +85,8 @@ class Cluster:
     @property
     def overtaking(self) -> int | None:
         """Packets that a change of level let others of their flow pass; None where they do so all the time."""
-        spread = self._experiment.load_balancing != "hash"
-        if spread or self.steps is not None or any(row.decision.byte_levels for row in self.decisions):
+        spreads = self._experiment.spreads
+        if spreads or self.steps is not None or any(row.decision.byte_levels for row in self.decisions):
             return None
         return self._changes.relevelled * window_packets(self._experiment)
 

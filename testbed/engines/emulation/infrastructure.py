@@ -39,9 +39,8 @@ class Infrastructure:
         self.network.datapath.spread_by(spread_of(experiment))
         rest = scratch / "controller" / "rest.sock"
         choice = experiment.scheduler
-        spread = experiment.load_balancing != "hash"
         self.controller = ControllerProcess(
-            choice.name, choice.options, experiment.levels, experiment.seed, rest, spread=spread
+            choice.name, choice.options, experiment.levels, experiment.seed, rest, spread=experiment.spreads
         )
         self.workers = WorkerPool(lambda host, event: self.listener(host, event), scratch / "workers")
         self.listener: Listener = _ignore
@@ -82,8 +81,8 @@ class Infrastructure:
 
     def switch_check(self, flows: Callable[[], Iterable[Flow]]) -> SwitchCheck:
         """A check of the switches, on which ``flows`` returns the flows that are there."""
-        spread = self._experiment.load_balancing != "hash"
-        return SwitchCheck(self._experiment.fabric, self.network.datapath, self.controller, flows, spread=spread)
+        experiment, datapath = self._experiment, self.network.datapath
+        return SwitchCheck(experiment.fabric, datapath, self.controller, flows, spread=experiment.spreads)
 
     def failing_parts(self) -> FailingParts:
         """What makes parts of the network fail."""

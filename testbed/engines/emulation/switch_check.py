@@ -14,10 +14,10 @@ from dataclasses import replace
 from controller.decision import Decision
 from controller.service.messages import VerificationAnswer
 from testbed.engines.emulation.controller_process import ControllerProcess
-from testbed.fidelity.spreading import SpreadCount
 from topologies.addressing import address_of
 from topologies.fabric import Fabric
 from topologies.mininet_adapter.datapaths.interface import Counters, Datapath, Forwarding
+from topologies.network.load_balancing import SpreadCount
 from workloads.job import Flow
 
 
@@ -59,7 +59,7 @@ class SwitchCheck:
         if read is None:
             return await self._controller.verification()
         self.unruled_packets = read.dropped
-        self.spread = tuple(SpreadCount(each.switch, each.interfaces, each.packets) for each in read.spread)
+        self.spread = read.spread
         answer = await self._compared(decision, read, thorough)
         return replace(answer, mismatches=(*answer.mismatches, *read.mismatches))
 

@@ -75,7 +75,8 @@ def _by_itself(experiment: Experiment, record: RunRecord) -> Experiment:
     """The experiment without its jobs and failures: recorded paths lead around failed links as they did in the run."""
     network, balancing = experiment.network, experiment.load_balancing
     if record.engine == "emulation":
-        network, balancing = AS_EMULATED, "hash" if balancing == "hash" else "spray-in-turn"
+        balancing = "spray-in-turn" if experiment.spreads else "hash"
+        network = replace(AS_EMULATED, load_balancing=balancing)
     return replace(
         experiment, jobs=(), managed=None, failures=(), network=network, load_balancing=balancing, congestion=None
     )

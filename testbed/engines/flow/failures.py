@@ -95,7 +95,6 @@ class FlowFailures:
                 self._network.degrade(link, rest.share, rest.loss)
         if state.down != before.down:
             left = self._fabric.without(sorted(state.down))
-            self._network.links_changed(left)
             down, up = sorted(state.down - before.down), sorted(before.down - state.down)
             event = LinkDown(down[0], tuple(down[1:])) if down else LinkUp(up[0], tuple(up[1:]))
             self._cluster.links_changed(left, event, change_between(before, state))

@@ -9,9 +9,10 @@ from controller.decision import Decision
 from testbed.engines.common.worker_plan import pcie_turns_of, time_shift_of
 from testbed.engines.flow.flow_job import FlowJob
 from testbed.engines.flow.networks.network import Network
+from testbed.engines.flow.networks.ways import all_ways
 from testbed.engines.flow.streams import FlowSender
 from testbed.experiment.experiment import UNSCALED, Experiment
-from topologies.fabric import NETWORK_KINDS, Path
+from topologies.fabric import Path
 from topologies.shaping import tos_of_level
 from workloads.iteration.hold import Hold
 from workloads.iteration.pcie_semaphore import PcieSemaphore
@@ -85,14 +86,7 @@ class InForce:
         way = self.way(flow, decision)
         if not self._experiment.spreads:
             return (way,)
-        links = self._experiment.fabric.links
-        inside = [place for place, link in enumerate(way) if links[link].kind in NETWORK_KINDS]
-        first, last = inside[0], inside[-1]
-        try:
-            paths = self.left.candidate_paths(links[way[first]].source, links[way[last]].target)
-        except (KeyError, ValueError):  # failures have left none
-            return (way,)
-        return tuple((*way[:first], *path, *way[last + 1 :]) for path in paths)
+        return all_ways(way, self._experiment.fabric, self.left)
 
     def _apply(self, running: FlowJob, flow: Flow, decision: Decision) -> None:
         sender = running.out[flow.id]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from testbed.fidelity.spreading import SpreadCount, spread_error
+from testbed.fidelity.spreading import spread_error
 from testbed.metrics.metric import Metric
+from topologies.network.load_balancing import SpreadCount
 
 if TYPE_CHECKING:  # it imports numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredRun

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from testbed.errors import BadInputError
 from testbed.experiment.network_model import SIMULATED, NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.loading import Scenario
-from topologies.network.congestion import KERNEL_TRANSPORTS, Congestion
+from topologies.network.congestion import KERNEL_TRANSPORTS, Congestion, others_can_change
 from topologies.network.load_balancing import LoadBalancing
 from workloads.job import Job
 
@@ -46,7 +45,7 @@ def congestion_of(scenario: Scenario, engine: str, jobs: Sequence[Job]) -> Conge
         state = path.stat()
     except OSError as error:
         raise BadInputError(scenario.line_of(("network", "transport"), f"{path}: {error.strerror}")) from None
-    if state.st_uid != 0 or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if others_can_change(state):
         why = f"{path} can be changed by others than root, expected a file of root's that only root can write"
         raise BadInputError(scenario.line_of(("network", "transport"), why))
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import struct
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,7 @@ from typing import Final
 from topologies.mininet_adapter.bpf.libbpf import BpfObject
 from topologies.mininet_adapter.bpf.link_queues import OBJECTS
 from topologies.mininet_adapter.system import CommandError
-from topologies.network.congestion import Congestion
+from topologies.network.congestion import Congestion, others_can_change
 
 AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 ALLOWED: Final = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -54,8 +53,7 @@ def _opened(path: Path) -> BpfObject:
         return BpfObject(path)
     try:
         with path.open("rb") as file:
-            state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode) or state.st_uid != 0 or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            if others_can_change(os.fstat(file.fileno())):
                 raise CommandError(f"{path} can be changed by others than root: it is not loaded into the kernel")
             return BpfObject(Path(f"/proc/self/fd/{file.fileno()}"))
     except OSError as error:

@@ -61,7 +61,7 @@ def _library() -> Any:
         raise CommandError(f"{LIBRARY} cannot be loaded: {error}; it comes with iproute2 or libbpf1") from None
     for name in ("bpf_object__open_file", "bpf_object__find_map_by_name", "bpf_object__find_program_by_name"):
         getattr(found, name).restype = ctypes.c_void_p
-    for name in ("bpf_object__next_map", "bpf_map__initial_value", "bpf_map__attach_struct_ops", "bpf_map__name"):
+    for name in ("bpf_object__next_map", "bpf_map__initial_value", "bpf_map__attach_struct_ops"):
         getattr(found, name).restype = ctypes.c_void_p
     found.libbpf_set_print(_SILENT)
     return found

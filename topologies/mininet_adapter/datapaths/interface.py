@@ -6,19 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from topologies.network.load_balancing import Spread
+from topologies.network.load_balancing import Spread, SpreadCount
 
 Counters = Mapping[str, Mapping[str, int]]
 """Switch -> five-tuple, such as ``10.0.0.1:61000 > 10.0.2.1:5000`` -> packets forwarded by its rule."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadCount:
-    """Packets that a group of ``switch`` has sent by each of its ``interfaces``."""
-
-    switch: str
-    interfaces: tuple[str, ...]
-    packets: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ import nftables
 
 from topologies.mininet_adapter.datapaths import nft_groups, nft_table
 from topologies.mininet_adapter.datapaths.forwarding_rule import SwitchRules, UnsupportedRuleError, rules_of
-from topologies.mininet_adapter.datapaths.interface import Forwarding, SpreadCount
+from topologies.mininet_adapter.datapaths.interface import Forwarding
 from topologies.mininet_adapter.datapaths.nft_groups import Group, HeldGroup
 from topologies.mininet_adapter.openvswitch import OpenVSwitch
 from topologies.mininet_adapter.system import CommandError, run_command
-from topologies.network.load_balancing import Spread
+from topologies.network.load_balancing import Spread, SpreadCount
 
 
 class NftablesDatapath:

@@ -36,7 +36,6 @@ from testbed.engines.flow.columns import ROUNDING as ROUNDING
 from testbed.engines.flow.networks.network import PacketCounts, QueueSample
 from testbed.fluid.compiled import compiled, compiled_or
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
-from topologies.fabric import Fabric
 from topologies.shaping import DEFAULT_LEVELS
 from workloads.job import Job
 
@@ -121,9 +120,6 @@ class FluidNetwork:
         self._ways[place, :count] = [self.number[link] for link in parts]
         self._parts[place, :count] = [part / len(ways) for part in parts.values()]
         self._stale = True
-
-    def links_changed(self, fabric: Fabric) -> None:
-        """Flows are led as decided, and decisions avoid what has failed."""
 
     def degrade(self, link: str, share: float, loss: float) -> None:
         """Let ``link`` have a ``share`` of its rate from now on; what is lost takes its time and does not count."""

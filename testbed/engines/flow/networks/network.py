@@ -8,7 +8,6 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from testbed.experiment.network_model import PER_FLOW
-from topologies.fabric import Fabric
 from workloads.job import Job
 
 
@@ -62,10 +61,6 @@ class Network(Protocol):
 
     def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
         """Send the flow over the links ``way`` from now on, or its packets over that and ``others`` alike."""
-        ...
-
-    def links_changed(self, fabric: Fabric) -> None:
-        """Take note that cables have failed or carry again: ``fabric`` is what is left."""
         ...
 
     def degrade(self, link: str, share: float, loss: float) -> None:

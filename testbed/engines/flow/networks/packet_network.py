@@ -23,7 +23,6 @@ from testbed.packets.flows import ROUNDING, try_later
 from testbed.packets.links import fill_bucket
 from testbed.packets.simulate import simulate
 from testbed.packets.state import NONE, Counters, Rules, State
-from topologies.fabric import Fabric
 from topologies.shaping import (
     BURST_S,
     DEFAULT_LEVELS,
@@ -112,9 +111,6 @@ class PacketNetwork:
         if number >= len(self._state.turns):
             self._state = self._state._replace(turns=longer(self._state.turns, len(self._state.turns)))
         return number
-
-    def links_changed(self, fabric: Fabric) -> None:
-        """Flows are led as decided, and decisions avoid what has failed."""
 
     def degrade(self, link: str, share: float, loss: float) -> None:
         """Let ``link`` have a ``share`` of its rate from now on; what is lost takes its time and does not count."""

@@ -20,12 +20,10 @@ from testbed.engines.flow.networks.records import columns, more_records, records
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.rdma import state as kinds
-from testbed.rdma.balancing import BALANCING, HASH
 from testbed.rdma.senders import ROUNDING
 from testbed.rdma.simulate import go_on, let_send, simulate
 from testbed.rdma.state import GO_BACK_N, NONE, Stamps
 from testbed.rdma.transports.dispatch import HPCC, TRANSPORTS, begin
-from topologies.fabric import NETWORK_KINDS, Fabric
 from workloads.job import Job
 
 
@@ -42,7 +40,6 @@ class RdmaNetwork:
             raise ValueError("the experiment has no network to simulate")
         self.number: Mapping[str, int] = {link: number for number, link in enumerate(capacity)}
         self._names = list(capacity)
-        self._whole = self._fabric = experiment.fabric
         self._model = model
         self._payload = float(experiment.scale.unscale_size(self._model.mtu))
         self._state = first_state(self._names, capacity, experiment, model)
@@ -97,25 +94,12 @@ class RdmaNetwork:
     # What a decision changes
 
     def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
-        """Send the flow's next packets over the links ``way``, or over all paths that its packets may take."""
-        ways = self._ways(tuple(way))
+        """Send the flow's next packets over the links ``way``, or over that and ``others`` as the network balances."""
+        ways = (tuple(way), *map(tuple, others))
         if ways not in self._paths:
             self._paths[ways] = self._put_paths(ways)
         record = self._state.flows[place]
         record.path, record.paths = self._paths[ways], len(ways)
-
-    def _ways(self, way: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        if BALANCING[self._model.load_balancing] == HASH:
-            return (way,)
-        links = self._whole.links
-        inside = [place for place, link in enumerate(way) if links[link].kind in NETWORK_KINDS]
-        first, last = inside[0], inside[-1]
-        source, target = links[way[first]].source, links[way[last]].target
-        try:
-            candidates = self._fabric.candidate_paths(source, target)
-        except (KeyError, ValueError):  # failures have left none
-            return (way,)
-        return tuple((*way[:first], *path, *way[last + 1 :]) for path in candidates)
 
     def _put_paths(self, ways: Sequence[Sequence[str]]) -> int:
         first = self._used_paths
@@ -125,10 +109,6 @@ class RdmaNetwork:
             self._state.paths[number] = NONE
             self._state.paths[number, : len(way)] = [self.number[link] for link in way]
         return first
-
-    def links_changed(self, fabric: Fabric) -> None:
-        """Take no more packets over cables that are not in ``fabric``, once each flow is led anew."""
-        self._fabric = fabric
 
     def degrade(self, link: str, share: float, loss: float) -> None:
         """Let ``link`` have a ``share`` of its rate from now on, and lose a share ``loss`` of its packets."""

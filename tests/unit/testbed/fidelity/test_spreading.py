@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.fidelity.spreading import SpreadCount, spread_error, uneven
-from topologies.network.load_balancing import SPREADING
+from testbed.fidelity.spreading import spread_error, uneven
+from topologies.network.load_balancing import SPREADING, SpreadCount
 
 
 def count(*packets: int) -> SpreadCount:
