@@ -49,6 +49,7 @@ class Datapath(ofproto_protocol.ProtocolDesc):  # type: ignore[misc]
 @pytest.fixture
 def network(small_fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> SwitchNetwork:
     monkeypatch.setattr(ryu_app, "CONFIRM_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(ryu_app, "CONFIRM_S_PER_MESSAGE", 0.0)
     monkeypatch.setattr(ryu_app, "LEAVING_S", 0.05)
     made = SwitchNetwork()
     made.reset(small_fabric)

@@ -1,0 +1,150 @@
+"""A training job as it is laid out: a model, GPUs, a parallel layout, a schedule; and what each stage holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+from workloads.training.gpus import PRECISIONS, Gpu
+from workloads.training.layout import ParallelLayout
+from workloads.training.schedules import Schedule
+from workloads.training.transformer import Transformer
+
+Sharding = Literal["none", "zero-1", "zero-2", "zero-3", "hybrid"]
+Recompute = Literal["none", "selective", "full"]
+Attention = Literal["fused", "unfused"]
+SHARDINGS: Final[tuple[Sharding, ...]] = get_args(Sharding)
+RECOMPUTES: Final[tuple[Recompute, ...]] = get_args(Recompute)
+
+ACTIVATION_BYTES: Final = 2.0
+"""Of an element that stages and ranks pass on: bf16."""
+PARAMETER_BYTES: Final = 2.0
+"""Of a parameter that ranks gather: bf16."""
+GRADIENT_BYTES: Final[Mapping[str, float]] = MappingProxyType({"bf16": 2.0, "fp32": 4.0})
+"""Of a gradient that ranks add up."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """``microbatches`` of ``microbatch`` sequences of ``sequence`` tokens each go through every replica an iteration.
+
+    ``recompute``: what the backward pass computes again: nothing, scores of attention, or the whole forward pass.
+    ``attention``: whether scores stay inside the chip ("fused"), or go to memory and back. ``overlap_gradients``:
+    whether gradients travel while others are computed. ``overlap_tensor``: whether sums of a tensor group do, too
+    (Jiang et al., MegaScale, NSDI'24, section 3.2). ``gradients``: precision in which they travel. Raises
+    ``ValueError`` naming what does not fit.
+    """
+
+    shape: Transformer
+    gpu: Gpu
+    layout: ParallelLayout
+    sequence: int
+    microbatches: int
+    microbatch: int = 1
+    schedule: Schedule = field(default_factory=Schedule)
+    sharding: Sharding = "zero-1"
+    precision: str = "bf16"
+    recompute: Recompute = "none"
+    attention: Attention = "fused"
+    gradients: str = "bf16"
+    overlap_gradients: bool = True
+    overlap_tensor: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("sequence", "microbatches", "microbatch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        self.gpu.peak(self.precision)
+        _require_in("sharding", self.sharding, SHARDINGS)
+        _require_in("recompute", self.recompute, RECOMPUTES)
+        _require_in("gradients", self.gradients, tuple(GRADIENT_BYTES))
+        layout, experts = self.layout, self.shape.experts
+        if self.shape.heads % layout.tensor:
+            raise ValueError(f"tensor is {layout.tensor}, expected a divisor of {self.shape.heads} heads")
+        if self.sequence % layout.context:
+            raise ValueError(f"context is {layout.context}, expected a divisor of {self.sequence} tokens")
+        if layout.expert > 1 and experts is None:
+            raise ValueError(f"expert is {layout.expert}, and {self.shape.title} has no experts, expected 1")
+        if experts is not None and experts.count % layout.expert:
+            raise ValueError(f"expert is {layout.expert}, expected a divisor of {experts.count} experts")
+        if self.parts > self.shape.layers + 2:
+            what = f"{layout.pipeline} stages of {self.chunks} chunks for {self.shape.layers} layers"
+            raise ValueError(f"{what}, expected at most {self.shape.layers + 2} chunks in all")
+        self.schedule.check(layout.pipeline, self.microbatches)
+
+    @property
+    def chunks(self) -> int:
+        """Parts of the model that a stage holds, where they go through the stages one after the other."""
+        return 1 if self.schedule.two_way else self.schedule.chunks
+
+    @property
+    def parts(self) -> int:
+        """Parts of the model in all: chunk c of stage s is part c * stages + s."""
+        return self.layout.pipeline * self.chunks
+
+    def part(self, stage: int, chunk: int) -> int:
+        """The part of the model that ``chunk`` of ``stage`` is; of a two-way schedule, on the way up."""
+        if self.schedule.two_way:
+            return stage
+        return chunk * self.layout.pipeline + stage
+
+    def layers(self, part: int) -> range:
+        """The layers of ``part``: as many in each, and where that leaves some, one more in those of the middle.
+
+        The first part has the token embedding beside them, the last one the output layer; either may have no layer.
+        """
+        each, more = divmod(self.shape.layers, self.parts)
+        first = (self.parts - more) // 2
+        begin = part * each + min(max(0, part - first), more)
+        return range(begin, begin + each + (first <= part < first + more))
+
+    @property
+    def tokens(self) -> float:
+        """Of a microbatch on one rank along the context dimension."""
+        return self.microbatch * self.sequence / self.layout.context
+
+    @property
+    def batch(self) -> int:
+        """Sequences of an iteration, all replicas together."""
+        return self.microbatches * self.microbatch * self.layout.data
+
+    @property
+    def flops(self) -> float:
+        """Of an iteration, all GPUs together, without what is computed again."""
+        return self.batch * self.sequence * self.shape.training_flops(self.sequence)
+
+    def dense_parameters(self, part: int) -> float:
+        """Parameters of ``part`` that every rank of a tensor group shares, on one rank: all but routed experts."""
+        shape = self.shape
+        routed = 0 if shape.experts is None else shape.experts.count * shape.expert_weights
+        layers = sum(
+            shape.layer_parameters(layer) - (routed if shape.has_experts(layer) else 0) for layer in self.layers(part)
+        )
+        ends = (shape.embedding if part == 0 else 0) + (
+            (shape.head or shape.embedding) if part == self.parts - 1 else 0
+        )
+        return (layers + ends) / self.layout.tensor
+
+    def expert_parameters(self, part: int) -> float:
+        """Parameters of routed experts of ``part`` on one rank."""
+        if self.shape.experts is None:
+            return 0.0
+        layers = sum(self.shape.has_experts(layer) for layer in self.layers(part))
+        held = self.shape.experts.count / self.layout.expert
+        return layers * held * self.shape.expert_weights / self.layout.tensor
+
+    def stage_parts(self, stage: int) -> tuple[int, ...]:
+        """The parts of the model that ``stage`` holds; a two-way schedule keeps each at two stages."""
+        if self.schedule.two_way:
+            return tuple(sorted({stage, self.layout.pipeline - 1 - stage}))
+        return tuple(self.part(stage, chunk) for chunk in range(self.chunks))
+
+
+def _require_in(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} is '{value}', expected one of: {', '.join(known)}")
+
+
+__all__ = ["PRECISIONS", "Attention", "Recompute", "Sharding", "TrainingPlan"]
