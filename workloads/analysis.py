@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from topologies.fabric import Fabric, Path
 from workloads.job import Job, Phase
+from workloads.staged_analysis import played
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, 
     """
     links = {flow.id: links_of(flow.source, flow.target, fabric, flow.id, paths) for flow in job.flows}
     total = bytes_by_link(((flow.id, flow.bytes) for flow in job.flows), links) | job.inside
-    iteration = iteration_time(job.phases, fabric, links, fill_s)
+    iteration = _iteration(job, fabric, links, fill_s)
     compute = job.compute_s
     return Isolated(
         iteration_s=iteration,
@@ -50,6 +52,30 @@ def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, 
         utilization=compute / iteration if iteration > 0 else 1.0,
         bytes_by_link=total,
     )
+
+
+def _iteration(job: Job, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float) -> float:
+    if not job.staged:
+        return iteration_time(job.phases, fabric, links, fill_s)
+    return played(job, fabric, partial(_communication_s, fabric=fabric, links=links, fill_s=fill_s)).seconds
+
+
+def _communication_s(phase: Phase, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0) -> float:
+    """Seconds that the communication of ``phase`` takes; 0 if none."""
+    load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), links)
+    return communication_time(phase, load, fabric) + (fill_s if phase.transfers else 0.0)
+
+
+def communication_begins(job: Job, fabric: Fabric, links: Mapping[str, Iterable[str]]) -> tuple[list[float], float]:
+    """By phase when its communication begins in an iteration of ``job`` alone, and how long that takes, in seconds."""
+    if job.staged:
+        found = played(job, fabric, partial(_communication_s, fabric=fabric, links=links))
+        return list(found.begins), found.seconds
+    begins, now = [], 0.0
+    for phase in job.phases:
+        begins.append(now + (1 - phase.overlap) * phase.compute_s)
+        now += phase_time(phase, fabric, links)
+    return begins, now
 
 
 def self_collision(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> float:

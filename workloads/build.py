@@ -17,7 +17,7 @@ from workloads.communication.intra_host import inside_bytes
 from workloads.communication.layout import Layout, layout_of
 from workloads.communication.ralp import exchanged_share
 from workloads.connections import PortBook
-from workloads.errors import JobError
+from workloads.errors import JobError, is_job_name
 from workloads.external import MODEL, UNKNOWN_BYTES, ExternalCommand
 from workloads.imported.expansion import PHASES, OnFabric, expanded
 from workloads.imported.workload import ImportedWorkload
@@ -26,6 +26,8 @@ from workloads.models.catalogue import CATALOGUE, LAYERS, TRANSFORMER_FLOPS
 from workloads.models.model import A100_PEAK, Model, PhaseTemplate
 from workloads.phases import flows_of, phase_of
 from workloads.placement import GpuRequest, place
+from workloads.training.plan import TrainingPlan
+from workloads.training.stages import stages_of
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
 
@@ -45,6 +47,7 @@ class JobSpec:
     iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
     A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
     ``workload``: its iteration, read from a file, in about ``phases`` phases at most; ``model`` then only names it.
+    ``training``: its parallel layout, from which everything follows; ``model`` then only names it.
     ``external``: the real program that is the job; its flows here are those of a declared ring, to plan with.
     """
 
@@ -68,6 +71,7 @@ class JobSpec:
     workload: ImportedWorkload | None = None
     phases: int = PHASES
     external: ExternalCommand | None = None
+    training: TrainingPlan | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -108,20 +112,16 @@ def build_job_of(model: Model, spec: JobSpec, fabric: Fabric) -> Job:
     return _build(spec, spec.placement or (), fabric, PortBook(1, fabric), model=model)
 
 
-def is_job_name(name: str) -> bool:
-    """Whether a job may be called ``name``: ``:`` parts the id of a flow."""
-    return bool(name) and ":" not in name
-
-
 def check_job(spec: JobSpec) -> None:
     """Raise :class:`JobError` if the job cannot be built, wherever it is placed."""
     of_experts = None if spec.experts is None else spec.experts.problem()
     rules = (
         (is_job_name(spec.name), "a job needs a name without ':'"),
         (
-            spec.workload is not None or spec.external is not None or spec.model in CATALOGUE,
+            spec.model in CATALOGUE or any((spec.workload, spec.external, spec.training)),
             f"unknown model '{spec.model}'{_suggestion(spec.model)}",
         ),
+        (spec.training is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is not for a parallel layout"),
         (spec.workload is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is for models of the catalogue"),
         (
             spec.collective is None or spec.collective in COLLECTIVES,
@@ -140,7 +140,9 @@ def check_job(spec: JobSpec) -> None:
         (0 <= spec.jitter <= MAX_JITTER, f"jitter must lie between 0 and {MAX_JITTER:g}"),
         (spec.gradients.problem() is None, str(spec.gradients.problem())),
         (
-            not spec.gradients.background or spec.model not in CATALOGUE or _has_all_to_alls(spec.model),
+            not spec.gradients.background
+            or spec.model not in CATALOGUE
+            or any(phase.collective == "alltoall" for phase in CATALOGUE[spec.model].phases),
             f"gradients.background needs all-to-alls to go on beside, model '{spec.model}' has none",
         ),
         (
@@ -170,10 +172,6 @@ def _catalogue_only(spec: JobSpec) -> str:
     return next((key for key, its in given.items() if its), "")
 
 
-def _has_all_to_alls(model: str) -> bool:
-    return any(phase.collective == "alltoall" for phase in CATALOGUE[model].phases)
-
-
 def _at_least(value: float, least: float) -> bool:
     return math.isfinite(value) and value >= least
 
@@ -183,9 +181,7 @@ def _positive(value: float | None) -> bool:
 
 
 def _suggestion(model: str) -> str:
-    if model in CATALOGUE:
-        return ""
-    return f", {expectation(model, CATALOGUE)}"
+    return "" if model in CATALOGUE else f", {expectation(model, CATALOGUE)}"
 
 
 def _gpus_of(spec: JobSpec, placed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -225,6 +221,8 @@ def _build(
             raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
+    if spec.training is not None:
+        return _build_staged(spec, spec.training, gpus, fabric, ports, most_messages)
     if spec.workload is not None:
         return _build_imported(spec, spec.workload, gpus, fabric, ports, most_messages)
     if model is None:
@@ -257,6 +255,26 @@ def _build(
         stragglers=_stragglers(spec, model, gpus, tokens),
         draws=ports.draws(gpus),
         external=spec.external,
+    )
+
+
+def _build_staged(
+    spec: JobSpec, plan: TrainingPlan, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook, most_messages: int
+) -> Job:
+    """The job of a parallel layout, from which follows what it computes and sends."""
+    made = stages_of(spec.name, plan, gpus, fabric, spec.channels, most_messages)
+    return Job(
+        name=spec.name,
+        model=spec.model,
+        gpus=gpus,
+        phases=made.phases,
+        flows=flows_of(spec.name, made.messages, ports),
+        flops=plan.flops,
+        iterations=spec.iterations,
+        start_s=spec.start_s,
+        jitter=spec.jitter,
+        stragglers=spec.stragglers,
+        draws=ports.draws(gpus),
     )
 
 

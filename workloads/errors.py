@@ -7,6 +7,11 @@ from topologies.table import TraceError
 __all__ = ["JobError", "TraceError"]
 
 
+def is_job_name(name: str) -> bool:
+    """Whether a job may be called ``name``: ``:`` parts the id of a flow."""
+    return bool(name) and ":" not in name
+
+
 class JobError(ValueError):
     """A job cannot be built; ``job`` names it, ``message`` gives the reason in one line without naming it."""
 

@@ -72,6 +72,9 @@ class Phase:
     1 lets both start together. Communication in the ``background`` goes on beside later phases: the phase ends
     without it, the iteration does not. ``inside`` are (link, bytes) of what the phase moves over links inside
     hosts, where the fabric counts those; it moves in parallel with the transfers.
+
+    In a pipeline stages take part in phases of their own: ``members`` compute, the others pass the phase by. What one
+    stage sends another is ``detached``: the senders go on, and the receivers wait where a later phase ``awaits`` it.
     """
 
     compute_s: float
@@ -90,6 +93,12 @@ class Phase:
     """S of the collective in bytes: what a GPU hands in."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Places in ``Job.gpus`` of the GPUs of each group that carries out a collective; empty: all GPUs together."""
+    members: tuple[int, ...] = ()
+    """Places in ``Job.gpus`` of the GPUs that compute in it; empty: all."""
+    detached: bool = False
+    """Whether its senders go on without waiting, and its receivers wait in later phases."""
+    awaits: tuple[int, ...] = ()
+    """Places in ``Job.phases`` of detached ones before it, whose messages must be there before it begins."""
 
     @property
     def communicates(self) -> bool:
@@ -154,5 +163,14 @@ class Job:
 
     @property
     def compute_s(self) -> float:
-        """Compute of one iteration on one GPU, without jitter and stragglers."""
-        return sum(phase.compute_s for phase in self.phases)
+        """Compute of one iteration on one GPU, without jitter and stragglers; the mean where GPUs differ."""
+        return sum(map(self.share_computing, self.phases))
+
+    def share_computing(self, phase: Phase) -> float:
+        """Seconds of compute of ``phase``, mean over all GPUs: those that take no part compute nothing."""
+        return phase.compute_s * (len(phase.members) / len(self.gpus) if phase.members else 1.0)
+
+    @property
+    def staged(self) -> bool:
+        """Whether it has phases in which only some of its GPUs take part."""
+        return any(phase.members for phase in self.phases)

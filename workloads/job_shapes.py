@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from topologies.fabric import Fabric
-from workloads.build import JobSpec, build_jobs, check_job, is_job_name
+from workloads.build import JobSpec, build_jobs, check_job
 from workloads.connections import PortBook
+from workloads.errors import is_job_name
 from workloads.job import Flow, Job, Transfer
 from workloads.models.catalogue import CATALOGUE
 

@@ -24,7 +24,21 @@ def phase_of(
 
     ``groups``: places of the GPUs of each group that carries out the collective; none for all together.
     """
-    transfers = tuple(
+    return Phase(
+        compute_s=template.share * compute_s,
+        overlap=template.overlap,
+        collective=template.collective,
+        transfers=transfers_of(job, messages),
+        inside=inside,
+        background=template.background,
+        size=template.bytes,
+        groups=groups,
+    )
+
+
+def transfers_of(job: str, messages: Sequence[Message]) -> tuple[Transfer, ...]:
+    """Return ``messages`` on the flows of ``job``."""
+    return tuple(
         Transfer(
             message.channel.flow_id(job),
             message.bytes,
@@ -32,16 +46,6 @@ def phase_of(
             message.lead,
         )
         for message in messages
-    )
-    return Phase(
-        compute_s=template.share * compute_s,
-        overlap=template.overlap,
-        collective=template.collective,
-        transfers=transfers,
-        inside=inside,
-        background=template.background,
-        size=template.bytes,
-        groups=groups,
     )
 
 

@@ -18,6 +18,8 @@ from workloads.job import JOB_NAME, JOB_NAME_FORM, Flow, Job
 LONGEST_NAME: Final = 200
 MOST_SWITCHES: Final = 1 << 31
 MOST_TCP_PORTS: Final = 1 << 16
+MOST_S: Final = 1e12
+"""Of a compute time: sums of longer ones are no numbers any more."""
 _JOB: Final = re.compile(JOB_NAME.removesuffix("$") + "(@[0-9]+)?")
 """A job's name as in scenario files; a job that a manager has stopped continues as ``name@2``, ``name@3`` ..."""
 
@@ -43,7 +45,11 @@ def check_job(job: Job) -> None:
         _check_flow(f"job.flows[{index}]", flow, job)
     for index, phase in enumerate(job.phases):
         place = f"job.phases[{index}]"
-        _require(phase.compute_s >= 0 and 0 <= phase.overlap <= 1, f"{place}: expected compute_s >= 0, overlap 0 to 1")
+        times = 0 <= phase.compute_s <= MOST_S and 0 <= phase.overlap <= 1
+        _require(times, f"{place}: expected compute_s 0 to {MOST_S:g}, overlap 0 to 1")
+        _require(all(0 <= each < len(job.gpus) for each in phase.members), f"{place}.members: expected places of GPUs")
+        awaited = all(0 <= each < index and job.phases[each].detached for each in phase.awaits)
+        _require(awaited, f"{place}.awaits: expected detached phases before it")
         for transfer in phase.transfers:
             for name in (transfer.flow, transfer.after):
                 _require(name is None or name in job.flow_by_id, f"{place}: transfer names unknown flow '{name}'")

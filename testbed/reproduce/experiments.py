@@ -8,7 +8,7 @@ from typing import Final
 from testbed.errors import BadInputError
 from testbed.reproduce.crux import crux_figures
 from testbed.reproduce.managers import manager_experiments
-from testbed.reproduce.number_formats import change, count, percent
+from testbed.reproduce.number_formats import change, count, hundredths, number, percent
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 from topologies.input.spelling import expectation
 
@@ -56,8 +56,24 @@ TRANSPORTS: Final = PaperExperiment(
     rows=True,
 )
 
+TRAINING: Final = PaperExperiment(
+    name="training",
+    summary="iterations of published training runs of large models, from shape, layout and data sheet",
+    source="Narayanan et al., SC'21, table 1; Jiang et al., NSDI'24, table 2; Llama 3, table 4; DeepSeek-V3, table 1",
+    columns=(
+        PaperColumn("value", "paper", number, paper=True),
+        PaperColumn("value", "here", number),
+        PaperColumn("error", "%", change),
+        PaperColumn("mfu", "MFU %", percent),
+        PaperColumn("bubble", "bubble %", percent),
+        PaperColumn("seconds", "iteration s", hundredths),
+    ),
+    function="testbed.reproduce.training.published_runs:reproduce",
+)
+
 EXPERIMENTS: Final[Mapping[str, PaperExperiment]] = {
-    each.name: each for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN, TRANSPORTS)
+    each.name: each
+    for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN, TRANSPORTS, TRAINING)
 }
 
 

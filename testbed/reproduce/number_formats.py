@@ -61,6 +61,11 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def number(value: float) -> str:
+    """Three digits or more: ``137.2`` -> ``137``, ``8.574`` -> ``8.57``, ``180000`` -> ``180,000``."""
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
 def count(value: float) -> str:
     """``12680.8`` -> ``12681``."""
     return f"{value:.0f}"

@@ -13,6 +13,7 @@ from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
 from testbed.scenario.on_fabric import gpus_of
 from testbed.scenario.spec import JobEntry
+from testbed.scenario.training import training_plan
 from topologies.fabric import Fabric
 from topologies.reachability import flow_apart
 from workloads import build as workloads_build
@@ -22,6 +23,7 @@ from workloads.imported.expansion import PHASES
 from workloads.imported.files import READERS
 from workloads.imported.workload import ImportedWorkload
 from workloads.job import Job, Straggler
+from workloads.training.plan import TrainingPlan
 
 
 def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> tuple[Job, ...]:
@@ -70,7 +72,8 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
 
 def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_build.JobSpec]:
     gpus = gpus_of(job, fabric)
-    workload = _workload(job, scenario, gpus)
+    training = _training(job, scenario, gpus)
+    workload = None if training else _workload(job, scenario, gpus)
     return [
         workloads_build.JobSpec(
             name=name,
@@ -93,9 +96,18 @@ def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_
             workload=workload,
             phases=PHASES if isinstance(job.model, str) else job.model.phases,
             external=external_command(job),
+            training=training,
         )
         for name in job_names(job)
     ]
+
+
+def _training(job: JobEntry, scenario: Scenario, gpus: tuple[str, ...] | None) -> TrainingPlan | None:
+    """The parallel layout of the job; None for another kind of job."""
+    try:
+        return training_plan(job, (job.gpus or 0) if gpus is None else len(gpus))
+    except (ValueError, WorkloadFileError) as error:
+        raise BadInputError(scenario.line_of_job(job_names(job)[0], f"job '{job.name}': {error}")) from None
 
 
 def _workload(job: JobEntry, scenario: Scenario, gpus: tuple[str, ...] | None) -> ImportedWorkload | None:

@@ -13,6 +13,7 @@ from testbed.scenario.network.fabrics import FabricSection, build_fabric
 from testbed.scenario.network.failures import FailureSpec, failure_problems
 from testbed.scenario.on_fabric import placement_problems, size_problems
 from testbed.scenario.spec import JobEntry
+from testbed.scenario.training import training_problems
 from topologies.fabric import Fabric
 from topologies.limits import CHECKS, FAILURES, JOBS, PLACEMENTS
 
@@ -44,6 +45,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         return [Problem(("jobs",), f"there are {total} jobs, expected at most {JOBS}")] if total > JOBS else []
     problems = [*_one_job_each(parts.jobs), *_labels(parts), *_repeated_jobs(parts.jobs)]
     problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
+    problems += training_problems(parts.jobs, managed=parts.managed)
     problems += external_problems(parts.jobs, managed=parts.managed, dilated=parts.dilated)
     if parts.complete:
         problems += _checks(parts)

@@ -12,6 +12,7 @@ from workloads.communication.collectives import COLLECTIVES
 from workloads.managers import registry as parts
 from workloads.managers.catalogue import MANAGERS
 from workloads.models.catalogue import CATALOGUE
+from workloads.training.shape_files import shapes
 
 ID: Final = "urn:testbed:schema:scenario:1"
 """Names the schema, and is no address; the number rises when a file that was right may be so no more."""
@@ -30,7 +31,7 @@ def editor_schema() -> Mapping[str, object]:
     _name_schedulers(schema)
     _name_managers(schema)
     job = schema["$defs"]["JobEntry"]["properties"]
-    _alternative_of(job["model"])["enum"] = list(CATALOGUE)
+    _alternative_of(job["model"])["enum"] = [*CATALOGUE, *shapes()]
     job["model"].pop("default")
     schema["$defs"]["JobEntry"]["anyOf"] = [
         {"required": ["model"]},

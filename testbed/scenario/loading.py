@@ -150,8 +150,9 @@ def _require_mapping(document: Document) -> None:
 
 def _models() -> tuple[str, ...]:
     from workloads.models.catalogue import CATALOGUE
+    from workloads.training.shape_files import shapes
 
-    return tuple(CATALOGUE)
+    return (*CATALOGUE, *shapes())
 
 
 def _schedulers(given: Sequence[str] | None) -> tuple[str, ...]:

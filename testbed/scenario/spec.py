@@ -24,6 +24,7 @@ from testbed.experiment.experiment import Measure, Scale
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.jobs.model_file import ModelFileSpec
+from testbed.scenario.jobs.training_keys import TrainingKeys
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.network.fabrics import FabricSpec, kinds_spelled
 from testbed.scenario.network.failures import FailureSpec, RecoverySpec
@@ -199,7 +200,7 @@ ModelChoice = Annotated[
 Channels = Annotated[int, Field(strict=True, ge=1, le=limits.CHANNELS)]
 
 
-class JobEntry(_Spec):
+class JobEntry(TrainingKeys):
     """A training job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
@@ -207,7 +208,9 @@ class JobEntry(_Spec):
         None, description="training, or external: a real program in place of a model"
     )
     model: ModelChoice = Field(
-        "", validate_default=True, description="a model of the catalogue, such as gpt, or a file: {simai: FILE}"
+        "",
+        validate_default=True,
+        description="a model of the catalogue, such as gpt or llama3-8b, or a file: {simai: FILE}",
     )
     command: Command | None = Field(
         None, description="what an external job runs on each host, with {rank}, {addresses}, .. of the host"

@@ -19,6 +19,10 @@ FORMS: Final = ("simai", "chakra", "kineto")
 """What a scenario may name as the form of a model's file."""
 
 
+SHAPE: Final = "config"
+"""The same of a file that has a model's shape and no iteration: a ``config.json`` of Hugging Face."""
+
+
 def form_of(path: Path) -> str:
     """Return the format of a file by its name; a folder and ``.et`` are Chakra's, JSON is Kineto's."""
     if path.is_dir() or path.suffix == ".et":

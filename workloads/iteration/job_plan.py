@@ -39,7 +39,9 @@ class PhasePlan:
     """A phase on this host: ``compute_s`` and ``overlap`` as in the job's phase, and its messages here.
 
     ``inside_s`` is what its communication takes inside the host at least. ``background`` communication goes on
-    beside later phases: the phase ends without it, the iteration does not.
+    beside later phases: the phase ends without it, the iteration does not. ``detached`` messages are sent one after the
+    other on their flows while later phases go on. ``number``: its place in the job's phases, -1 where all of them are
+    here in order.
     """
 
     compute_s: float
@@ -48,6 +50,8 @@ class PhasePlan:
     into: tuple[IncomingMessage, ...]
     inside_s: float = 0.0
     background: bool = False
+    detached: bool = False
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ messages are complete, so a late peer delays exactly those that wait for its byt
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
 from workloads.iteration.endpoints import ReceiverT, SenderT
 from workloads.iteration.hold import Hold
-from workloads.iteration.job_plan import PhasePlan
+from workloads.iteration.job_plan import OutgoingMessage, PhasePlan
 from workloads.iteration.pcie_semaphore import PcieSemaphore
 from workloads.iteration.protocol import PhaseTimes, StepEdge
 from workloads.iteration.shared_gpus import GpuShare
@@ -83,6 +84,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._arrivals: dict[str, float] = {}
         self._early: dict[str, float] = {}
         self._background: list[_Background] = []
+        self._detached: dict[str, deque[OutgoingMessage]] = {}
         self.iteration = 0
         self.halted = False
         self._phase = 0
@@ -167,10 +169,12 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._background.append(_Background(self._phase, plan, self._inside_end))
         if plan.inside_s > 0.0:
             self._timer(self._inside_end, self._time_passed)
-        if plan.out:
+        if plan.detached:
+            self._send_detached(plan)
+        elif plan.out:
             departure = self._departure_of(plan)
             self._timer(self._ready + departure, lambda _late: self._send_messages(plan, departure))
-        if plan.background or not plan.out:
+        if plan.background or plan.detached or not plan.out:
             self._check()
 
     def _expect(self, stream: ReceiverT, size: int) -> None:
@@ -210,6 +214,39 @@ class JobProgram(Generic[SenderT, ReceiverT]):
                 self._send(stream)
         self._check()
 
+    def _send_detached(self, plan: PhasePlan) -> None:
+        """Put each message in line behind those that its flow has not ended."""
+        departure = self._departure_of(plan)
+        for message in plan.out:
+            line = self._detached.setdefault(message.flow, deque())
+            line.append(message)
+            if len(line) == 1:
+                self._begin_detached(message, departure)
+
+    def _begin_detached(self, message: OutgoingMessage, departure: float) -> None:
+        stream = self.out[message.flow]
+
+        def go(_late: float) -> None:
+            if self.halted:
+                return
+            stream.begin(message.size, message.lead, None)
+            self._hold_back(stream, departure)
+            if not stream.held & Hold.HEAD_START:
+                self._send(stream)
+            self._end_detached(stream)
+            self._check()
+
+        self._timer(self._clock() + departure, go)
+
+    def _end_detached(self, stream: SenderT) -> None:
+        """Go on with the next message of a flow whose message has arrived."""
+        line = self._detached.get(stream.flow)
+        if line and stream.started and stream.done:
+            stream.started = False
+            line.popleft()
+            if line:
+                self._begin_detached(line[0], 0.0)
+
     def _departure_of(self, plan: PhasePlan) -> float:
         """Seconds by which the links of ``plan`` let its messages start ahead: none if one of them is busy."""
         busy = self.link_is_busy
@@ -244,7 +281,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
     def arrived(self, stream: ReceiverT) -> None:
         """Take note that bytes came in on ``stream``: send what waited for them."""
         self._note_arrival(stream)
-        if self.halted or not (self._communicating or self._background):
+        if self.halted or not (self._communicating or self._background or self._detached):
             return
         dependent = self._dependents.get(stream.flow)
         if dependent is not None and not dependent.done:
@@ -258,9 +295,12 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     def resume(self, stream: SenderT) -> None:
         """Go on with a flow that was held."""
-        if self.halted or not (self._communicating or (self._background and stream.started)):
+        behind = self._background or self._detached
+        if self.halted or not (self._communicating or (behind and stream.started)):
             return
         self._send(stream)
+        if self._detached:
+            self._end_detached(stream)
         self._check()
 
     def writable(self, stream: SenderT) -> None:
@@ -275,12 +315,12 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     def _tell_step(self, what: StepEdge, plan: PhasePlan, index: int) -> None:
         if self._step is not None and (plan.out or plan.into):
-            self._step(what, self.iteration, index)
+            self._step(what, self.iteration, index if plan.number < 0 else plan.number)
 
     def _through(self, plan: PhasePlan, inside_end: float) -> bool:
         """Whether all that ``plan`` moves has been moved."""
         return (
-            all(self.out[message.flow].done for message in plan.out)
+            (plan.detached or all(self.out[message.flow].done for message in plan.out))
             and all(self.into[message.flow].done for message in plan.into)
             and self._clock() >= inside_end
         )
@@ -298,11 +338,16 @@ class JobProgram(Generic[SenderT, ReceiverT]):
                     return
                 self._tell_step("end", plan, self._phase)
             self._communication_end = self._clock()
-        if self._phase + 1 == len(self._phases) and not all(behind.ended for behind in self._background):
+        if self._phase + 1 == len(self._phases) and not self._all_sent:
             return
         now = self._clock()
         if now >= self._compute_end:
             self._end_phase(now)
+
+    @property
+    def _all_sent(self) -> bool:
+        """Whether nothing that later phases did not wait for is on its way."""
+        return all(behind.ended for behind in self._background) and not any(self._detached.values())
 
     def _end_background(self, behind: _Background) -> None:
         """Record that background communication has ended; its phase may have ended long before."""
@@ -317,7 +362,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     def _finish(self, plan: PhasePlan) -> tuple[float, ...]:
         """The messages of ``plan`` are complete on this host, the next ones may begin; return when each arrived."""
-        for message in plan.out:
+        for message in () if plan.detached else plan.out:
             self.out[message.flow].started = False
             if message.after is not None:
                 self._dependents.pop(message.after, None)
@@ -331,7 +376,9 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._give_back_gpus()
         arrivals = () if plan.background else self._finish(plan)
         compute = tuple(self._compute)
-        self._times.append(PhaseTimes(self._start, self._ready, self._communication_end, now, compute, arrivals))
+        self._times.append(
+            PhaseTimes(self._start, self._ready, self._communication_end, now, compute, arrivals, plan.number)
+        )
         self._phase += 1
         if self._phase == len(self._phases):
             for behind in self._background:

@@ -244,6 +244,7 @@ class PhaseTimes:
     """One phase on one host, in seconds of the machine's clock; ``compute`` per GPU.
 
     ``arrivals``: when each message that comes in had arrived whole, in the order of the plan; empty for real programs.
+    ``number``: its place in the job's phases, -1 where all of them are on this host in order.
     """
 
     start: float
@@ -252,6 +253,7 @@ class PhaseTimes:
     end: float
     compute: tuple[float, ...]
     arrivals: tuple[float, ...] = ()
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """An iteration of a training job alone, in closed form but for its pipeline, which is played through.
 
 Collectives between hosts run at the rate of the NICs of their ranks: an allreduce of a group with n ranks on n hosts
-puts 2 (n - 1) / n of its bytes on each. Only what compute does not hide counts.
+puts 2 (n - 1) / n of its bytes on each; where several of its ranks share a host, on all their NICs together. Only what
+compute does not hide counts.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ def iteration_alone(plan: TrainingPlan, cluster: Cluster) -> IterationAlone:
     passes = 8 * stage_bytes(plan) / _rate(plan, cluster, "pipeline") if stages > 1 else 0.0
     pipeline = timeline(plan.schedule, stages, plan.microbatches, takes, passes)
     gradients_s = max(_exposed_weights_s(plan, cluster, stage) for stage in range(stages))
-    optimizer_s = max(_optimizer_s(plan, stage) for stage in range(stages))
-    seconds = pipeline.seconds + gradients_s + optimizer_s
+    step_s = max(optimizer_s(plan, stage) for stage in range(stages))
+    seconds = pipeline.seconds + gradients_s + step_s
     per_gpu = plan.flops / seconds / plan.layout.gpus
-    return IterationAlone(pipeline, gradients_s, optimizer_s, per_gpu / plan.gpu.bf16, per_gpu)
+    return IterationAlone(pipeline, gradients_s, step_s, per_gpu / plan.gpu.bf16, per_gpu)
 
 
 def _operation_s(plan: TrainingPlan, cluster: Cluster, stage: int, operation: Operation) -> float:
@@ -108,10 +109,15 @@ def _weights_s(plan: TrainingPlan, cluster: Cluster, part: int, element: float) 
         ("expert-gradient", plan.expert_parameters(part)),
     )
     for group, parameters in groups:
-        ranks = _ranks_of(plan, group)
-        if ranks > 1:
-            seconds += 8 * (ranks - 1) / ranks * parameters * element / _rate(plan, cluster, group)
+        seconds += _ring_s(plan, cluster, group, parameters * element)
     return seconds
+
+
+def _ring_s(plan: TrainingPlan, cluster: Cluster, group: Group, size: float) -> float:
+    """Seconds of a reduce-scatter or all-gather of ``size`` bytes: a ring over the NICs of hosts, one over NVLink."""
+    ranks, hosts = _ranks_of(plan, group), _hosts_of(plan, cluster, group)
+    inside_s = 8 * (ranks - 1) / ranks * size / (NVLINK_SHARE * plan.gpu.nvlink) if ranks > hosts else 0.0
+    return max(inside_s, 8 * (hosts - 1) / hosts * size / (cluster.nic_rate * ranks / hosts))
 
 
 def _exposed_weights_s(plan: TrainingPlan, cluster: Cluster, stage: int) -> float:
@@ -130,7 +136,8 @@ def _exposed_weights_s(plan: TrainingPlan, cluster: Cluster, stage: int) -> floa
     return max(scatter_s / layers, scatter_s - hidden_s) + max(gather_s / layers, gather_s - sum(forward))
 
 
-def _optimizer_s(plan: TrainingPlan, stage: int) -> float:
+def optimizer_s(plan: TrainingPlan, stage: int) -> float:
+    """Seconds of a step of the optimizer on a rank of ``stage``, which its memory bounds."""
     held = 0.0
     for part in plan.stage_parts(stage):
         for parameters, group in (

@@ -43,7 +43,7 @@ class Exchange:
 
 def exchanges(plan: TrainingPlan, stage: int) -> tuple[Exchange, ...]:
     """Return what a rank of ``stage`` takes part in, in one iteration; collectives of one rank are left out."""
-    found = (each for part in plan.stage_parts(stage) for each in _of_part(plan, part))
+    found = (each for part in plan.stage_parts(stage) for each in exchanges_of_part(plan, part))
     joined: dict[tuple[str, str, Group, float, Moment], int] = {}
     for each in (*found, *_between_stages(plan, stage)):
         if each.bytes > 0 and each.times > 0:
@@ -60,7 +60,8 @@ def passes_of_part(plan: TrainingPlan) -> int:
     return plan.microbatches // 2 if plan.schedule.two_way else plan.microbatches
 
 
-def _of_part(plan: TrainingPlan, part: int) -> Iterator[Exchange]:
+def exchanges_of_part(plan: TrainingPlan, part: int) -> Iterator[Exchange]:
+    """Yield what a rank exchanges for ``part`` of the model on one stage, but for what goes from stage to stage."""
     layout, layers, microbatches = plan.layout, len(plan.layers(part)), passes_of_part(plan)
     if layout.tensor > 1:
         size = plan.tokens * plan.shape.hidden * ACTIVATION_BYTES

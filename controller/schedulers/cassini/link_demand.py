@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from topologies.fabric import Fabric, Path
-from workloads.analysis import bytes_by_link, communication_time, phase_time
+from workloads.analysis import bytes_by_link, communication_begins, communication_time
 from workloads.job import Job
 
 
@@ -30,19 +30,17 @@ class Demand:
 def demand_of(job: Job, fabric: Fabric, paths: Mapping[str, Path]) -> Demand:
     """Return the demand of ``job`` on the network links of its ``paths`` (flow id -> links).
 
-    One phase follows the other; a phase sends from where its overlap allows, on every link for as long
-    as its most loaded link takes. So its most loaded link is full, the others are as full as their bytes
-    make them. Raises ``KeyError`` for a flow without a path.
+    One phase follows the other, or those of each stage of a pipeline. A phase sends from where its overlap allows, on
+    every link for as long as its most loaded link takes. So its most loaded link is full, the others are as full as
+    their bytes make them. Raises ``KeyError`` for a flow without a path.
     """
     arcs: dict[str, list[Arc]] = {}
-    now = 0.0
-    for phase in job.phases:
+    begins, iteration_s = communication_begins(job, fabric, paths)
+    for phase, begin in zip(job.phases, begins, strict=True):
         load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), paths)
         duration = communication_time(phase, load, fabric)
-        begin = now + (1 - phase.overlap) * phase.compute_s
         for link, size in load.items():
             if size > 0:
                 share = 8 * size / fabric.links[link].capacity / duration
                 arcs.setdefault(link, []).append(Arc(begin, begin + duration, share))
-        now += phase_time(phase, fabric, paths)
-    return Demand(now, {link: tuple(found) for link, found in arcs.items()})
+    return Demand(iteration_s, {link: tuple(found) for link, found in arcs.items()})

@@ -9,6 +9,7 @@ from controller.decision import Measured
 from topologies.fabric import Fabric, Path
 from workloads.analysis import isolated
 from workloads.job import Job
+from workloads.staged_analysis import played
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,17 @@ def profile(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None) -
 
 
 def profile_from_times(
-    job: Job, communication_s: float, phases_s: Sequence[float], sent_bytes: float, lead_s: float
+    job: Job, communication_s: float, phases_s: Sequence[float], sent_bytes: float, lead_s: float, fabric: Fabric
 ) -> Profile:
     """Return the declared profile of ``job`` from times already known, as :func:`profile` would.
 
     ``communication_s`` is t_j, ``phases_s`` the communication of each phase alone, ``sent_bytes`` all
     bytes of an iteration, ``lead_s`` what :func:`compute_before_communication` gives.
     """
+    if job.staged:
+        seconds = {id(phase): spent for phase, spent in zip(job.phases, phases_s, strict=True)}
+        iteration_s = played(job, fabric, lambda phase: seconds[id(phase)]).seconds
+        return _profile(job, communication_s, iteration_s, sent_bytes, lead_s)
     iteration_s = sum(
         max(phase.compute_s, (1 - phase.overlap) * phase.compute_s + spent) if phase.communicates else phase.compute_s
         for phase, spent in zip(job.phases, phases_s, strict=True)
@@ -112,7 +117,7 @@ def lead_of(job: Job, lead_s: float, communication_s: float, iteration_s: float)
 
 def compute_before_communication(job: Job) -> float:
     """Compute in s that cannot run beside communication: all, less the overlapped share of phases that send."""
-    hidden = sum(phase.overlap * phase.compute_s for phase in job.phases if phase.communicates)
+    hidden = sum(phase.overlap * job.share_computing(phase) for phase in job.phases if phase.communicates)
     return max(0.0, job.compute_s - hidden)
 
 

@@ -289,7 +289,7 @@ class JobIndex:
         phases_s = [total_s if sizes is self.total else sizes.bottleneck_s(links, index) for sizes in self.phases]
         longest_s = [max(times) for times in zip(phases_s, self._inside_s, strict=True)]
         total_s = max(total_s, self._inside_total_s)
-        return profile_from_times(self.job, total_s, longest_s, self.sent_bytes, self.lead_s)
+        return profile_from_times(self.job, total_s, longest_s, self.sent_bytes, self.lead_s, index.fabric)
 
     def links_of(self, choice: Numbers) -> Numbers:
         """[hop, flow] -> link, for ``choice``: flow -> candidate."""

@@ -36,21 +36,31 @@ def _scenario(name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def models() -> dict[str, Entries]:
-    """The models of the catalogue, with their parameters and the samples per GPU and iteration."""
+    """The models of the catalogue with the samples per GPU and iteration, and those that have a parallel layout."""
     from workloads.models.catalogue import CATALOGUE
+    from workloads.training.shape_files import shapes
 
-    return {
-        "models": [
-            {
-                "name": name,
-                "parameters": _millions(model.parameters),
-                "batch": model.batch,
-                "summary": f"{model.title}, {model.layout}",
-                "sources": list(model.sources),
-            }
-            for name, model in CATALOGUE.items()
-        ]
-    }
+    found: Entries = [
+        {
+            "name": name,
+            "parameters": _millions(model.parameters),
+            "batch": model.batch,
+            "summary": f"{model.title}, {model.layout}",
+            "sources": list(model.sources),
+        }
+        for name, model in CATALOGUE.items()
+    ]
+    laid_out: Entries = [
+        {
+            "name": name,
+            "parameters": _millions(shape.parameters),
+            "batch": "",
+            "summary": f"{shape.title}, laid out as the job says",
+            "sources": list(shape.sources),
+        }
+        for name, shape in shapes().items()
+    ]
+    return {"models": [*found, *laid_out]}
 
 
 def _millions(parameters: float) -> str:

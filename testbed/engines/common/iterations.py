@@ -8,7 +8,7 @@ for communication from then on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed.experiment.experiment import Experiment
@@ -49,7 +49,10 @@ def iteration_rows(
 def _rows_of_iteration(
     group: Sequence[HostIteration], dilation: float, origin: float, disturbed: Sequence[tuple[float, float]]
 ) -> Iterable[IterationRow]:
-    all_ready = [max(report.phases[index].ready for report in group) for index in range(len(group[0].phases))]
+    all_ready: dict[int, float] = {}
+    for report in group:
+        for number, phase in numbered(report.phases):
+            all_ready[number] = max(all_ready.get(number, phase.ready), phase.ready)
     begin = min(report.phases[0].start - report.waited for report in group)
     finish = max(report.phases[-1].end for report in group)
     hit = any(start < finish and begin < end for start, end in disturbed)
@@ -70,10 +73,18 @@ def _rows_of_iteration(
             )
 
 
-def _gpu_times(report: HostIteration, position: int, all_ready: Sequence[float]) -> tuple[float, float, float, float]:
+def numbered(phases: Sequence[PhaseTimes]) -> Iterator[tuple[int, PhaseTimes]]:
+    """Each of a host's phases with its place in the job's."""
+    return ((index if phase.number < 0 else phase.number, phase) for index, phase in enumerate(phases))
+
+
+def _gpu_times(
+    report: HostIteration, position: int, all_ready: Mapping[int, float]
+) -> tuple[float, float, float, float]:
     """(compute, communication, exposed, straggler) seconds of one GPU, summed over the phases."""
     compute = communication = exposed = straggler = 0.0
-    for phase, peers_ready in zip(report.phases, all_ready, strict=True):
+    for number, phase in numbered(report.phases):
+        peers_ready = all_ready[number]
         busy = phase.compute[position]
         computed = phase.start + busy
         idle = max(0.0, phase.end - computed)

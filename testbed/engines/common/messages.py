@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.engines.common.iterations import HostIteration
+from testbed.engines.common.iterations import HostIteration, numbered
 from testbed.experiment.experiment import Experiment
 from testbed.results.path_history import PathsFrom, path_history
 from testbed.results.record import DecisionRow, MessageRow
 from topologies.fabric import Fabric
+from workloads.iteration.protocol import PhaseTimes
 from workloads.job import Flow, Job, Transfer
 
 
@@ -76,14 +77,16 @@ class _JobMessages:
             yield from self._of_iteration(number, iterations[number], origin)
 
     def _of_iteration(self, number: int, hosts: Mapping[str, HostIteration], origin: float) -> Iterator[MessageRow]:
+        sent = {host: _first_of_each(report) for host, report in hosts.items()}
+        received = {host: dict(numbered(report.phases)) for host, report in hosts.items()}
         for index, phase in enumerate(self._job.phases):
-            arrivals = {host: iter(report.phases[index].arrivals) for host, report in hosts.items()}
+            arrivals = {host: iter(each[index].arrivals) for host, each in received.items() if index in each}
             for transfer in phase.transfers:
                 flow = self._job.flow_by_id[transfer.flow]
                 source, target = self._fabric.ports[flow.source].host, self._fabric.ports[flow.target].host
                 arrived = next(arrivals[target], None) if target in arrivals else None
-                if arrived is not None and source in hosts:
-                    start_s = (hosts[source].phases[index].ready - origin) / self._dilation
+                if arrived is not None and index in sent.get(source, {}):
+                    start_s = (sent[source][index].ready - origin) / self._dilation
                     end_s = (arrived - origin) / self._dilation
                     yield self._row(number, index, transfer, start_s, max(start_s, end_s))
 
@@ -96,6 +99,11 @@ class _JobMessages:
         return MessageRow(
             self._job.name, iteration, phase, transfer.flow, transfer.bytes, start_s, end_s, self._known[key]
         )
+
+
+def _first_of_each(report: HostIteration) -> dict[int, PhaseTimes]:
+    """Place in the job's phases -> the first part of it on the host, in which it sends; in the last one it receives."""
+    return {number: phase for number, phase in reversed(tuple(numbered(report.phases)))}
 
 
 def _in_force(history: Sequence[PathsFrom], now_s: float) -> int:

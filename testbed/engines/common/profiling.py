@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
@@ -15,7 +16,7 @@ from controller.schedulers.crux.online_profile import (
     iteration_length,
     work_per_iteration,
 )
-from testbed.engines.common.iterations import HostIteration
+from testbed.engines.common.iterations import HostIteration, numbered
 from testbed.experiment.experiment import Experiment
 from workloads.analysis import isolated
 from workloads.job import Job
@@ -102,9 +103,9 @@ def _reported(report: HostIteration, dilation: float) -> list[Reported]:
             ready_s=phase.ready / dilation,
             communication_end_s=phase.communication_end / dilation,
             busy_s=tuple(busy / dilation for busy in phase.compute),
-            phase=index,
+            phase=number,
         )
-        for index, phase in enumerate(report.phases)
+        for number, phase in numbered(report.phases)
     ]
 
 
@@ -117,11 +118,12 @@ def _mean_iteration(reports: Sequence[HostIteration], dilation: float) -> float:
 def _series(job: Job, reports: Sequence[HostIteration], dilation: float, bin_s: float) -> tuple[list[float], float]:
     """Bytes of ``job`` in successive bins of ``bin_s``: those of a phase spread evenly over its communication."""
     sizes = [sum(transfer.bytes for transfer in phase.transfers) for phase in job.phases]
-    hosts = len({report.host for report in reports})
+    one_each = {report.host: report for report in reports}.values()
+    hosts = Counter(number for report in one_each for number, _ in numbered(report.phases))
     spans = [
-        (phase.ready / dilation, phase.communication_end / dilation, size / hosts)
+        (phase.ready / dilation, phase.communication_end / dilation, sizes[number] / hosts[number])
         for report in reports
-        for phase, size in zip(report.phases, sizes, strict=True)
+        for number, phase in numbered(report.phases)
     ]
     begin = min(report.phases[0].start for report in reports) / dilation
     end = max(report.phases[-1].end for report in reports) / dilation

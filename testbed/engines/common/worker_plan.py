@@ -139,7 +139,7 @@ def job_plans(
     byte_marks = {flow: marks for flow, marks in counted.items() if marks is not None}
     windows = byte_windows_of(decision, job, experiment)
     outgoing, incoming = _connections(job, fabric)
-    phases = [_phases(phase, job, experiment) for phase in job.phases]
+    phases = _phases_by_host(job, experiment)
     plans = {}
     for host in hosts_of(job, fabric):
         places = [place for place, gpu in enumerate(job.gpus) if fabric.host_of_gpu[gpu] == host]
@@ -148,7 +148,7 @@ def job_plans(
             everywhere,
             gpus=tuple(job.gpus[place] for place in places),
             draws=tuple(job.draws[place] if job.draws else str(place) for place in places),
-            phases=tuple(phase[host] for phase in phases),
+            phases=phases[host],
             outgoing=tuple(outgoing[host]),
             incoming=tuple(incoming[host]),
             tos=_of(tos, own),
@@ -243,6 +243,25 @@ def _inside_s(phase: Phase, host: str, experiment: Experiment) -> float:
     return seconds * experiment.scale.time
 
 
+def _phases_by_host(job: Job, experiment: Experiment) -> dict[str, tuple[PhasePlan, ...]]:
+    """Host -> its part of every phase; of a pipeline only those it takes part in, and what it awaits before them."""
+    hosts = hosts_of(job, experiment.fabric)
+    parts = [_phases(phase, job, experiment) for phase in job.phases]
+    if not job.staged:
+        return {host: tuple(part[host] for part in parts) for host in hosts}
+    found: _ByHost[PhasePlan] = defaultdict(list)
+    for number, (phase, part) in enumerate(zip(job.phases, parts, strict=True)):
+        members = {experiment.fabric.host_of_gpu[job.gpus[place]] for place in phase.members} or set(hosts)
+        for host in (each for each in hosts if each in members):
+            for awaited in phase.awaits:
+                if parts[awaited][host].into:
+                    came = replace(parts[awaited][host], compute_s=0.0, out=(), detached=False, number=awaited)
+                    found[host].append(came)
+            into = () if phase.detached else part[host].into
+            found[host].append(replace(part[host], into=into, number=number))
+    return {host: tuple(found[host]) for host in hosts}
+
+
 def _phases(phase: Phase, job: Job, experiment: Experiment) -> dict[str, PhasePlan]:
     """Host -> its part of ``phase``."""
     fabric, scale, flows = experiment.fabric, experiment.scale, job.flow_by_id
@@ -261,6 +280,7 @@ def _phases(phase: Phase, job: Job, experiment: Experiment) -> dict[str, PhasePl
             into=tuple(into[host]),
             inside_s=_inside_s(phase, host, experiment),
             background=phase.background,
+            detached=phase.detached,
         )
         for host in hosts_of(job, fabric)
     }

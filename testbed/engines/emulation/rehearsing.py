@@ -113,7 +113,9 @@ def rehearsed_jobs(experiment: Experiment) -> tuple[Job, ...]:
 
 def _without_pauses(job: Job, experiment: Experiment) -> Job:
     phases = tuple(
-        replace(phase, compute_s=0.0, inside=(), background=False) for phase in job.phases if phase.transfers
+        replace(phase, compute_s=0.0, inside=(), background=False, detached=False, awaits=(), members=())
+        for phase in job.phases
+        if phase.transfers
     )
     job = replace(job, phases=phases, start_s=0.0, iterations=ENDLESS, jitter=0.0, stragglers=(), external=None)
     alone = isolated(job, experiment.fabric).iteration_s * experiment.scale.time

@@ -25,7 +25,7 @@ from testbed.scenario.network.fabrics import FILE_KEYS
 from testbed.scenario.old_keys import rename_old_keys
 from topologies.limits import YAML_BYTES, LimitError, read_text
 from topologies.registry import BUILT_IN as FABRICS
-from workloads.imported.files import FORMS
+from workloads.imported.files import FORMS, SHAPE
 from workloads.managers.registry import GROUPS, is_built_in
 
 SHOWN: Final = 12
@@ -117,7 +117,9 @@ def _reading(values: Mapping[str, str], summary: Mapping[str, Any]) -> Iterator[
     """The keys behind which there is a file or the source of a plug-in."""
     for key in values:
         first, last = key.partition(".")[0], key.rpartition(".")[2]
-        if (first == "fabric" and last in FILE_KEYS) or (first == "jobs" and ".model." in key and last in FORMS):
+        if (first == "fabric" and last in FILE_KEYS) or (
+            first == "jobs" and ".model." in key and last in (*FORMS, SHAPE)
+        ):
             yield key
     if values.get("fabric.kind", next(iter(FABRICS))) not in FABRICS:
         yield "fabric.kind"

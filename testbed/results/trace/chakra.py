@@ -83,13 +83,15 @@ def _nodes(
     job: Job, rank: int, rows: Sequence[IterationRow], peers: Mapping[int, tuple[int | None, int | None]]
 ) -> Iterator[ChakraNode]:
     numbers = _numbers(job)
-    compute_s = job.compute_s or 1.0
+    compute_s = sum(phase.compute_s for phase in job.phases if _computes(phase, rank)) or 1.0
     bytes_of_all = sum(phase.size for phase in job.phases) or 1.0
     number = 0
     last: tuple[int, ...] = ()
     for row in rows:
         open_until_end: list[int] = []
         for place, phase in enumerate(job.phases):
+            if not _computes(phase, rank):
+                continue
             took = row.compute_s * phase.compute_s / compute_s
             name = f"{job.name}.{row.iteration}.{place}"
             before = ChakraNode(
@@ -109,6 +111,10 @@ def _nodes(
                 (open_until_end if phase.background else ends).append(node.id)
             last = tuple(ends)
         last = (*last, *open_until_end)
+
+
+def _computes(phase: Phase, rank: int) -> bool:
+    return not phase.members or rank in phase.members
 
 
 _GPU: Final[Mapping[str, AttributeValue]] = {"is_cpu_op": False}

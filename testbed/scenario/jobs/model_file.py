@@ -9,18 +9,22 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from testbed.scenario.quantities import Text
 from topologies import limits
 from workloads.imported.expansion import PHASES
-from workloads.imported.files import FORMS
+from workloads.imported.files import FORMS, SHAPE
 from workloads.imported.workload import GroupKind
+
+KEYS = (*FORMS, SHAPE)
+"""What a model may name: an iteration in one of the forms, or the shape of a transformer."""
 
 
 class ModelFileSpec(BaseModel):
-    """The iteration of a job, read from a file of another tool; see :mod:`workloads.imported`."""
+    """A job's iteration, or the shape of its model, from a file of another tool; see :mod:`workloads.imported`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     simai: Text | None = Field(None, description="file of a SimAI workload, relative to the scenario")
     chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
     kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
+    config: Text | None = Field(None, description="config.json of a model on Hugging Face, relative to the scenario")
     group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
     phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
         PHASES, description="most phases of an iteration, roughly: neighbours become one"
@@ -29,10 +33,10 @@ class ModelFileSpec(BaseModel):
     @model_validator(mode="after")
     def _one_file(self) -> Self:
         if len(self.files) != 1:
-            raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(FORMS)}")
+            raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(KEYS)}")
         return self
 
     @property
     def files(self) -> dict[str, str]:
         """Format -> file."""
-        return {form: file for form in FORMS if (file := getattr(self, form)) is not None}
+        return {form: file for form in KEYS if (file := getattr(self, form)) is not None}

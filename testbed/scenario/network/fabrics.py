@@ -20,7 +20,7 @@ from topologies.fabric import Fabric
 from topologies.parameters import Marker, Parameter, parameters_of
 from topologies.reachability import EVERY_HOST, ports_apart
 from topologies.registry import BUILT_IN, Generator, explained, generators
-from workloads.imported.files import FORMS
+from workloads.imported.files import FORMS, SHAPE
 from workloads.plugin_errors import PluginCode, place_of
 
 _WRITTEN: Final[Mapping[type[Marker], Any]] = MappingProxyType(
@@ -105,7 +105,7 @@ def find_files(scenario: Mapping[str, object], folder: Path) -> None:
     for job in jobs if isinstance(jobs, list) else ():
         model = job.get("model") if isinstance(job, dict) else None
         if isinstance(model, dict):
-            for key in FORMS:
+            for key in (*FORMS, SHAPE):
                 _complete(model, key, folder)
 
 

@@ -19,8 +19,9 @@ from topologies.fabric import Fabric
 from topologies.limits import QUANTITIES
 from workloads.models.catalogue import CATALOGUE
 from workloads.models.figure_calibration import FITTED
+from workloads.training.shape_files import shapes
 
-MODELS = tuple(CATALOGUE)
+MODELS = (*CATALOGUE, *shapes())
 SCHEDULERS = ["cassini", "crux", "crux-pa", "ecmp", "lina"]
 
 SMALL = """
@@ -55,6 +56,7 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
         "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
         "philly-servers.yaml": ["ecmp", "crux-fair"],
+        "llm1024.yaml": ["ecmp", "crux", "cassini", "spray"],
         "spray.yaml": ["ecmp", "spray", "crux", "crux-spray"],
     }
     assert [choice.label for choice in scenario.choices] == labels.get(name, ["ecmp", "crux"])
@@ -75,6 +77,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
         "hpn-failures-single.yaml",
         "hpn-failures.yaml",
         "lina.yaml",
+        "llm1024.yaml",
         "moe-alltoall.yaml",
         "multi-tenant.yaml",
         "philly-servers.yaml",

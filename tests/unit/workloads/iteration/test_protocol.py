@@ -148,7 +148,7 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         '{"host":"h0","op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
         '"stragglers":[{"gpu":"h0g0","factor":1.5}],"gpus":["h0g0"],'
         '"phases":[{"compute_s":0.2,"overlap":0.5,"out":[{"flow":"f","size":1000,"after":"g","lead":500}],'
-        '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true}],'
+        '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true,"detached":false,"number":-1}],'
         '"outgoing":[{"flow":"f","source":"10.0.0.1","source_port":4000,"target":"10.0.0.2","target_port":5000,'
         '"peer":"h0"}],"incoming":[],"window":8,"slice_size":2,"departure":0.01,"link_rate":1000000.0,'
         '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},'
@@ -163,7 +163,7 @@ def test_the_form_of_events_on_the_wire() -> None:
         "h0", IterationEnded("a", 4, (PhaseTimes(1.0, 2.0, 2.5, 3.0, (1.0, 1.5), (2.4,)),), 0.001, 0.0)
     ) == (
         b'{"host":"h0","event":"iteration","job":"a","iteration":4,"phases":[{"start":1.0,"ready":2.0,"communication_end":2.5,'
-        b'"end":3.0,"compute":[1.0,1.5],"arrivals":[2.4]}],"late":0.001,"waited":0.0}\n'
+        b'"end":3.0,"compute":[1.0,1.5],"arrivals":[2.4],"number":-1}],"late":0.001,"waited":0.0}\n'
     )
 
 

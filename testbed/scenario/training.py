@@ -1,0 +1,73 @@
+"""Jobs that are large models in training: the plan that their parallel layout makes, and keys that do not fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from testbed.scenario.document import Location, Problem
+from testbed.scenario.jobs.training_keys import KEYS, ParallelSpec
+from testbed.scenario.spec import JobEntry
+from workloads.imported.files import SHAPE
+from workloads.training.gpus import GPUS
+from workloads.training.layout import ParallelLayout
+from workloads.training.plan import TrainingPlan
+from workloads.training.schedules import Schedule
+from workloads.training.shape_files import read_config, shapes
+
+DEFAULT_SEQUENCE: Final = 4096
+DEFAULT_MICROBATCHES: Final = 8
+_NOT_BESIDE: Final = ("compute", "communication", "overlap", "flops", "collective", "gradients", "experts")
+
+
+def is_training(job: JobEntry) -> bool:
+    """Whether ``job`` is a large model with a parallel layout."""
+    return job.model in shapes() if isinstance(job.model, str) else SHAPE in job.model.files
+
+
+def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
+    """Return the plan of ``job`` on ``gpus`` GPUs; None for other jobs.
+
+    Raises ``ValueError`` naming the key that does not fit, and :class:`~workloads.imported.errors.WorkloadFileError`.
+    """
+    if not is_training(job):
+        return None
+    shape = shapes()[job.model] if isinstance(job.model, str) else read_config(Path(job.model.files[SHAPE]))
+    parallel = job.parallel or ParallelSpec.model_construct()
+    return TrainingPlan(
+        shape=shape,
+        gpu=GPUS[job.accelerator or "h100"],
+        layout=ParallelLayout(
+            gpus, parallel.tensor, parallel.pipeline, parallel.context, parallel.expert, parallel.order
+        ),
+        sequence=job.sequence or DEFAULT_SEQUENCE,
+        microbatches=job.microbatches or DEFAULT_MICROBATCHES,
+        microbatch=job.microbatch or 1,
+        schedule=Schedule() if job.schedule is None else job.schedule.value(),
+        sharding=job.sharding or "zero-1",
+        precision=job.precision or "bf16",
+        recompute=job.recompute or "none",
+        attention=job.attention or "fused",
+        gradients=job.gradient_precision or "bf16",
+        overlap_tensor=bool(job.overlap_tensor),
+    )
+
+
+def training_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterator[Problem]:
+    """Every job whose keys do not fit its model."""
+    for index, job in jobs.items():
+        if job.kind == "external" or not is_training(job):
+            for key in KEYS:
+                if getattr(job, key) is not None:
+                    what = f"job '{job.name}' has {key}, expected a model with a parallel layout, such as llama3-8b"
+                    yield Problem(("jobs", index, key), what)
+            continue
+        for key in _NOT_BESIDE:
+            if getattr(job, key) is not None:
+                what = f"job '{job.name}' has {key}, expected none: it follows from the model and its layout"
+                yield Problem(("jobs", index, key), what)
+        if job.share_gpus_with is not None or managed:
+            where: Location = ("jobs", index, "model" if job.share_gpus_with is None else "share_gpus_with")
+            what = f"job '{job.name}' has a parallel layout, expected GPUs of its own, and no manager"
+            yield Problem(where, what)

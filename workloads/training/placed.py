@@ -1,0 +1,278 @@
+"""A training plan on a fabric: what each stage computes and sends, in the order in which it can all happen.
+
+Every operation of a stage is a phase of its GPUs: its compute, beside or after it what its groups exchange between
+hosts, then what goes to the next stage, which that one waits for. Gradients go in the background of the last backward
+pass; parameters come beside the first forward pass. What stays inside a host is part of the compute: sums of a tensor
+group, and what tokens and gradients take over NVLink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from topologies.fabric import Fabric
+from workloads.communication.collectives import Channel, Message, expand
+from workloads.communication.layout import Layout, layout_of
+from workloads.training.expert_routes import copies_to_hosts
+from workloads.training.iteration import Cluster, expert_exchange_s, optimizer_s
+from workloads.training.layout import Group
+from workloads.training.plan import TrainingPlan
+from workloads.training.schedules import Operation, before
+from workloads.training.timeline import timeline
+from workloads.training.traffic import Exchange, exchanges_of_part, passes_of_part, stage_bytes
+from workloads.training.work import work_of
+
+ALGORITHMS: Final[Mapping[str, str]] = {"allreduce": "hierarchical"}
+"""Collective -> how it is carried out, where the names differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPhase:
+    """As :class:`workloads.job.Phase`; ``awaits`` are places in the list of all phases."""
+
+    compute_s: float
+    members: tuple[int, ...]
+    collective: str = "none"
+    messages: tuple[Message, ...] = ()
+    size: float = 0.0
+    overlap: float = 0.0
+    background: bool = False
+    detached: bool = False
+    awaits: tuple[int, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
+
+
+def placed(plan: TrainingPlan, gpus: Sequence[str], fabric: Fabric, channels: int = 1) -> tuple[PlacedPhase, ...]:
+    """Return the phases of an iteration of ``plan`` whose rank r is ``gpus[r]``.
+
+    Raises ``ValueError`` if there are not as many GPUs as ranks, or stages share a host.
+    """
+    if len(gpus) != plan.layout.gpus:
+        raise ValueError(f"has {len(gpus)} GPUs, its layout is for {plan.layout.gpus}")
+    return _Placing(plan, gpus, fabric, channels).phases()
+
+
+@dataclass
+class _Placing:
+    """What is known while the phases are made."""
+
+    plan: TrainingPlan
+    gpus: Sequence[str]
+    fabric: Fabric
+    channels: int
+    made: list[PlacedPhase] = field(default_factory=list)
+    sent: dict[tuple[int, Operation], int] = field(default_factory=dict)
+    """(stage, operation) -> place of the phase that passes on its result."""
+
+    def __post_init__(self) -> None:
+        self.stages = self.plan.layout.stages()
+        self._to_gather = list(reversed(self.plan.stage_parts(0)))
+        self._known: dict[tuple[Group, int, str, float], tuple[Message, ...]] = {}
+        hosts = [{self.fabric.host_of_gpu[self.gpus[rank]] for rank in ranks} for ranks in self.stages]
+        for stage, own in enumerate(hosts):
+            for other in range(stage + 1, len(hosts)):
+                if shared := own & hosts[other]:
+                    what = f"stages {stage} and {other} share host {min(shared)}"
+                    raise ValueError(
+                        f"{what}, expected hosts of one stage each: tensor x context x data GPUs per stage"
+                    )
+        self.cluster = Cluster(max(len(self.gpus) // len(set().union(*hosts)), 1), self._nic_rate())
+
+    def _nic_rate(self) -> float:
+        """Bit/s per GPU by which the job leaves its hosts."""
+        ports = {port for gpu in self.gpus for port in self.fabric.nics[self.fabric.nic_of_gpu[gpu]].ports}
+        return sum(self.fabric.uplink(port).capacity for port in ports) / len(self.gpus)
+
+    def phases(self) -> tuple[PlacedPhase, ...]:
+        """All of them, in an order in which each comes after what it waits for."""
+        self._gather_first()
+        for _, stage, operation, last in self._in_time():
+            self._add(stage, operation, last)
+        return tuple(self.made)
+
+    def _gather_first(self) -> None:
+        """Later stages gather their parameters while the first ones compute."""
+        for stage in range(1, len(self.stages)):
+            for part in self.plan.stage_parts(stage):
+                self._append_weights(PlacedPhase(0.0, self.stages[stage]), stage, part, "begin")
+
+    def _in_time(self) -> list[tuple[float, int, Operation, bool]]:
+        """Begin, stage, operation, and whether it is the last of its chunk, by the time they begin alone."""
+        plan = self.plan
+        found = timeline(plan.schedule, len(self.stages), plan.microbatches, self._takes)
+        ordered: list[tuple[float, int, Operation, bool]] = []
+        last_kind = "weights" if plan.schedule.splits_backward else "backward"
+        for stage, (order, begins) in enumerate(zip(found.orders, found.begins, strict=True)):
+            lasts = {each.chunk: place for place, each in enumerate(order) if each.kind == last_kind}
+            for place, (begin, operation) in enumerate(zip(begins, order, strict=True)):
+                ordered.append((begin, stage, operation, lasts[operation.chunk] == place))
+        return sorted(ordered, key=lambda each: each[0])
+
+    def _takes(self, stage: int, operation: Operation) -> float:
+        return max(1e-9, work_of(self.plan, stage, operation).seconds)
+
+    def _add(self, stage: int, operation: Operation, last: bool) -> None:
+        plan, ranks = self.plan, self.stages[stage]
+        needed = before(operation, stage, len(self.stages), plan.schedule.chunks, plan.schedule.two_way)
+        awaits = (self.sent[needed],) if needed is not None and needed in self.sent and needed[0] != stage else ()
+        compute_s = work_of(plan, stage, operation).seconds
+        part = self._part(stage, operation)
+        beside = [each for each in self._exchanges(part, operation) if self._crosses(each.group, stage)]
+        inside_s = 0.0 if self._crosses("expert", stage) else self._inside_s(part, operation)
+        messages = tuple(message for each in beside for message in self._messages(each, stage, operation.kind))
+        experts = any(each.group == "expert" for each in beside)
+        phase = PlacedPhase(compute_s + inside_s, ranks, awaits=awaits)
+        if messages:
+            # Tokens are waited for, unless a pass the other way computes meanwhile; parameters come beside the compute.
+            overlap = 0.0 if experts and not plan.schedule.two_way else 1.0
+            phase = replace(
+                phase,
+                collective=beside[0].collective,
+                messages=messages,
+                size=sum(each.total for each in beside),
+                overlap=overlap,
+                groups=self._groups(beside[0].group, stage),
+            )
+        gathered = self._to_gather.pop() if stage == 0 and self._to_gather else None
+        if gathered is not None and self._append_weights(phase, stage, gathered, "begin"):
+            pass
+        elif not last or not self._append_weights(phase, stage, part, "end"):
+            self.made.append(phase)
+        self._pass_on(stage, operation, phase)
+        if last:
+            self.made.append(PlacedPhase(optimizer_s(plan, stage) / len(plan.stage_parts(stage)), phase.members))
+
+    def _part(self, stage: int, operation: Operation) -> int:
+        down = self.plan.schedule.two_way and operation.chunk == 1
+        return self.plan.part(len(self.stages) - 1 - stage if down else stage, operation.chunk)
+
+    def _exchanges(self, part: int, operation: Operation) -> list[Exchange]:
+        """What ``operation`` exchanges with its groups, all collectives of a kind and group as one."""
+        passes = passes_of_part(self.plan)
+        found: dict[tuple[str, Group], Exchange] = {}
+        for each in exchanges_of_part(self.plan, part):
+            if each.moment == operation.kind and each.group != "tensor":
+                key = each.collective, each.group
+                size = each.total / passes + (found[key].bytes if key in found else 0.0)
+                found[key] = replace(each, bytes=size, times=1)
+        return list(found.values())
+
+    def _crosses(self, group: Group, stage: int) -> bool:
+        return any(len(layout.shares) > 1 for layout in self._layouts(group, stage))
+
+    def _layouts(self, group: Group, stage: int) -> list[Layout]:
+        return [layout_of([self.gpus[rank] for rank in ranks], self.fabric) for ranks in self._groups(group, stage)]
+
+    def _groups(self, group: Group, stage: int) -> tuple[tuple[int, ...], ...]:
+        own = set(self.stages[stage])
+        return tuple(ranks for ranks in self.plan.layout.groups(group) if ranks[0] in own)
+
+    def _inside_s(self, part: int, operation: Operation) -> float:
+        """Seconds that tokens take between experts of one host."""
+        return 0.0 if operation.kind == "weights" else expert_exchange_s(self.plan, self.cluster, part)
+
+    def _messages(self, exchange: Exchange, stage: int, role: str) -> tuple[Message, ...]:
+        """The messages of all groups of a stage; those of one pair of ports go over a connection of each group."""
+        key = exchange.group, stage, f"{role}-{exchange.what}-{exchange.collective}", exchange.bytes
+        if key not in self._known:
+            size = exchange.bytes * self._reached(exchange, stage)
+            name = ALGORITHMS.get(exchange.collective, exchange.collective)
+            groups = [expand(name, each, size, channels=self.channels) for each in self._layouts(exchange.group, stage)]
+            prefix = "-".join((role, *exchange.what.split(), ""))
+            self._known[key] = tuple(apart(groups, prefix))
+        return self._known[key]
+
+    def _reached(self, exchange: Exchange, stage: int) -> float:
+        """Share of the bytes between hosts that are sent: a token goes once to each host with experts for it."""
+        experts = self.plan.shape.experts
+        if exchange.group != "expert" or experts is None:
+            return 1.0
+        hosts = len(self._layouts("expert", stage)[0].shares)
+        return copies_to_hosts(experts, hosts) / (experts.per_token * (hosts - 1) / hosts)
+
+    def _append_weights(self, phase: PlacedPhase, stage: int, part: int, moment: str) -> bool:
+        """Add ``phase`` with the parameters of ``part`` beside its compute, or gradients behind it; False if none."""
+        found = [
+            each
+            for each in exchanges_of_part(self.plan, part)
+            if each.moment == moment and self._crosses(each.group, stage)
+        ]
+        if not found:
+            return False
+        weights = replace(
+            phase,
+            collective=ALGORITHMS.get(found[0].collective, found[0].collective),
+            messages=tuple(message for each in found for message in self._messages(each, stage, f"{moment}{part}")),
+            size=sum(each.total for each in found),
+            groups=self._groups(found[0].group, stage),
+            overlap=self._hidden(part, moment),
+            background=moment == "end" and self.plan.overlap_gradients,
+        )
+        if phase.messages:  # its own exchange first
+            self.made.append(phase)
+            weights = replace(weights, compute_s=0.0, overlap=0.0, awaits=())
+        self.made.append(weights)
+        return True
+
+    def _hidden(self, part: int, moment: str) -> float:
+        """How much of a pass the weights of ``part`` may travel beside: gradients leave as layers are through."""
+        if not self.plan.overlap_gradients:
+            return 0.0
+        return 1.0 if moment == "begin" else 1 - 1 / max(1, len(self.plan.layers(part)))
+
+    def _pass_on(self, stage: int, operation: Operation, phase: PlacedPhase) -> None:
+        """Send the result to the stage that waits for it, if there is one."""
+        target = _successor(operation, stage, len(self.stages), self.plan)
+        if target is None:
+            return
+        messages = self._between(stage, target[0], operation)
+        self.sent[stage, operation] = len(self.made)
+        self.made.append(
+            PlacedPhase(
+                0.0, phase.members, "point-to-point", messages, stage_bytes(self.plan), detached=True,
+                groups=tuple(zip(self.stages[stage], self.stages[target[0]], strict=True)),
+            )
+        )  # fmt: skip
+
+    def _between(self, stage: int, target: int, operation: Operation) -> tuple[Message, ...]:
+        """Every rank's share to its peer; ranks with the same ports send together."""
+        role = f"{operation.kind}{operation.chunk}-" if self.plan.schedule.two_way else f"{operation.kind}-"
+        sizes: dict[Channel, float] = {}
+        for own, peer in zip(self.stages[stage], self.stages[target], strict=True):
+            layout = layout_of([self.gpus[own], self.gpus[peer]], self.fabric)
+            for message in expand("point-to-point", layout, stage_bytes(self.plan), channels=self.channels):
+                channel = replace(message.channel, role=role + message.channel.role)
+                sizes[channel] = sizes.get(channel, 0.0) + message.bytes
+        return tuple(Message(channel, size) for channel, size in sizes.items())
+
+
+def _successor(operation: Operation, stage: int, stages: int, plan: TrainingPlan) -> tuple[int, Operation] | None:
+    """The operation of another stage that waits for this one; None if there is none."""
+    if operation.kind == "weights" or stages == 1:
+        return None
+    chunks, two_way = plan.schedule.chunks, plan.schedule.two_way
+    for chunk in range(chunks):
+        following = Operation(operation.kind, operation.microbatch, chunk)
+        for other in range(stages):
+            if other != stage and before(following, other, stages, chunks, two_way) == (stage, operation):
+                return other, following
+    return None
+
+
+def apart(groups: Sequence[tuple[Message, ...]], prefix: str) -> Iterator[Message]:
+    """The messages of all ``groups``, on connections of their own where groups use the same pair of ports."""
+    used: dict[Channel, int] = {}
+    for messages in groups:
+        number = max((used.get(message.channel, 0) for message in messages), default=0)
+        suffix = f"+{number}" if number else ""
+        for message in messages:
+            used[message.channel] = number + 1
+            yield replace(
+                message,
+                channel=replace(message.channel, role=f"{prefix}{message.channel.role}{suffix}"),
+                after=None
+                if message.after is None
+                else replace(message.after, role=f"{prefix}{message.after.role}{suffix}"),
+            )

@@ -1,0 +1,51 @@
+"""The phases of a job's stages, from a training plan placed on a fabric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from topologies.fabric import Fabric
+from topologies.limits import MESSAGES
+from workloads.communication.collectives import Message
+from workloads.errors import JobError
+from workloads.job import Phase
+from workloads.phases import transfers_of
+from workloads.training.placed import PlacedPhase, placed
+from workloads.training.plan import TrainingPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The ``phases`` of a job, and all ``messages`` of an iteration."""
+
+    phases: tuple[Phase, ...]
+    messages: tuple[Message, ...]
+
+
+def stages_of(
+    job: str, plan: TrainingPlan, gpus: tuple[str, ...], fabric: Fabric, channels: int, most_messages: int
+) -> Stages:
+    """Return what ``job`` computes and sends; :class:`JobError` if the plan does not fit, or sends too much."""
+    try:
+        made = placed(plan, gpus, fabric, channels)
+    except ValueError as error:
+        raise JobError(job, str(error)) from None
+    messages = tuple(message for phase in made for message in phase.messages)
+    if len(messages) > most_messages:
+        raise JobError(job, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
+    return Stages(tuple(_phase(job, each) for each in made), messages)
+
+
+def _phase(job: str, placed_phase: PlacedPhase) -> Phase:
+    return Phase(
+        compute_s=placed_phase.compute_s,
+        overlap=placed_phase.overlap,
+        collective=placed_phase.collective,
+        transfers=transfers_of(job, placed_phase.messages),
+        background=placed_phase.background,
+        size=placed_phase.size,
+        groups=placed_phase.groups,
+        members=placed_phase.members,
+        detached=placed_phase.detached,
+        awaits=placed_phase.awaits,
+    )
