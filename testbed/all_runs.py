@@ -1,6 +1,6 @@
 """The runs of all schedulers of a scenario, written to the run's directory: one after the other, or side by side.
 
-Side by side are those that take long and are computed: simulations at line rate.
+Side by side are those that take long and are computed: simulations at line rate, and rates of many messages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from testbed.engines.common.isolated_runs import each_alone, isolates_jobs, side_by_side
 from testbed.engines.flow.alone import with_alone
@@ -26,6 +26,10 @@ from workloads.job import Job
 
 if TYPE_CHECKING:
     from testbed.watch.watcher import Watcher
+
+
+MANY_MESSAGES: Final = 20_000
+"""In an iteration of all jobs: with fewer a run of the flow engine takes seconds."""
 
 
 class AllRuns:
@@ -76,7 +80,9 @@ class AllRuns:
     def _processes(self) -> int:
         """How many runs may go on at a time."""
         at_line_rate = all(experiment.at_line_rate for experiment in self._experiments)
-        return processes_for(len(self._experiments)) if at_line_rate else 1
+        messages = sum(len(phase.transfers) for job in self._jobs for phase in job.phases)
+        many = self._runs.engine.name == "flow" and messages >= MANY_MESSAGES and self._watcher is None
+        return processes_for(len(self._experiments)) if at_line_rate or many else 1
 
     def _side_by_side(self, directory: RunDirectory, processes: int) -> tuple[Experiment, list[RunRecord]]:
         labels = [experiment.scheduler.label for experiment in self._experiments]

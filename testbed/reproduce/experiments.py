@@ -8,7 +8,7 @@ from typing import Final
 from testbed.errors import BadInputError
 from testbed.reproduce.crux import crux_figures
 from testbed.reproduce.managers import manager_experiments
-from testbed.reproduce.number_formats import change, count, hundredths, number, percent
+from testbed.reproduce.number_formats import change, count, hundredths, number, percent, points, tenths
 from testbed.reproduce.paper_experiment import PaperColumn, PaperExperiment
 from topologies.input.spelling import expectation
 
@@ -71,9 +71,24 @@ TRAINING: Final = PaperExperiment(
     function="testbed.reproduce.training.published_runs:reproduce",
 )
 
+TODAY: Final = PaperExperiment(
+    name="today",
+    summary="schedulers for four large models in training, by fabric and placement: 256 GPUs, rates computed",
+    source="no paper: which of today's jobs contend, where, and what paths, levels and placement are worth to them",
+    columns=(
+        *(PaperColumn(name, f"{name} %", percent) for name in ("ecmp", "crux", "cassini", "sincronia", "spray")),
+        PaperColumn("gain", "best", points),
+        PaperColumn("alone", "ecmp: alone", tenths),
+        PaperColumn("own", "own", tenths),
+        PaperColumn("others", "others", tenths),
+    ),
+    function="testbed.reproduce.training.today:reproduce",
+    rows=True,
+)
+
 EXPERIMENTS: Final[Mapping[str, PaperExperiment]] = {
     each.name: each
-    for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN, TRANSPORTS, TRAINING)
+    for each in (*crux_figures.EXPERIMENTS, *manager_experiments.EXPERIMENTS, TWIN, TRANSPORTS, TRAINING, TODAY)
 }
 
 

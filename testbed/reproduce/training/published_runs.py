@@ -100,9 +100,7 @@ def published_runs() -> Iterator[PublishedRun]:
             shapes()["llama3-405b"], GPUS["h100"], ParallelLayout(gpus, 8, 16, context), sequence, microbatches, 1,
             Schedule("interleaved", 8), "zero-2", gradients="fp32",
         )  # fmt: skip
-        yield PublishedRun(
-            f"Llama 3 405B, {gpus} GPUs, {sequence} tokens", plan, H100_HOSTS, rate, "TFLOP/s", _rate
-        )
+        yield PublishedRun(f"Llama 3 405B, {gpus} GPUs, {sequence} tokens", plan, H100_HOSTS, rate, "TFLOP/s", _rate)
     layout = ParallelLayout(2048, pipeline=16, expert=64)
     plan = TrainingPlan(
         shapes()["deepseek-v3"], GPUS["h800"], layout, 4096, 15360 // layout.data, 1, Schedule("dualpipe", 2),
