@@ -13,8 +13,18 @@ class Receiver(Protocol):
     flow: str
 
     @property
+    def consumed(self) -> float:
+        """Bytes of the messages that are finished."""
+        ...
+
+    @property
     def done(self) -> bool:
         """Whether the current message has arrived whole."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Bytes of all messages that have arrived."""
         ...
 
     def begin(self, size: int, slice_size: int) -> None:

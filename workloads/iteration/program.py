@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
+from workloads.iteration.early_arrivals import EarlyArrivals
 from workloads.iteration.endpoints import ReceiverT, SenderT
 from workloads.iteration.hold import Hold
 from workloads.iteration.job_plan import OutgoingMessage, PhasePlan
@@ -82,7 +83,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._dependents: dict[str, SenderT] = {}
         self._awaited: set[str] = set()
         self._arrivals: dict[str, float] = {}
-        self._early: dict[str, float] = {}
+        self._early = EarlyArrivals()
         self._background: list[_Background] = []
         self._detached: dict[str, deque[OutgoingMessage]] = {}
         self.iteration = 0
@@ -181,14 +182,14 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         """Wait for the next message of ``stream``; it may have arrived before this host was ready for it."""
         stream.begin(size, self._slice)
         if stream.done:
-            self._arrivals[stream.flow] = self._early.get(stream.flow, self._ready)
+            self._arrivals[stream.flow] = self._early.when(stream, size, self._ready)
         else:
             self._awaited.add(stream.flow)
 
     def _note_arrival(self, stream: ReceiverT) -> None:
-        """Record when a message had arrived: the current one, or, as far as that is known, one that comes early."""
+        """Record when a message had arrived: the current one, or one that comes early."""
         if stream.flow not in self._awaited:
-            self._early[stream.flow] = self._clock()
+            self._early.note(stream, self._clock())
         elif stream.done:
             self._awaited.discard(stream.flow)
             self._arrivals[stream.flow] = self._clock()

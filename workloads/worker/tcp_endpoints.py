@@ -237,6 +237,11 @@ class TcpReceiver:
         self._wake_at_next_slice(slice_size)
 
     @property
+    def total(self) -> int:
+        """Bytes of all messages that have arrived."""
+        return self.received
+
+    @property
     def arrived(self) -> int:
         """Bytes of the current message that have arrived."""
         return min(self.received - self.consumed, self.size)

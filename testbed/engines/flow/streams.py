@@ -30,6 +30,11 @@ class FlowReceiver:
         self._arrived = total
 
     @property
+    def total(self) -> float:
+        """Bytes of all messages that have arrived, and half a byte for rounding."""
+        return self._arrived + 0.5
+
+    @property
     def done(self) -> bool:
         """Whether the current message has arrived whole; a byte less is rounding."""
         return self._arrived - self.consumed >= self._size - 0.5

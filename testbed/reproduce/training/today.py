@@ -32,7 +32,7 @@ _HOST: Final[Mapping[str, Any]] = {"hosts": HOSTS, "gpus_per_host": 8, "nics_per
 FABRICS: Final[Mapping[str, Mapping[str, Any]]] = {
     "rails 1:1": {"kind": "rail-optimized", **_HOST, "aggregations": 16},
     "rails 2:1": {"kind": "rail-optimized", **_HOST, "aggregations": 8},
-    "HPN 2:1": {"kind": "hpn", **_HOST, "aggregations": 16},
+    "HPN 2:1": {"kind": "hpn", **_HOST, "aggregations": 8},
     "no rails 2:1": {"kind": "dcn+", **_HOST, "aggregations": 64},
 }
 """Of 16 hosts a segment: 16 cables of 400 Gbit/s go down from a ToR of a rail, and as many or half of them up. HPN has

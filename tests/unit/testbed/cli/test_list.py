@@ -15,10 +15,11 @@ from workloads.communication.collectives import COLLECTIVES
 from workloads.managers import registry
 from workloads.managers.catalogue import MANAGERS
 from workloads.models.catalogue import CATALOGUE
+from workloads.training.shape_files import shapes
 
 EXPECTED = {
     "scenarios": [name.removesuffix(".yaml") for name in bundled()],
-    "models": list(CATALOGUE),
+    "models": [*CATALOGUE, *shapes()],
     "managers": list(MANAGERS),
     "collectives": list(COLLECTIVES),
     "fabrics": list(FABRICS),
