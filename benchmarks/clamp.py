@@ -37,7 +37,7 @@ from testbed.reproduce.crux.figure_16_mechanisms import crux_order
 from testbed.reproduce.crux.figure_16_optimum import Yardstick
 from testbed.reproduce.paper_experiment import Settings
 from testbed.reproduce.process_pool import each_case
-from testbed.scenario import bundled, load
+from testbed.scenario import emulated, load
 
 TITLE: Final = "the clamp of Crux's factor k: performance of priority assignment, GPU utilisation of scenarios, %"
 CLAMPS: Final = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -82,7 +82,7 @@ def measure(quick: bool) -> list[Line]:
     for generator, seed in (CHOSEN_ON, *CONFIRMED_ON):
         values = _cases(generator, seed, cases)
         lines += _case_lines(f"{generator}, seed {seed}, {cases} cases", values, (generator, seed) == CHOSEN_ON)
-    scenarios = ("hello.yaml", "clos96.yaml") if quick else tuple(name for name in bundled() if not load(name).manager)
+    scenarios = ("hello.yaml", "clos96.yaml") if quick else tuple(name for name in emulated() if not load(name).manager)
     return lines + _scenario_lines(scenarios)
 
 

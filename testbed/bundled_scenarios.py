@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+COMPUTED: Final = frozenset({"llm1024.yaml"})
+"""Those that no single machine can emulate."""
 
 
 def names() -> tuple[str, ...]:
@@ -26,3 +29,8 @@ def folder() -> Path:
 @cache
 def _folder() -> Any:
     return resources.files("testbed") / "scenarios"
+
+
+def emulated() -> tuple[str, ...]:
+    """The names of those that a machine can emulate."""
+    return tuple(name for name in names() if name not in COMPUTED)

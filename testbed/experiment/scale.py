@@ -162,7 +162,7 @@ def _refuse_too_coarse(found: Grain, best: Scale, real: bool) -> None:
         needed = found.dilation_wanted(best)
         raise CannotRunError(
             f"scale auto: at the largest dilation, {best.time:g}, {found.worst}: dilation {needed} would do, "
-            f"set scale: {_written(best, needed)}, or compute rates: --engine flow"
+            f"compute rates with --engine flow, or set scale: {_written(best, needed)}"
         )
 
 

@@ -18,7 +18,7 @@ from testbed.reproduce.flow_entries import AS_PACKETS, Entry, Twin, flow_entry, 
 from testbed.reproduce.kept_runs import Execute, RunOutcome, Runs, Task, Treatment, emulate
 from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.twin_sensitivity import MOVED_S, largest_range, moved_starts
-from testbed.scenario import bundled, load
+from testbed.scenario import emulated, load
 
 LEFT_OUT: Final = ("fixed", "ecmp-switch")
 """One takes its decision from the scenario; the other leaves paths to the switches' hash, which only they know."""
@@ -46,7 +46,7 @@ def pairs(only: Sequence[str]) -> list[tuple[str, Treatment]]:
 
     A scenario is named as for ``run``: with or without ``.yaml``.
     """
-    every = [(scenario, Treatment(label, label)) for scenario in bundled() for label in _schedulers_of(scenario)]
+    every = [(scenario, Treatment(label, label)) for scenario in emulated() for label in _schedulers_of(scenario)]
     rows = {pair: _names(pair[0], pair[1].name) for pair in every}
     known = {name for names_of_row in rows.values() for name in names_of_row}
     for word in only:

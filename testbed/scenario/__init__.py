@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from testbed.bundled_scenarios import emulated
 from testbed.bundled_scenarios import names as bundled
 from testbed.experiment.experiment import Managed
 from testbed.scenario.loading import Scenario, load
@@ -11,7 +12,7 @@ from testbed.scenario.network.fabrics import build_fabric
 from topologies.fabric import Fabric
 from workloads.job import Job
 
-__all__ = ["Scenario", "build_fabric", "build_jobs", "build_managed", "bundled", "json_schema", "load"]
+__all__ = ["Scenario", "build_fabric", "build_jobs", "build_managed", "bundled", "emulated", "json_schema", "load"]
 
 
 def build_jobs(scenario: Scenario, fabric: Fabric, seed: int | None = None) -> tuple[Job, ...]:

@@ -11,6 +11,7 @@ import pytest
 from controller.decision import ClusterView, Decision, Event, Scheduler
 from controller.ecmp_hash import ecmp_path
 from testbed.api import prepare
+from testbed.bundled_scenarios import COMPUTED
 from testbed.cli.main import main
 from testbed.dry_run import SET_UP_S, collisions, final_decision, plan
 from testbed.experiment.contention import HIDDEN
@@ -28,15 +29,11 @@ def shown(scenario: str, *options: str, capsys: pytest.CaptureFixture[str]) -> s
     return capsys.readouterr().out
 
 
-TOO_LARGE = {"llm1024.yaml"}
-"""To be emulated on one machine."""
-
-
 @pytest.mark.parametrize("name", bundled())
 def test_every_bundled_scenario_can_be_planned_within_the_estimate(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ("--engine", "flow") if name in TOO_LARGE else ()
+    options = ("--engine", "flow") if name in COMPUTED else ()
     document = document_of(name, *options, capsys=capsys)
     assert options or document["scale"]["estimated_load_share"] <= 1.0
     labels = {

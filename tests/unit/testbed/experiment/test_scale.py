@@ -32,9 +32,9 @@ from testbed.experiment.scale import (
     refuse_long_run,
     step_down,
 )
-from testbed.scenario import bundled
+from testbed.scenario import emulated
 
-PREPARED = {name: prepare(name) for name in bundled()}
+PREPARED = {name: prepare(name) for name in emulated()}
 CAPACITIES = st.builds(alike, st.just("userspace"), st.floats(14_000, 1e6))
 """Machines that can show every bundled scenario; slower ones are refused, see below."""
 
