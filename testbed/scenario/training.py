@@ -12,6 +12,7 @@ from testbed.scenario.spec import JobEntry
 from workloads.imported.files import SHAPE
 from workloads.training.gpus import GPUS
 from workloads.training.layout import ParallelLayout
+from workloads.training.memory import state_bytes
 from workloads.training.plan import TrainingPlan
 from workloads.training.schedules import Schedule
 from workloads.training.shape_files import read_config, shapes
@@ -35,7 +36,7 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
         return None
     shape = shapes()[job.model] if isinstance(job.model, str) else read_config(Path(job.model.files[SHAPE]))
     parallel = job.parallel or ParallelSpec.model_construct()
-    return TrainingPlan(
+    plan = TrainingPlan(
         shape=shape,
         gpu=GPUS[job.accelerator or "h100"],
         layout=ParallelLayout(
@@ -52,6 +53,10 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
         gradients=job.gradient_precision or "bf16",
         overlap_tensor=bool(job.overlap_tensor),
     )
+    if (kept := state_bytes(plan)) > plan.gpu.memory:
+        what = f"parameters, gradients and optimizer take {kept / 1e9:.0f} GB of a GPU"
+        raise ValueError(f"{what}, expected at most {plan.gpu.memory / 1e9:.0f} GB of {plan.gpu.title}")
+    return plan
 
 
 def training_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterator[Problem]:

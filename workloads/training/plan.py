@@ -122,10 +122,15 @@ class TrainingPlan:
         layers = sum(
             shape.layer_parameters(layer) - (routed if shape.has_experts(layer) else 0) for layer in self.layers(part)
         )
-        ends = (shape.embedding if part == 0 else 0) + (
-            (shape.head or shape.embedding) if part == self.parts - 1 else 0
-        )
-        return (layers + ends) / self.layout.tensor
+        first = shape.embedding if part == 0 else 0
+        last = self._output_parameters if part == self.parts - 1 else 0
+        return (layers + first + last) / self.layout.tensor
+
+    @property
+    def _output_parameters(self) -> int:
+        """Of the last part beside its layers: the norm, and the output layer or its copy of the embedding."""
+        copied = self.shape.vocabulary * self.shape.hidden if self.shape.tied and self.parts > 1 else 0
+        return self.shape.head + copied + self.shape.final_norm
 
     def expert_parameters(self, part: int) -> float:
         """Parameters of routed experts of ``part`` on one rank."""

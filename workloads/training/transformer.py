@@ -150,6 +150,11 @@ class Transformer:
         return 0 if self.tied else self.vocabulary * self.hidden
 
     @property
+    def final_norm(self) -> int:
+        """Parameters of the norm after the last layer."""
+        return (2 if self.biases else 1) * self.hidden
+
+    @property
     def parameters(self) -> int:
         """Of the whole model."""
         return self._outside + sum(self.layer_parameters(layer) for layer in range(self.layers))
@@ -161,7 +166,7 @@ class Transformer:
 
     @property
     def _outside(self) -> int:
-        return self.embedding + self.head + (2 if self.biases else 1) * self.hidden
+        return self.embedding + self.head + self.final_norm
 
     @property
     def dense_parameters(self) -> int:

@@ -19,6 +19,7 @@ SHAPE = Transformer("small", "", 8, 512, 8, 4, 64, 2048, 1000)
 """Eight layers of 2 h d (8 + 4) + 3 h f + 2 h parameters."""
 LAYER = 2 * 512 * 64 * 12 + 3 * 512 * 2048 + 2 * 512
 ENDS = 1000 * 512
+NORM = 512
 
 
 def plan(layout: ParallelLayout, **more: object) -> TrainingPlan:
@@ -36,7 +37,7 @@ def found(of: TrainingPlan, stage: int = 0) -> dict[tuple[str, str, str], float]
 
 
 def test_data_parallel_ranks_add_up_all_gradients() -> None:
-    assert found(plan(ParallelLayout(4))) == {("gradients", "allreduce", "end"): 2 * (8 * LAYER + 2 * ENDS)}
+    assert found(plan(ParallelLayout(4))) == {("gradients", "allreduce", "end"): 2 * (8 * LAYER + 2 * ENDS + NORM)}
 
 
 def test_tensor_parallel_ranks_add_up_activations_twice_per_layer_and_pass() -> None:
@@ -62,7 +63,7 @@ def test_interleaved_stages_pass_on_every_chunk() -> None:
 
 
 def test_zero_1_scatters_gradients_and_gathers_parameters_once() -> None:
-    size = 2 * (8 * LAYER + 2 * ENDS)
+    size = 2 * (8 * LAYER + 2 * ENDS + NORM)
     assert found(plan(ParallelLayout(4), sharding="zero-1")) == {
         ("gradients", "reduce-scatter", "end"): size,
         ("parameters", "all-gather", "begin"): size,
@@ -124,3 +125,36 @@ def test_tokens_of_deepseek_reach_four_hosts_at_most(hosts: int, copies: float) 
 def test_tokens_without_a_limit_reach_the_hosts_of_their_experts() -> None:
     """Two of eight experts on two hosts: both on one host with 2 * (4 * 3) / (8 * 7), else on both."""
     assert copies_to_hosts(Experts(8, 2, 1), 2) == pytest.approx((1 * 3 / 7 + 2 * 4 / 7) / 2)
+
+
+@pytest.mark.parametrize("name", ["llama3-8b", "mixtral-8x7b", "deepseek-v3", "gpt3-175b"])
+@pytest.mark.parametrize("pipeline", [1, 4])
+def test_ranks_hold_the_model_together(name: str, pipeline: int) -> None:
+    """But for the copy of a token embedding that the last stage has as its output layer."""
+    shape = shapes()[name]
+    layout = ParallelLayout(8 * pipeline, tensor=4, pipeline=pipeline, expert=2 if shape.experts else 1)
+    of = TrainingPlan(shape, GPUS["h100"], layout, 4096, 4)
+    held = sum(4 * of.dense_parameters(part) + 8 * of.expert_parameters(part) for part in range(pipeline))
+    copied = shape.vocabulary * shape.hidden if shape.tied and pipeline > 1 else 0
+    assert held == shape.parameters + copied
+
+
+@pytest.mark.parametrize(
+    ("shape", "tensor", "size", "sums"),
+    [
+        (
+            Transformer("", "", 40, 5120, 40, 40, 128, 20480, 50257, gated=False, tied=True, biases=True),
+            8,
+            20971520,
+            80,
+        ),
+        (Transformer("", "", 32, 4096, 32, 32, 128, 11008, 32000), 2, 16777216, 64),
+    ],
+)
+def test_sums_of_activations_are_those_of_simais_workloads(
+    shape: Transformer, tensor: int, size: int, sums: int
+) -> None:
+    """AICB's files for GPT 13B and Llama 7B: attention and feed-forward blocks, one of each per layer and pass."""
+    of = TrainingPlan(shape, GPUS["a100"], ParallelLayout(2 * tensor, tensor), 2048, 1)
+    found = [each for each in exchanges(of, 0) if each.group == "tensor"]
+    assert [(each.bytes, each.times) for each in found] == [(size, sums), (size, sums)]

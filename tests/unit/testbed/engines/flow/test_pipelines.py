@@ -135,6 +135,7 @@ def test_both_ways_of_dualpipe_hide_what_experts_exchange(tmp_path: Path) -> Non
         ),
         ({"model": {"config": "absent.json"}}, "absent.json: cannot be read"),
         ({"schedule": 5}, "expected a schedule such as 1f1b"),
+        ({"model": "llama3-405b"}, "take 1776 GB of a GPU, expected at most 80 GB of H100 SXM"),
     ],
 )
 def test_what_does_not_fit_is_one_line(job: dict[str, Any], message: str, tmp_path: Path) -> None:
