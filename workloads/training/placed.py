@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from topologies.fabric import Fabric
+from topologies.limits import MESSAGES
 from workloads.communication.collectives import Channel, Message, expand
 from workloads.communication.layout import Layout, layout_of
 from workloads.training.expert_routes import copies_to_hosts
 from workloads.training.iteration import Cluster, expert_exchange_s, optimizer_s
 from workloads.training.layout import Group
 from workloads.training.plan import TrainingPlan
-from workloads.training.schedules import Operation, before
+from workloads.training.schedules import Operation, after, before
 from workloads.training.timeline import timeline
 from workloads.training.traffic import Exchange, exchanges_of_part, passes_of_part, stage_bytes
 from workloads.training.work import work_of
@@ -44,14 +45,21 @@ class PlacedPhase:
     groups: tuple[tuple[int, ...], ...] = ()
 
 
-def placed(plan: TrainingPlan, gpus: Sequence[str], fabric: Fabric, channels: int = 1) -> tuple[PlacedPhase, ...]:
+class TooManyMessagesError(ValueError):
+    """An iteration has more messages than it may."""
+
+
+def placed(
+    plan: TrainingPlan, gpus: Sequence[str], fabric: Fabric, channels: int = 1, most_messages: int = MESSAGES
+) -> tuple[PlacedPhase, ...]:
     """Return the phases of an iteration of ``plan`` whose rank r is ``gpus[r]``.
 
-    Raises ``ValueError`` if there are not as many GPUs as ranks, or stages share a host.
+    Raises ``ValueError`` if there are not as many GPUs as ranks, or stages share a host, and
+    :class:`TooManyMessagesError` as soon as there are more than ``most_messages``.
     """
     if len(gpus) != plan.layout.gpus:
         raise ValueError(f"has {len(gpus)} GPUs, its layout is for {plan.layout.gpus}")
-    return _Placing(plan, gpus, fabric, channels).phases()
+    return _Placing(plan, gpus, fabric, channels, most_messages).phases()
 
 
 @dataclass
@@ -62,6 +70,7 @@ class _Placing:
     gpus: Sequence[str]
     fabric: Fabric
     channels: int
+    most_messages: int
     made: list[PlacedPhase] = field(default_factory=list)
     sent: dict[tuple[int, Operation], int] = field(default_factory=dict)
     """(stage, operation) -> place of the phase that passes on its result."""
@@ -69,6 +78,7 @@ class _Placing:
     def __post_init__(self) -> None:
         self.stages = self.plan.layout.stages()
         self._to_gather = list(reversed(self.plan.stage_parts(0)))
+        self._passed_on: dict[tuple[int, int, str], tuple[Message, ...]] = {}
         self._known: dict[tuple[Group, int, str, float], tuple[Message, ...]] = {}
         hosts = [{self.fabric.host_of_gpu[self.gpus[rank]] for rank in ranks} for ranks in self.stages]
         for stage, own in enumerate(hosts):
@@ -89,7 +99,11 @@ class _Placing:
         """All of them, in an order in which each comes after what it waits for."""
         self._gather_first()
         for _, stage, operation, last in self._in_time():
+            before_it = len(self.made)
             self._add(stage, operation, last)
+            self.most_messages -= sum(len(phase.messages) for phase in self.made[before_it:])
+            if self.most_messages < 0:
+                raise TooManyMessagesError
         return tuple(self.made)
 
     def _gather_first(self) -> None:
@@ -224,7 +238,8 @@ class _Placing:
 
     def _pass_on(self, stage: int, operation: Operation, phase: PlacedPhase) -> None:
         """Send the result to the stage that waits for it, if there is one."""
-        target = _successor(operation, stage, len(self.stages), self.plan)
+        schedule = self.plan.schedule
+        target = after(operation, stage, len(self.stages), schedule.chunks, schedule.two_way)
         if target is None:
             return
         messages = self._between(stage, target[0], operation)
@@ -239,6 +254,12 @@ class _Placing:
     def _between(self, stage: int, target: int, operation: Operation) -> tuple[Message, ...]:
         """Every rank's share to its peer; ranks with the same ports send together."""
         role = f"{operation.kind}{operation.chunk}-" if self.plan.schedule.two_way else f"{operation.kind}-"
+        key = stage, target, role
+        if key not in self._passed_on:
+            self._passed_on[key] = self._of_every_rank(stage, target, role)
+        return self._passed_on[key]
+
+    def _of_every_rank(self, stage: int, target: int, role: str) -> tuple[Message, ...]:
         sizes: dict[Channel, float] = {}
         for own, peer in zip(self.stages[stage], self.stages[target], strict=True):
             layout = layout_of([self.gpus[own], self.gpus[peer]], self.fabric)
@@ -246,19 +267,6 @@ class _Placing:
                 channel = replace(message.channel, role=role + message.channel.role)
                 sizes[channel] = sizes.get(channel, 0.0) + message.bytes
         return tuple(Message(channel, size) for channel, size in sizes.items())
-
-
-def _successor(operation: Operation, stage: int, stages: int, plan: TrainingPlan) -> tuple[int, Operation] | None:
-    """The operation of another stage that waits for this one; None if there is none."""
-    if operation.kind == "weights" or stages == 1:
-        return None
-    chunks, two_way = plan.schedule.chunks, plan.schedule.two_way
-    for chunk in range(chunks):
-        following = Operation(operation.kind, operation.microbatch, chunk)
-        for other in range(stages):
-            if other != stage and before(following, other, stages, chunks, two_way) == (stage, operation):
-                return other, following
-    return None
 
 
 def apart(groups: Sequence[tuple[Message, ...]], prefix: str) -> Iterator[Message]:

@@ -18,6 +18,8 @@ Attention = Literal["fused", "unfused"]
 SHARDINGS: Final[tuple[Sharding, ...]] = get_args(Sharding)
 RECOMPUTES: Final[tuple[Recompute, ...]] = get_args(Recompute)
 
+MOST_PASSES: Final = 1 << 16
+"""Forward passes of an iteration through all parts of a model."""
 ACTIVATION_BYTES: Final = 2.0
 """Of an element that stages and ranks pass on: bf16."""
 PARAMETER_BYTES: Final = 2.0
@@ -73,6 +75,9 @@ class TrainingPlan:
             what = f"{layout.pipeline} stages of {self.chunks} chunks for {self.shape.layers} layers"
             raise ValueError(f"{what}, expected at most {self.shape.layers + 2} chunks in all")
         self.schedule.check(layout.pipeline, self.microbatches)
+        if self.microbatches * self.parts > MOST_PASSES:
+            what = f"microbatches is {self.microbatches} with {self.parts} parts of the model"
+            raise ValueError(f"{what}, expected at most {MOST_PASSES // self.parts}")
 
     @property
     def chunks(self) -> int:

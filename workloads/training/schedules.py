@@ -85,15 +85,32 @@ def before(operation: Operation, stage: int, stages: int, chunks: int, two_way: 
     kind, microbatch, chunk = operation.kind, operation.microbatch, operation.chunk
     if kind == "weights":
         return stage, Operation("backward", microbatch, chunk)
+    found = _neighbour(operation, stage, stages, chunks, two_way, -1)
+    if found is None and kind == "backward":
+        return stage, Operation("forward", microbatch, chunk)
+    return found
+
+
+def after(operation: Operation, stage: int, stages: int, chunks: int, two_way: bool) -> tuple[int, Operation] | None:
+    """The operation of another stage that waits for ``operation`` of ``stage``; None if there is none."""
+    if operation.kind == "weights" or stages == 1:
+        return None
+    return _neighbour(operation, stage, stages, chunks, two_way, 1)
+
+
+def _neighbour(
+    operation: Operation, stage: int, stages: int, chunks: int, two_way: bool, way: int
+) -> tuple[int, Operation] | None:
+    """The same pass at the next stage (``way`` 1) or the one before (-1), with the chunk that it goes on with there."""
+    kind, microbatch, chunk = operation.kind, operation.microbatch, operation.chunk
     down = two_way and chunk == 1
-    step = 1 if (kind == "forward") != down else -1
-    neighbour = stage - step
-    if 0 <= neighbour < stages:
-        return neighbour, Operation(kind, microbatch, chunk)
-    other = chunk - 1 if kind == "forward" else chunk + 1
-    if not two_way and 0 <= other < chunks:
-        return (stages - 1 if kind == "forward" else 0), Operation(kind, microbatch, other)
-    return None if kind == "forward" else (stage, Operation("forward", microbatch, chunk))
+    step = way if (kind == "forward") != down else -way
+    if 0 <= stage + step < stages:
+        return stage + step, Operation(kind, microbatch, chunk)
+    other = chunk + step
+    if two_way or not 0 <= other < chunks:
+        return None
+    return (0 if step == 1 else stages - 1), Operation(kind, microbatch, other)
 
 
 def _gpipe(stages: int, microbatches: int, _chunks: int) -> tuple[Order, ...]:

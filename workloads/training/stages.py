@@ -10,7 +10,7 @@ from workloads.communication.collectives import Message
 from workloads.errors import JobError
 from workloads.job import Phase
 from workloads.phases import transfers_of
-from workloads.training.placed import PlacedPhase, placed
+from workloads.training.placed import PlacedPhase, TooManyMessagesError, placed
 from workloads.training.plan import TrainingPlan
 
 
@@ -27,12 +27,13 @@ def stages_of(
 ) -> Stages:
     """Return what ``job`` computes and sends; :class:`JobError` if the plan does not fit, or sends too much."""
     try:
-        made = placed(plan, gpus, fabric, channels)
+        made = placed(plan, gpus, fabric, channels, most_messages)
+    except TooManyMessagesError:
+        what = f"too many messages, expected at most {MESSAGES} in an iteration of all jobs"
+        raise JobError(job, what) from None
     except ValueError as error:
         raise JobError(job, str(error)) from None
     messages = tuple(message for phase in made for message in phase.messages)
-    if len(messages) > most_messages:
-        raise JobError(job, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
     return Stages(tuple(_phase(job, each) for each in made), messages)
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+MOST_LAYERS: Final = 10_000
+MOST: Final = 10_000_000
+"""Of any other dimension."""
 BACKWARD: Final = 2.0
 """FLOPs of a backward pass per FLOP of its forward pass: half for the gradient of inputs, half for that of weights."""
 
@@ -71,8 +74,10 @@ class Transformer:
 
     def __post_init__(self) -> None:
         for name in ("layers", "hidden", "heads", "key_value_heads", "head_size", "feed_forward"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+            if not 1 <= getattr(self, name) <= MOST:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 to {MOST}")
+        if self.layers > MOST_LAYERS:
+            raise ValueError(f"layers is {self.layers}, expected at most {MOST_LAYERS}")
         if self.heads % self.key_value_heads:
             raise ValueError(f"key_value_heads is {self.key_value_heads}, expected a divisor of {self.heads} heads")
         if self.experts is not None and not 0 <= self.experts.dense_layers <= self.layers:

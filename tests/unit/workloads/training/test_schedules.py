@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.training.schedules import Operation, Schedule
+from workloads.training.schedules import Operation, Schedule, after, before
 from workloads.training.timeline import timeline
 
 TIMES = {"forward": 1.0, "backward": 2.0, "weights": 1.0}
@@ -111,3 +111,16 @@ def test_what_a_schedule_cannot_divide_is_refused(
 def test_a_schedule_that_cannot_be_is_refused(name: str, chunks: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Schedule(name, chunks)
+
+
+@given(st.integers(1, 6), st.sampled_from([Schedule(), Schedule("interleaved", 3), Schedule("dualpipe", 2)]))
+def test_what_waits_for_an_operation_is_what_it_comes_before(half: int, schedule: Schedule) -> None:
+    stages, chunks, two_way = 2 * half, schedule.chunks, schedule.two_way
+    for stage, order in enumerate(schedule.orders(stages, 2 * stages)):
+        for operation in order:
+            needed = before(operation, stage, stages, chunks, two_way)
+            if needed is not None and needed[0] != stage:
+                assert after(needed[1], needed[0], stages, chunks, two_way) == (stage, operation)
+            waiting = after(operation, stage, stages, chunks, two_way)
+            if waiting is not None:
+                assert before(waiting[1], waiting[0], stages, chunks, two_way) == (stage, operation)

@@ -113,6 +113,11 @@ def test_gpt2_has_the_keys_of_its_time(tmp_path: Path) -> None:
         ("{}", "no num_hidden_layers, expected the model's layers"),
         (json.dumps({**CONFIGS["llama3-8b"], "vocab_size": "many"}), 'vocab_size is "many", expected a whole number'),
         (
+            json.dumps({**CONFIGS["llama3-8b"], "num_hidden_layers": 10**9}),
+            "layers is 1000000000, expected 1 to 10000000",
+        ),
+        (json.dumps({**CONFIGS["llama3-8b"], "num_hidden_layers": 10**5}), "layers is 100000, expected at most 10000"),
+        (
             json.dumps({**CONFIGS["llama3-8b"], "num_key_value_heads": 5}),
             "key_value_heads is 5, expected a divisor of 32 heads",
         ),
