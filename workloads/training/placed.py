@@ -97,6 +97,8 @@ class _Placing:
 
     def phases(self) -> tuple[PlacedPhase, ...]:
         """All of them, in an order in which each comes after what it waits for."""
+        if self._least_messages() > self.most_messages:
+            raise TooManyMessagesError
         self._gather_first()
         for _, stage, operation, last in self._in_time():
             before_it = len(self.made)
@@ -105,6 +107,12 @@ class _Placing:
             if self.most_messages < 0:
                 raise TooManyMessagesError
         return tuple(self.made)
+
+    def _least_messages(self) -> int:
+        """Of an iteration, known before it is played through: those between stages, there and back."""
+        if len(self.stages) == 1:
+            return 0
+        return 2 * (len(self.stages) - 1) * self.plan.microbatches * len(self._between(0, 1, Operation("forward", 0)))
 
     def _gather_first(self) -> None:
         """Later stages gather their parameters while the first ones compute."""
