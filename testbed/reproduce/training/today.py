@@ -25,6 +25,8 @@ from testbed.machine.process_pool import started
 from testbed.metrics.summary import summary
 from testbed.progress import Progress
 from testbed.reproduce.paper_experiment import PaperRow, Settings
+from testbed.reproduce.plot_files import write_plot
+from testbed.reproduce.training.today_plot import gains
 from topologies.input.spelling import expectation
 
 HOSTS: Final = 32
@@ -81,7 +83,9 @@ def reproduce(settings: Settings, progress: Progress) -> Sequence[PaperRow]:
         for case, entry in zip(cases, results, strict=True):
             found[case] = entry
             progress.advance_to(len(found))
-    return [_row(label, row, found) for label, row in rows.items()]
+    made = [_row(label, row, found) for label, row in rows.items()]
+    write_plot(lambda: gains(made, tuple(SCHEDULERS)), settings.out, "today")
+    return made
 
 
 def rows_of(seed: int) -> dict[str, tuple[Case, ...]]:

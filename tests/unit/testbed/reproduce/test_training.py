@@ -10,10 +10,11 @@ import yaml
 from testbed.api import prepare
 from testbed.errors import BadInputError
 from testbed.progress import Progress
-from testbed.reproduce.paper_experiment import Settings
+from testbed.reproduce.paper_experiment import PaperRow, Settings
 from testbed.reproduce.training import today
 from testbed.reproduce.training.published_runs import TOLERANCE, PublishedRun, published_runs
 from testbed.reproduce.training.today import FABRICS, HOSTS, PLACEMENTS, SCHEDULERS, Case, rows_of, scenario_of
+from testbed.reproduce.training.today_plot import gains
 from workloads.training.iteration import iteration_alone
 
 RUNS = {run.label: run for run in published_runs()}
@@ -92,3 +93,11 @@ def test_a_row_compares_all_schedulers_and_says_who_lost(monkeypatch: pytest.Mon
 def test_a_row_that_there_is_not_is_named() -> None:
     with pytest.raises(BadInputError, match="--row railz: no such row"):
         today.reproduce(Settings(cases=0, only=("railz",)), Progress(quiet=True))
+
+
+def test_the_picture_has_a_bar_for_every_scheduler_but_the_first() -> None:
+    pytest.importorskip("matplotlib")
+    row = PaperRow("rails, packed", here=dict.fromkeys(SCHEDULERS, 0.8))
+    axes = gains([row, row], tuple(SCHEDULERS)).axes[0]
+    assert [each.get_label() for each in axes.containers] == list(SCHEDULERS)[1:]
+    assert len(axes.patches) == 2 * (len(SCHEDULERS) - 1)
