@@ -18,7 +18,7 @@ from workloads.job import JOB_NAME, JOB_NAME_FORM, Flow, Job
 LONGEST_NAME: Final = 200
 MOST_SWITCHES: Final = 1 << 31
 MOST_TCP_PORTS: Final = 1 << 16
-MOST_S: Final = 1e12
+MOST_S: Final = 1e15
 """Of a compute time: sums of longer ones are no numbers any more."""
 _JOB: Final = re.compile(JOB_NAME.removesuffix("$") + "(@[0-9]+)?")
 """A job's name as in scenario files; a job that a manager has stopped continues as ``name@2``, ``name@3`` ..."""
