@@ -78,6 +78,8 @@ class _Placing:
     def __post_init__(self) -> None:
         self.stages = self.plan.layout.stages()
         self._to_gather = list(reversed(self.plan.stage_parts(0)))
+        self._placed_groups: dict[tuple[Group, int], list[Layout]] = {}
+        self._own_groups: dict[tuple[Group, int], tuple[tuple[int, ...], ...]] = {}
         self._passed_on: dict[tuple[int, int, str], tuple[Message, ...]] = {}
         self._known: dict[tuple[Group, int, str, float], tuple[Message, ...]] = {}
         hosts = [{self.fabric.host_of_gpu[self.gpus[rank]] for rank in ranks} for ranks in self.stages]
@@ -158,9 +160,10 @@ class _Placing:
                 groups=self._groups(beside[0].group, stage),
             )
         gathered = self._to_gather.pop() if stage == 0 and self._to_gather else None
-        if gathered is not None and self._append_weights(phase, stage, gathered, "begin"):
-            pass
-        elif not last or not self._append_weights(phase, stage, part, "end"):
+        done = gathered is not None and self._append_weights(phase, stage, gathered, "begin")
+        if last and self._append_weights(PlacedPhase(0.0, ranks) if done else phase, stage, part, "end"):
+            done = True
+        if not done:
             self.made.append(phase)
         self._pass_on(stage, operation, phase)
         if last:
@@ -185,11 +188,18 @@ class _Placing:
         return any(len(layout.shares) > 1 for layout in self._layouts(group, stage))
 
     def _layouts(self, group: Group, stage: int) -> list[Layout]:
-        return [layout_of([self.gpus[rank] for rank in ranks], self.fabric) for ranks in self._groups(group, stage)]
+        if (group, stage) not in self._placed_groups:
+            found = [
+                layout_of([self.gpus[rank] for rank in ranks], self.fabric) for ranks in self._groups(group, stage)
+            ]
+            self._placed_groups[group, stage] = found
+        return self._placed_groups[group, stage]
 
     def _groups(self, group: Group, stage: int) -> tuple[tuple[int, ...], ...]:
-        own = set(self.stages[stage])
-        return tuple(ranks for ranks in self.plan.layout.groups(group) if ranks[0] in own)
+        if (group, stage) not in self._own_groups:
+            own, all_groups = set(self.stages[stage]), self.plan.layout.groups(group)
+            self._own_groups[group, stage] = tuple(ranks for ranks in all_groups if ranks[0] in own)
+        return self._own_groups[group, stage]
 
     def _inside_s(self, part: int, operation: Operation) -> float:
         """Seconds that tokens take between experts of one host."""
