@@ -8,7 +8,7 @@ from topologies.fabric import Fabric
 from topologies.limits import MESSAGES
 from workloads.communication.collectives import Message
 from workloads.errors import JobError
-from workloads.job import Phase
+from workloads.job import Phase, Transfer
 from workloads.phases import transfers_of
 from workloads.training.placed import PlacedPhase, TooManyMessagesError, placed
 from workloads.training.plan import TrainingPlan
@@ -34,15 +34,19 @@ def stages_of(
     except ValueError as error:
         raise JobError(job, str(error)) from None
     messages = tuple(message for phase in made for message in phase.messages)
-    return Stages(tuple(_phase(job, each) for each in made), messages)
+    known: dict[int, tuple[Transfer, ...]] = {}  # microbatches send the same messages
+    for each in made:
+        if id(each.messages) not in known:
+            known[id(each.messages)] = transfers_of(job, each.messages)
+    return Stages(tuple(_phase(each, known[id(each.messages)]) for each in made), messages)
 
 
-def _phase(job: str, placed_phase: PlacedPhase) -> Phase:
+def _phase(placed_phase: PlacedPhase, transfers: tuple[Transfer, ...]) -> Phase:
     return Phase(
         compute_s=placed_phase.compute_s,
         overlap=placed_phase.overlap,
         collective=placed_phase.collective,
-        transfers=transfers_of(job, placed_phase.messages),
+        transfers=transfers,
         background=placed_phase.background,
         size=placed_phase.size,
         groups=placed_phase.groups,
