@@ -240,6 +240,10 @@ COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
 """What a scenario may name as ``collective``."""
 
 
+ALGORITHMS: Final[Mapping[str, str]] = MappingProxyType({"allreduce": "hierarchical"})
+"""What an operation of other tools is carried out as, where the names differ."""
+
+
 def collective_named(name: str) -> Collective:
     """Return the collective ``name``; ``ValueError`` for one that is not in ``COLLECTIVES``."""
     if name not in COLLECTIVES:
@@ -284,3 +288,22 @@ def returned(messages: Iterable[Message]) -> tuple[Message, ...]:
         replace(each, channel=replace(each.channel, source=each.channel.target, target=each.channel.source))
         for each in messages
     )
+
+
+def apart(groups: Sequence[tuple[Message, ...]], role: str) -> Iterator[Message]:
+    """Yield the messages of all ``groups``, on connections of their own where groups use the same pair of ports.
+
+    ``role`` comes before the role of each of their channels.
+    """
+    used: dict[Channel, int] = {}
+    for messages in groups:
+        number = max((used.get(message.channel, 0) for message in messages), default=0)
+        suffix = f"+{number}" if number else ""
+
+        def own(channel: Channel, suffix: str = suffix) -> Channel:
+            return replace(channel, role=f"{role}{channel.role}{suffix}")
+
+        for message in messages:
+            used[message.channel] = number + 1
+            after = None if message.after is None else own(message.after)
+            yield replace(message, channel=own(message.channel), after=after)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from topologies.fabric import Fabric
-from workloads.communication.collectives import Channel, Message, expand, returned
+from workloads.communication.collectives import ALGORITHMS, Message, apart, expand, returned
 from workloads.communication.intra_host import LinkBytes, inside_bytes
 from workloads.communication.layout import Layout, layout_of
 from workloads.imported.workload import (
     GROUPS,
     Collective,
-    CollectiveKind,
     GroupKind,
     ImportedWorkload,
     Stretch,
@@ -24,8 +23,6 @@ from workloads.models.model import PhaseTemplate
 
 PHASES: Final = 48
 """Phases of an iteration unless a job says otherwise: a long file becomes about as many."""
-ALGORITHMS: Final[Mapping[CollectiveKind, str]] = {"allreduce": "hierarchical"}
-"""Kind -> how it is carried out, where the names differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def expanded(workload: ImportedWorkload, place: OnFabric, phases: int = PHASES) 
             groups.append(mine)
         kind = stretch.collective.group
         ranks = () if kind == "all" else workload.parallelism.groups(kind)
-        yield Expanded(template, tuple(_apart(groups, role)), tuple(inside.items()), ranks)
+        yield Expanded(template, tuple(apart(groups, role)), tuple(inside.items()), ranks)
 
 
 def _layouts(workload: ImportedWorkload, place: OnFabric, group: GroupKind) -> tuple[Layout, ...]:
@@ -104,19 +101,3 @@ def _messages(collective: Collective, layout: Layout, channels: int) -> tuple[Me
     name = ALGORITHMS.get(collective.kind, collective.kind)
     messages = expand(name, layout, collective.bytes, channels=channels)
     return returned(messages) if collective.returning else messages
-
-
-def _apart(groups: Sequence[tuple[Message, ...]], role: str) -> Iterator[Message]:
-    """The messages of all ``groups``, on connections of their own where groups use the same pair of ports."""
-    used: dict[Channel, int] = {}
-    for messages in groups:
-        number = max((used.get(message.channel, 0) for message in messages), default=0)
-        suffix = f"+{number}" if number else ""
-
-        def own(channel: Channel, suffix: str = suffix) -> Channel:
-            return replace(channel, role=f"{role}{channel.role}{suffix}")
-
-        for message in messages:
-            used[message.channel] = number + 1
-            after = None if message.after is None else own(message.after)
-            yield replace(message, channel=own(message.channel), after=after)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from topologies.units import format_time
+from workloads.training.layout import ParallelLayout
 
 CollectiveKind = Literal["allreduce", "reduce-scatter", "all-gather", "alltoall", "broadcast", "point-to-point"]
 GroupKind = Literal["tensor", "expert", "data", "data-expert", "pipeline", "all"]
@@ -62,17 +63,8 @@ class Parallelism:
         """Return every group of this kind as its ranks, in order."""
         if group == "all":
             return (tuple(range(self.gpus)),)
-        tensor, expert, data = self.tensor, self.expert, self.data
-        strides = {
-            "tensor": (1, tensor),
-            "expert": (tensor, expert),
-            "data": (tensor, data),
-            "data-expert": (tensor * expert, data // expert),
-            "pipeline": (tensor * data, self.pipeline),
-        }
-        stride, size = strides[group]
-        firsts = (rank for rank in range(self.gpus) if rank // stride % size == 0)
-        return tuple(tuple(first + turn * stride for turn in range(size)) for first in firsts)
+        layout = ParallelLayout(self.gpus, self.tensor, self.pipeline, expert=self.expert)
+        return tuple(sorted(layout.groups("expert-gradient" if group == "data-expert" else group)))
 
 
 @dataclass(frozen=True, slots=True)

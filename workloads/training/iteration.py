@@ -19,7 +19,7 @@ from workloads.training.timeline import Timeline, timeline
 from workloads.training.traffic import combine_bytes, dispatch_bytes, stage_bytes
 from workloads.training.work import Pass, forward_pass, work_of
 
-OPTIMIZER_BYTES: Final = 28.0
+STEP_BYTES: Final = 28.0
 """Read and written per parameter by a step of Adam in mixed precision: weights and two moments of 4 bytes read and
 written, the gradient read, the weights of 2 bytes written."""
 
@@ -145,7 +145,7 @@ def optimizer_s(plan: TrainingPlan, stage: int) -> float:
             (plan.expert_parameters(part), "expert-gradient"),
         ):
             held += parameters / (1 if plan.sharding == "none" else _ranks_of(plan, group))  # type: ignore[arg-type]
-    return OPTIMIZER_BYTES * held / plan.gpu.memory_rate
+    return STEP_BYTES * held / plan.gpu.memory_rate
 
 
 def _ranks_of(plan: TrainingPlan, group: Group) -> int:

@@ -8,13 +8,12 @@ group, and what tokens and gradients take over NVLink.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from topologies.fabric import Fabric
 from topologies.limits import MESSAGES
-from workloads.communication.collectives import Channel, Message, expand
+from workloads.communication.collectives import ALGORITHMS, Channel, Message, apart, expand
 from workloads.communication.layout import Layout, layout_of
 from workloads.training.expert_routes import copies_to_hosts
 from workloads.training.iteration import Cluster, expert_exchange_s, optimizer_s
@@ -24,9 +23,6 @@ from workloads.training.schedules import Operation, after, before
 from workloads.training.timeline import timeline
 from workloads.training.traffic import Exchange, exchanges_of_part, passes_of_part, stage_bytes
 from workloads.training.work import work_of
-
-ALGORITHMS: Final[Mapping[str, str]] = {"allreduce": "hierarchical"}
-"""Collective -> how it is carried out, where the names differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,20 +281,3 @@ class _Placing:
                 channel = replace(message.channel, role=role + message.channel.role)
                 sizes[channel] = sizes.get(channel, 0.0) + message.bytes
         return tuple(Message(channel, size) for channel, size in sizes.items())
-
-
-def apart(groups: Sequence[tuple[Message, ...]], prefix: str) -> Iterator[Message]:
-    """The messages of all ``groups``, on connections of their own where groups use the same pair of ports."""
-    used: dict[Channel, int] = {}
-    for messages in groups:
-        number = max((used.get(message.channel, 0) for message in messages), default=0)
-        suffix = f"+{number}" if number else ""
-        for message in messages:
-            used[message.channel] = number + 1
-            yield replace(
-                message,
-                channel=replace(message.channel, role=f"{prefix}{message.channel.role}{suffix}"),
-                after=None
-                if message.after is None
-                else replace(message.after, role=f"{prefix}{message.after.role}{suffix}"),
-            )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
-from workloads.training.gpus import PRECISIONS, Gpu
+from workloads.training.gpus import Gpu
 from workloads.training.layout import ParallelLayout
 from workloads.training.schedules import Schedule
 from workloads.training.transformer import Transformer
@@ -155,6 +155,3 @@ class TrainingPlan:
 def _require_in(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ValueError(f"{name} is '{value}', expected one of: {', '.join(known)}")
-
-
-__all__ = ["PRECISIONS", "Attention", "Recompute", "Sharding", "TrainingPlan"]
