@@ -57,7 +57,8 @@ def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, 
 def _iteration(job: Job, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float) -> float:
     if not job.staged:
         return iteration_time(job.phases, fabric, links, fill_s)
-    return played(job, fabric, partial(_communication_s, fabric=fabric, links=links, fill_s=fill_s)).seconds
+    alone_s = played(job, fabric, partial(_communication_s, fabric=fabric, links=links, fill_s=fill_s)).seconds
+    return alone_s if job.served is None else max(alone_s, job.served.interval_s)
 
 
 def _communication_s(phase: Phase, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0) -> float:
@@ -70,7 +71,7 @@ def communication_begins(job: Job, fabric: Fabric, links: Mapping[str, Iterable[
     """By phase when its communication begins in an iteration of ``job`` alone, and how long that takes, in seconds."""
     if job.staged:
         found = played(job, fabric, partial(_communication_s, fabric=fabric, links=links))
-        return list(found.begins), found.seconds
+        return list(found.begins), found.seconds if job.served is None else max(found.seconds, job.served.interval_s)
     begins, now = [], 0.0
     for phase in job.phases:
         begins.append(now + (1 - phase.overlap) * phase.compute_s)

@@ -21,11 +21,13 @@ from workloads.errors import JobError, is_job_name
 from workloads.external import MODEL, UNKNOWN_BYTES, ExternalCommand
 from workloads.imported.expansion import PHASES, OnFabric, expanded
 from workloads.imported.workload import ImportedWorkload
-from workloads.job import Job, Straggler
+from workloads.job import Job, Phase, Straggler
 from workloads.models.catalogue import CATALOGUE, LAYERS, TRANSFORMER_FLOPS
 from workloads.models.model import A100_PEAK, Model, PhaseTemplate
 from workloads.phases import flows_of, phase_of
 from workloads.placement import GpuRequest, place
+from workloads.serving.plan import ServingPlan
+from workloads.serving.rounds import rounds_of
 from workloads.training.plan import TrainingPlan
 from workloads.training.stages import stages_of
 
@@ -47,7 +49,7 @@ class JobSpec:
     iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
     A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
     ``workload``: its iteration, read from a file, in about ``phases`` phases at most; ``model`` then only names it.
-    ``training``: its parallel layout, from which everything follows; ``model`` then only names it.
+    ``plan``: its parallel layout or its pools, from which everything follows; ``model`` then only names it.
     ``external``: the real program that is the job; its flows here are those of a declared ring, to plan with.
     """
 
@@ -71,7 +73,7 @@ class JobSpec:
     workload: ImportedWorkload | None = None
     phases: int = PHASES
     external: ExternalCommand | None = None
-    training: TrainingPlan | None = None
+    plan: TrainingPlan | ServingPlan | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:
@@ -118,10 +120,10 @@ def check_job(spec: JobSpec) -> None:
     rules = (
         (is_job_name(spec.name), "a job needs a name without ':'"),
         (
-            spec.model in CATALOGUE or any((spec.workload, spec.external, spec.training)),
+            spec.model in CATALOGUE or any((spec.workload, spec.external, spec.plan)),
             f"unknown model '{spec.model}'{_suggestion(spec.model)}",
         ),
-        (spec.training is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is not for a parallel layout"),
+        (spec.plan is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is not for a parallel layout"),
         (spec.workload is None or not _catalogue_only(spec), f"{_catalogue_only(spec)} is for models of the catalogue"),
         (
             spec.collective is None or spec.collective in COLLECTIVES,
@@ -221,8 +223,8 @@ def _build(
             raise JobError(spec.name, f"straggler '{straggler.gpu}' is not one of its GPUs")
         if not _positive(straggler.factor):
             raise JobError(spec.name, f"straggler '{straggler.gpu}' needs a factor above 0")
-    if spec.training is not None:
-        return _build_staged(spec, spec.training, gpus, fabric, ports, most_messages)
+    if spec.plan is not None:
+        return _build_planned(spec, gpus, fabric, ports, most_messages)
     if spec.workload is not None:
         return _build_imported(spec, spec.workload, gpus, fabric, ports, most_messages)
     if model is None:
@@ -238,38 +240,48 @@ def _build(
         phases = pipelined(phases, model.expert_share, model.expert_layers, spec.experts.chunk)
     templates = exchanged(phases, spec.gradients)
     expanded = _expanded(spec, templates, layout, most_messages)
-    flows = flows_of(spec.name, [message for _, messages in expanded for message in messages], ports)
-    return Job(
-        name=spec.name,
+    built = tuple(
+        phase_of(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
+        for template, messages in expanded
+    )
+    all_messages = [message for _, messages in expanded for message in messages]
+    return replace(
+        _made(spec, gpus, ports, built, all_messages, flops * len(gpus)),
         model=model.name,
-        gpus=gpus,
-        phases=tuple(
-            phase_of(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
-            for template, messages in expanded
-        ),
-        flows=flows,
-        flops=flops * len(gpus),
         iterations=math.ceil(spec.iterations / every),
-        start_s=spec.start_s,
-        jitter=spec.jitter,
         stragglers=_stragglers(spec, model, gpus, tokens),
-        draws=ports.draws(gpus),
         external=spec.external,
     )
 
 
-def _build_staged(
-    spec: JobSpec, plan: TrainingPlan, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook, most_messages: int
+def _build_planned(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: PortBook, most_messages: int) -> Job:
+    """The job of a parallel layout, or of pools of instances: from those follows what it computes and sends."""
+    if isinstance(spec.plan, ServingPlan):
+        seed = f"{ports.seed} {fabric.gpu_place[gpus[0]]}"
+        rounds = rounds_of(spec.name, spec.plan, gpus, fabric, spec.channels, seed)
+        made = _made(spec, gpus, ports, rounds.phases, rounds.messages, rounds.flops)
+        return replace(made, served=rounds.served, iterations=rounds.served.iterations)
+    assert spec.plan is not None
+    stages = stages_of(spec.name, spec.plan, gpus, fabric, spec.channels, most_messages)
+    return _made(spec, gpus, ports, stages.phases, stages.messages, spec.plan.flops)
+
+
+def _made(
+    spec: JobSpec,
+    gpus: tuple[str, ...],
+    ports: PortBook,
+    phases: tuple[Phase, ...],
+    messages: Sequence[Message],
+    flops: float,
 ) -> Job:
-    """The job of a parallel layout, from which follows what it computes and sends."""
-    made = stages_of(spec.name, plan, gpus, fabric, spec.channels, most_messages)
+    """The job of an iteration of ``phases`` that send ``messages`` and do ``flops``."""
     return Job(
         name=spec.name,
         model=spec.model,
         gpus=gpus,
-        phases=made.phases,
-        flows=flows_of(spec.name, made.messages, ports),
-        flops=plan.flops,
+        phases=phases,
+        flows=flows_of(spec.name, messages, ports),
+        flops=flops,
         iterations=spec.iterations,
         start_s=spec.start_s,
         jitter=spec.jitter,
@@ -314,22 +326,12 @@ def _build_imported(
         if left < 0:
             raise JobError(spec.name, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
         found.append(part)
-    return Job(
-        name=spec.name,
-        model=spec.model,
-        gpus=gpus,
-        phases=tuple(
-            phase_of(spec.name, part.template, part.messages, compute_s, part.inside, part.groups) for part in found
-        ),
-        flows=flows_of(spec.name, [message for part in found for message in part.messages], ports),
-        flops=(compute_s * TRANSFORMER_FLOPS if spec.flops is None else spec.flops) * len(gpus),
-        iterations=spec.iterations,
-        start_s=spec.start_s,
-        jitter=spec.jitter,
-        stragglers=spec.stragglers,
-        draws=ports.draws(gpus),
-        left_out=workload.said_left_out,
+    phases = tuple(
+        phase_of(spec.name, part.template, part.messages, compute_s, part.inside, part.groups) for part in found
     )
+    flops = (compute_s * TRANSFORMER_FLOPS if spec.flops is None else spec.flops) * len(gpus)
+    messages = [message for part in found for message in part.messages]
+    return replace(_made(spec, gpus, ports, phases, messages, flops), left_out=workload.said_left_out)
 
 
 def _expanded(

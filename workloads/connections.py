@@ -25,7 +25,7 @@ class PortBook:
     """
 
     def __init__(self, seed: int, fabric: Fabric) -> None:
-        self._seed = seed
+        self.seed = seed
         self._port_place = fabric.port_place
         self._gpu_place = fabric.gpu_place
         self._sources: dict[str, set[int]] = {}
@@ -70,5 +70,5 @@ class PortBook:
         return place if self._drawn[place] == 1 else f"{place}#{self._drawn[place]}"
 
     def _draw(self, key: str, attempt: int) -> int:
-        digest = hashlib.sha256(f"{self._seed}|{key}|{attempt}".encode()).digest()
+        digest = hashlib.sha256(f"{self.seed}|{key}|{attempt}".encode()).digest()
         return FIRST_SOURCE_PORT + int.from_bytes(digest[:8], "big") % SOURCE_PORTS

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from workloads.external import ExternalCommand
+from workloads.serving.served import Served
 
 JOB_NAME: Final = r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*$"
 """Of the name of a job that comes from a file or a request."""
@@ -146,6 +147,8 @@ class Job:
     """What the file that its iteration was read from says and the iteration does not have, a line each."""
     external: ExternalCommand | None = None
     """The real program that is the job; None for a synthetic one. What it computes and sends is a declaration."""
+    served: Served | None = None
+    """The requests that a serving job answers, a round of them an iteration; None for training."""
     flow_by_id: Mapping[str, Flow] = field(init=False, repr=False, compare=False, hash=False)
     """Flow id -> flow."""
 

@@ -18,6 +18,7 @@ from testbed.metrics.metric import Column, Entry, Metric, change, entry_of, gain
 from testbed.metrics.network.message_catalogue import messages
 from testbed.metrics.network.spread_metrics import SPREAD
 from testbed.metrics.outage_metrics import OUTAGES
+from testbed.metrics.serving.request_catalogue import REQUESTS
 
 if TYPE_CHECKING:  # they import numpy, and tables need only keys and formats
     from testbed.metrics.measured import MeasuredJob, MeasuredRun
@@ -145,6 +146,7 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         check=True,
     ),
     *messages(column=True),
+    *REQUESTS,
     *(Metric(f"network.{key}", unit, what, _of("packets", key), check=True) for key, unit, what in PER_FLOW),
     *(Metric(f"outages.{key}", unit, what, _of("outages", key), check=True) for key, unit, what in OUTAGES),
     Metric(

@@ -60,7 +60,8 @@ class MeasuredJob:
     that is unknown. ``alone``: its times by formula; None under a manager, and where the switches chose its paths.
     ``outcome`` and ``stints``: its outcome under a manager, and the names of its stints in the files. ``messages``:
     those that count, None if there are none. ``packets``: what is counted of them at line rate, else nothing.
-    ``outages``: what failures have cost it, nothing where none were to come.
+    ``outages``: what failures have cost it, nothing where none were to come. ``requests``: times of those that it
+    answered, nothing in training.
     """
 
     metrics: JobMetrics
@@ -73,6 +74,7 @@ class MeasuredJob:
     messages: MessageMetrics | None = None
     packets: Mapping[str, float] = field(default_factory=dict)
     outages: Mapping[str, float] = field(default_factory=dict)
+    requests: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

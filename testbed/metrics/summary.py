@@ -19,6 +19,7 @@ from testbed.metrics.measured import MeasuredJob, analytic_times, measured_run, 
 from testbed.metrics.metric import entry_of
 from testbed.metrics.network.message_metrics import message_metrics, messages_by_job
 from testbed.metrics.outage_metrics import outages_of
+from testbed.metrics.serving.request_metrics import request_metrics
 from testbed.results.record import ManagedRecord, RunRecord
 from testbed.results.schema import SCHEMA_VERSION
 
@@ -77,6 +78,7 @@ def run_entry(record: RunRecord, experiment: Experiment) -> dict[str, Any]:
             messages=message_metrics(messages, [job.name]),
             packets=packets_of(record, [job.name]),
             outages=outages_of(record, [job]),
+            requests=request_metrics(record, job),
         )
         for job, decision in [(job, decision_for(record, job)) for job in placed]
     ]

@@ -17,6 +17,7 @@ from testbed.metrics.formats import percent as percent
 from testbed.metrics.formats import seconds as seconds
 from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
+from testbed.metrics.serving.request_catalogue import REQUEST_COLUMNS
 from testbed.report.comparison.settings import short_names
 from testbed.report.fitting import new_table as new_table
 from testbed.report.headline import headline
@@ -209,6 +210,22 @@ def loss_cells(loss: Entry | None, shown: Collection[str]) -> list[str]:
     return [MISSING] * (len(shown) + 1) if loss is None else [f"{value:.1f}" for value in loss_points(loss, shown)]
 
 
+def requests_of(summary: Summary) -> list[tuple[Entry, Entry]]:
+    """(run, job) of all jobs that answered requests, job by job."""
+    both = [(run, job) for run in summary["runs"] for job in run["jobs"] if value_at(job, "serving.requests")]
+    return sorted(both, key=lambda each: _job_names(summary).index(each[1]["name"]))
+
+
+def request_table(summary: Summary) -> Table | None:
+    """A row per serving job and scheduler: times of its requests; None where there are none."""
+    optional, notes = least_important(REQUEST_COLUMNS), notes_of(REQUEST_COLUMNS)
+    right = _titles(REQUEST_COLUMNS)
+    table = new_table("requests", left=("job", "scheduler"), right=right, optional=optional, notes=notes)
+    for run, job in requests_of(summary):
+        table.add_row(job["name"], marked_run(run), *_cells(job, REQUEST_COLUMNS))
+    return table if table.rows else None
+
+
 def manager_table(summary: Summary) -> Table | None:
     """A row per scheduler: completion times, queueing and preemptions of managed jobs; None where there are none."""
     runs = [run for run in summary["runs"] if run.get("manager")]
@@ -237,7 +254,7 @@ def _told(summary: Summary, key: str) -> dict[str, str]:
 
 def tables(summary: Summary) -> list[Table]:
     """All tables of a run, in the order they are shown."""
-    others = (manager_table(summary), split_table(summary))
+    others = (request_table(summary), manager_table(summary), split_table(summary))
     return [run_table(summary), job_table(summary), *(table for table in others if table)]
 
 

@@ -86,6 +86,36 @@ class MessageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A request to a serving job, of ``prompt`` tokens, which gets ``output`` tokens.
+
+    It arrived at ``arrival_s``; its prefill, which takes ``prefill_s`` alone, made its first token at
+    ``first_token_s``; its cache was at its decode instance at ``cache_s``; its last token came at ``last_token_s``.
+    """
+
+    job: str
+    request: int
+    iteration: int
+    prompt: int
+    output: int
+    arrival_s: float
+    prefill_s: float
+    first_token_s: float
+    cache_s: float
+    last_token_s: float
+
+    @property
+    def time_to_first_token_s(self) -> float:
+        """From its arrival on: waiting and prefill."""
+        return self.first_token_s - self.arrival_s
+
+    def later(self, seconds: float) -> RequestRow:
+        """The same request so many ``seconds`` later."""
+        times = ("arrival_s", "first_token_s", "cache_s", "last_token_s")
+        return replace(self, **{name: getattr(self, name) + seconds for name in times})
+
+
+@dataclass(frozen=True, slots=True)
 class AloneRow:
     """GPU-seconds that the GPUs of a job are idle in one of its iterations when nothing else runs on the fabric.
 
@@ -204,6 +234,7 @@ class RunRecord:
 
     ``programs``: its jobs of kind ``external``, with the connections that were found. ``alone``: its other jobs by
     themselves; a job is missing there if it could not be simulated. ``messages``: those of jobs that are not external.
+    ``requests``: those of serving jobs.
     """
 
     choice: SchedulerChoice
@@ -219,6 +250,7 @@ class RunRecord:
     programs: tuple[Job, ...] = ()
     alone: tuple[AloneRow, ...] = ()
     messages: tuple[MessageRow, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
 
     def jobs_of(self, planned: Sequence[Job]) -> tuple[Job, ...]:
         """Return the ``planned`` jobs, real programs with the connections that they had in this run."""

@@ -22,6 +22,7 @@ from testbed.results.record import (
     LinkRow,
     ManagedRecord,
     MessageRow,
+    RequestRow,
     RunRecord,
     Window,
 )
@@ -93,6 +94,7 @@ def run_from(
     decisions: Sequence[DecisionRow],
     messages: Sequence[MessageRow] = (),
     alone: Sequence[AloneRow] = (),
+    requests: Sequence[RequestRow] = (),
 ) -> RunRecord:
     """The record back from its parts."""
     programs = decode(tuple[Job, ...], document.get("programs", []), "programs")
@@ -112,6 +114,7 @@ def run_from(
         programs=programs,
         messages=tuple(messages),
         alone=tuple(alone),
+        requests=tuple(requests),
     )
 
 

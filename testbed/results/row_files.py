@@ -1,4 +1,4 @@
-"""Rows of a run as CSV text and back: ``iterations.csv``, ``links.csv``, ``messages.csv`` and ``alone.csv``.
+"""Rows of a run as CSV text and back: ``iterations.csv``, ``links.csv``, ``messages.csv`` and others.
 
 Times in seconds from the start of the run, sizes in bytes. Numbers are written so that reading
 gives back the very same ones.
@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from testbed.results.record import AloneRow, IterationRow, LinkRow, MessageRow
+from testbed.results.record import AloneRow, IterationRow, LinkRow, MessageRow, RequestRow
 
 ITERATION_COLUMNS: Final[Mapping[str, type]] = {
     "job": str,
@@ -47,6 +47,18 @@ MESSAGE_COLUMNS: Final[Mapping[str, type]] = {
     "start_s": float,
     "end_s": float,
     "empty_network_s": float,
+}
+REQUEST_COLUMNS: Final[Mapping[str, type]] = {
+    "job": str,
+    "request": int,
+    "iteration": int,
+    "prompt": int,
+    "output": int,
+    "arrival_s": float,
+    "prefill_s": float,
+    "first_token_s": float,
+    "cache_s": float,
+    "last_token_s": float,
 }
 ALONE_COLUMNS: Final[Mapping[str, type]] = {
     "job": str,
@@ -91,6 +103,16 @@ def _message(values: dict[str, Any]) -> MessageRow:
     if values["empty_network_s"] <= 0.0:
         raise ValueError("empty_network_s must be above 0")
     return MessageRow(**values)
+
+
+def requests_to_csv(rows: Iterable[RequestRow]) -> str:
+    """The text of ``requests.csv``."""
+    return _to_csv(rows, REQUEST_COLUMNS)
+
+
+def requests_from_csv(text: str) -> tuple[RequestRow, ...]:
+    """The rows of ``requests.csv``; :class:`RowError` names the first line that is none."""
+    return _from_csv(text, REQUEST_COLUMNS, lambda values: RequestRow(**values))
 
 
 def alone_to_csv(rows: Iterable[AloneRow]) -> str:

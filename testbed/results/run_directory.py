@@ -209,6 +209,8 @@ class RunDirectory:
         self.write_text(f"{name}/iterations.csv", row_files.iterations_to_csv(record.iterations))
         self.write_text(f"{name}/links.csv", row_files.links_to_csv(record.links))
         self.write_text(f"{name}/messages.csv", row_files.messages_to_csv(record.messages))
+        if record.requests:
+            self.write_text(f"{name}/requests.csv", row_files.requests_to_csv(record.requests))
         self.write_text(f"{name}/alone.csv", row_files.alone_to_csv(record.alone))
         self.write_json(f"{name}/decisions.json", [decision_row_to(row) for row in record.decisions])
         self.write_json(f"{name}/run.json", {"schema_version": SCHEMA_VERSION, **run_to(record)})
@@ -257,11 +259,18 @@ class RunDirectory:
         links = _parsed(folder / "links.csv", row_files.links_from_csv, "link rows")
         alone = _rows_if_any(folder / "alone.csv", row_files.alone_from_csv, "rows of jobs alone")
         messages = _rows_if_any(folder / "messages.csv", row_files.messages_from_csv, "rows of messages")
+        requests = _rows_if_any(folder / "requests.csv", row_files.requests_from_csv, "rows of requests")
 
         def parse(text: str) -> RunRecord:
             document = run_today(json.loads(text))
             record = run_from(
-                document, iterations=iterations, links=links, decisions=decisions, messages=messages, alone=alone
+                document,
+                iterations=iterations,
+                links=links,
+                decisions=decisions,
+                messages=messages,
+                alone=alone,
+                requests=requests,
             )
             if record.scheduler != scheduler:
                 raise ValueError(f"scheduler {record.scheduler!a} instead of that of its folder")

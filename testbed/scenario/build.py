@@ -9,6 +9,7 @@ from testbed.errors import BadInputError
 from testbed.experiment.experiment import Managed, Submission
 from testbed.scenario.crosscheck import job_names
 from testbed.scenario.external import external_command
+from testbed.scenario.jobs.serving import serving_plan
 from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
 from testbed.scenario.on_fabric import gpus_of
@@ -23,6 +24,7 @@ from workloads.imported.expansion import PHASES
 from workloads.imported.files import READERS
 from workloads.imported.workload import ImportedWorkload
 from workloads.job import Job, Straggler
+from workloads.serving.plan import ServingPlan
 from workloads.training.plan import TrainingPlan
 
 
@@ -72,8 +74,8 @@ def build_managed(scenario: Scenario, fabric: Fabric) -> Managed | None:
 
 def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_build.JobSpec]:
     gpus = gpus_of(job, fabric)
-    training = _training(job, scenario, gpus)
-    workload = None if training else _workload(job, scenario, gpus)
+    plan = _plan(job, scenario, gpus)
+    workload = None if plan else _workload(job, scenario, gpus)
     return [
         workloads_build.JobSpec(
             name=name,
@@ -96,16 +98,16 @@ def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_
             workload=workload,
             phases=PHASES if isinstance(job.model, str) else job.model.phases,
             external=external_command(job),
-            training=training,
+            plan=plan,
         )
         for name in job_names(job)
     ]
 
 
-def _training(job: JobEntry, scenario: Scenario, gpus: tuple[str, ...] | None) -> TrainingPlan | None:
-    """The parallel layout of the job; None for another kind of job."""
+def _plan(job: JobEntry, scenario: Scenario, gpus: tuple[str, ...] | None) -> TrainingPlan | ServingPlan | None:
+    """The parallel layout of the job, or its pools; None for another kind of job."""
     try:
-        return training_plan(job, (job.gpus or 0) if gpus is None else len(gpus))
+        return serving_plan(job) or training_plan(job, (job.gpus or 0) if gpus is None else len(gpus))
     except (ValueError, WorkloadFileError) as error:
         raise BadInputError(scenario.line_of_job(job_names(job)[0], f"job '{job.name}': {error}")) from None
 

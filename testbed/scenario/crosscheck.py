@@ -9,6 +9,7 @@ from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import CheckError, parse_check, unknown_names
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.external import external_problems
+from testbed.scenario.jobs.serving import serving_problems
 from testbed.scenario.network.fabrics import FabricSection, build_fabric
 from testbed.scenario.network.failures import FailureSpec, failure_problems
 from testbed.scenario.on_fabric import placement_problems, size_problems
@@ -46,6 +47,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
     problems = [*_one_job_each(parts.jobs), *_labels(parts), *_repeated_jobs(parts.jobs)]
     problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
     problems += training_problems(parts.jobs, managed=parts.managed)
+    problems += serving_problems(parts.jobs, managed=parts.managed)
     problems += external_problems(parts.jobs, managed=parts.managed, dilated=parts.dilated)
     if parts.complete:
         problems += _checks(parts)

@@ -24,7 +24,7 @@ from testbed.experiment.experiment import Measure, Scale
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.metrics.checks import RUN_METRICS, VERDICTS, CheckError, parse_check
 from testbed.scenario.jobs.model_file import ModelFileSpec
-from testbed.scenario.jobs.training_keys import TrainingKeys
+from testbed.scenario.jobs.serving_keys import JobKind, ServingKeys
 from testbed.scenario.managers import ManagerEntry, WithOptions, by_name
 from testbed.scenario.network.fabrics import FabricSpec, kinds_spelled
 from testbed.scenario.network.failures import FailureSpec, RecoverySpec
@@ -200,12 +200,12 @@ ModelChoice = Annotated[
 Channels = Annotated[int, Field(strict=True, ge=1, le=limits.CHANNELS)]
 
 
-class JobEntry(TrainingKeys):
-    """A training job; what is left out comes from the model's entry in the catalogue."""
+class JobEntry(ServingKeys):
+    """A job; what is left out comes from the model's entry in the catalogue."""
 
     name: str = Field(pattern=JOB_NAME, max_length=limits.NAME, description="a name for the job")
-    kind: Literal["training", "external"] | None = Field(
-        None, description="training, or external: a real program in place of a model"
+    kind: JobKind | None = Field(
+        None, description="training, serving (requests to a large model), or external: a real program"
     )
     model: ModelChoice = Field(
         "",

@@ -32,7 +32,7 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
 
     Raises ``ValueError`` naming the key that does not fit, and :class:`~workloads.imported.errors.WorkloadFileError`.
     """
-    if not is_training(job):
+    if job.kind == "serving" or not is_training(job):
         return None
     shape = shapes()[job.model] if isinstance(job.model, str) else read_config(Path(job.model.files[SHAPE]))
     parallel = job.parallel or ParallelSpec.model_construct()
@@ -62,6 +62,8 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
 def training_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterator[Problem]:
     """Every job whose keys do not fit its model."""
     for index, job in jobs.items():
+        if job.kind == "serving":
+            continue
         if job.kind == "external" or not is_training(job):
             for key in KEYS:
                 if getattr(job, key) is not None:

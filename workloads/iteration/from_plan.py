@@ -66,4 +66,10 @@ def _compute_times(plan: JobPlan) -> ComputeTimes:
         stragglers=plan.stragglers,
         draws=plan.draws,
     )
-    return lambda iteration, phase: [compute_time(job, gpu, iteration, phase, seed) * time_scale for gpu in gpus]
+
+    def compute_times(iteration: int, phase: int) -> list[float]:
+        requests = plan.phases[phase].requests
+        factor = time_scale * (requests[iteration].compute if requests else 1.0)
+        return [compute_time(job, gpu, iteration, phase, seed) * factor for gpu in gpus]
+
+    return compute_times

@@ -6,11 +6,16 @@ Sizes are emulated bytes, times seconds as run; compute alone is undilated, besi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.byte_windows import ByteWindows
 from workloads.job import Straggler
+
+
+def _scaled(size: int, factor: float) -> int:
+    return max(1, round(size * factor)) if size else 0
+
 
 Address = tuple[str, int, str, int]
 """Source address and port, target address and port."""
@@ -35,13 +40,25 @@ class IncomingMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestPlan:
+    """A request that a phase is about: it begins ``at`` seconds as run after the job's start, or later.
+
+    It takes ``compute`` times the compute of the phase, and its messages have ``size`` times their bytes.
+    """
+
+    at: float
+    compute: float
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
 class PhasePlan:
     """A phase on this host: ``compute_s`` and ``overlap`` as in the job's phase, and its messages here.
 
     ``inside_s`` is what its communication takes inside the host at least. ``background`` communication goes on
     beside later phases: the phase ends without it, the iteration does not. ``detached`` messages are sent one after the
     other on their flows while later phases go on. ``number``: its place in the job's phases, -1 where all of them are
-    here in order.
+    here in order. ``requests``: by iteration the request that it is about, empty in training.
     """
 
     compute_s: float
@@ -52,6 +69,18 @@ class PhasePlan:
     background: bool = False
     detached: bool = False
     number: int = -1
+    requests: tuple[RequestPlan, ...] = ()
+
+    def in_iteration(self, iteration: int) -> PhasePlan:
+        """The phase with the sizes of its messages in ``iteration``."""
+        if not self.requests:
+            return self
+        size = self.requests[iteration].size
+        out = tuple(
+            replace(each, size=_scaled(each.size, size), lead=min(_scaled(each.lead, size), _scaled(each.size, size)))
+            for each in self.out
+        )
+        return replace(self, out=out, into=tuple(replace(each, size=_scaled(each.size, size)) for each in self.into))
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,11 +93,13 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._late = 0.0
         self._waited = 0.0
         self._communicating = False
+        self._origin = 0.0
         self._start = self._ready = self._compute_end = self._communication_end = self._inside_end = 0.0
         self._compute: list[float] = []
 
     def start(self, at: float) -> None:
         """Begin the first iteration at ``at``; one that begins late counts as one whose timer was late."""
+        self._origin = at
         self._timer(at, self._begin_first)
 
     @property
@@ -125,9 +127,16 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         else:
             self._begin_phase()
 
-    def _begin_phase(self) -> None:
-        """Compute as soon as this job has its GPUs."""
+    def _begin_phase(self, late: float = 0.0) -> None:
+        """Compute as soon as the request is there, and this job has its GPUs."""
         if self.halted:
+            return
+        self._late = max(self._late, late)
+        requests = self._phases[self._phase].requests
+        now = self._clock()
+        if requests and (arrives := self._origin + requests[self.iteration].at) > now:
+            self._waited += arrives - now if self._phase == 0 else 0.0
+            self._timer(arrives, self._begin_phase)
             return
         if self.gpus is None:
             self._begin_compute()
@@ -161,7 +170,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._ready = self._clock()
         self._give_back_gpus()
         self._communicating = True
-        plan = self._phases[self._phase]
+        plan = self._phases[self._phase].in_iteration(self.iteration)
         self._tell_step("begin", plan, self._phase)
         for incoming in plan.into:
             self._expect(self.into[incoming.flow], incoming.size)
@@ -295,7 +304,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             self._check()
 
     def resume(self, stream: SenderT) -> None:
-        """Go on with a flow that was held."""
+        """Go on with a flow that was held, that waited for room, or whose message has arrived."""
         behind = self._background or self._detached
         if self.halted or not (self._communicating or (behind and stream.started)):
             return
@@ -303,10 +312,6 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         if self._detached:
             self._end_detached(stream)
         self._check()
-
-    def writable(self, stream: SenderT) -> None:
-        """Go on with a flow that waited for room, or whose message has arrived."""
-        self.resume(stream)
 
     def _send(self, stream: SenderT) -> None:
         if stream.send(self._slice):
@@ -347,8 +352,9 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     @property
     def _all_sent(self) -> bool:
-        """Whether nothing that later phases did not wait for is on its way."""
-        return all(behind.ended for behind in self._background) and not any(self._detached.values())
+        """Whether nothing that later phases did not wait for is on its way; requests do not wait for those before."""
+        more = self._phases[0].requests and self.iteration + 1 < self._iterations
+        return bool(more) or not (any(self._detached.values()) or any(not each.ended for each in self._background))
 
     def _end_background(self, behind: _Background) -> None:
         """Record that background communication has ended; its phase may have ended long before."""

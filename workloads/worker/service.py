@@ -94,7 +94,7 @@ class HostService:
         job = self._flows.get(flow)
         if job is not None and flow in job.program.out:
             job.program.out[flow].arrived()
-            job.program.writable(job.program.out[flow])
+            job.program.resume(job.program.out[flow])
 
     def _go_on(self, stream: TcpSender) -> None:
         job = self._flows.get(stream.flow)
@@ -106,7 +106,7 @@ class HostService:
 
         def writable(_events: int) -> None:
             self._loop.forget(stream.connection.fileno())
-            job.program.writable(stream)
+            job.program.resume(stream)
 
         self._loop.watch(stream.connection.fileno(), select.EPOLLOUT, writable)
 

@@ -39,12 +39,13 @@ class Cassini(Scheduler):
         """Return a shift, and the period to keep, for every job on a link where shifting helps.
 
         Shifts count from time 0 of the run, like ``start_s`` of jobs. Of the jobs that links join, the
-        one that arrived first is not moved.
+        one that arrived first is not moved. Jobs that answer requests have no period: they are left out.
         """
-        demands = self._demands.of(view.fabric, view.jobs, view.seed)
-        starts_s = {job.name: job.start_s for job in view.jobs.values()}
+        jobs = {name: job for name, job in view.jobs.items() if job.served is None}
+        demands = self._demands.of(view.fabric, jobs, view.seed)
+        starts_s = {job.name: job.start_s for job in jobs.values()}
         solved, periods_s, left_out = self._settle(meetings(demands), demands, starts_s)
-        shifts = time_shifts(list(view.jobs), [one.edges for one in solved], periods_s, starts_s)
+        shifts = time_shifts(list(jobs), [one.edges for one in solved], periods_s, starts_s)
         notes = {
             "profile": "declared",
             "periods": {job: {"alone_s": demands[job].iteration_s, "kept_s": periods_s[job]} for job in shifts},

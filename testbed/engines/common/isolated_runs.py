@@ -44,6 +44,7 @@ def side_by_side(records: Sequence[RunRecord]) -> RunRecord:
         environment={f"run {index}": record.environment for index, record in enumerate(records)},
         alone=tuple(row for record in records for row in record.alone),
         messages=tuple(row for record in shifted for row in record.messages),
+        requests=tuple(row for record in shifted for row in record.requests),
     )
 
 
@@ -57,6 +58,7 @@ def _later(record: RunRecord, seconds: float) -> RunRecord:
         messages=tuple(
             replace(row, start_s=row.start_s + seconds, end_s=row.end_s + seconds) for row in record.messages
         ),
+        requests=tuple(row.later(seconds) for row in record.requests),
         links=tuple(replace(row, time_s=row.time_s + seconds) for row in record.links),
         decisions=tuple(replace(row, time_s=row.time_s + seconds) for row in record.decisions),
         fidelity=replace(

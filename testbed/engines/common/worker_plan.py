@@ -17,10 +17,18 @@ from topologies.shaping import BURST_S, segment_size, tos_of_level
 from workloads.analysis import bottleneck_time
 from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.byte_windows import ByteWindows
-from workloads.iteration.job_plan import IncomingMessage, JobPlan, OutgoingMessage, PhasePlan, PlannedConnection
+from workloads.iteration.job_plan import (
+    IncomingMessage,
+    JobPlan,
+    OutgoingMessage,
+    PhasePlan,
+    PlannedConnection,
+    RequestPlan,
+)
 from workloads.iteration.pcie_semaphore import PciePlace
 from workloads.iteration.time_shift import TimeShift
 from workloads.job import Flow, Job, Phase
+from workloads.serving.served import slot_of
 
 T = TypeVar("T")
 _ByHost: TypeAlias = defaultdict[str, list[T]]
@@ -246,7 +254,7 @@ def _inside_s(phase: Phase, host: str, experiment: Experiment) -> float:
 def _phases_by_host(job: Job, experiment: Experiment) -> dict[str, tuple[PhasePlan, ...]]:
     """Host -> its part of every phase; of a pipeline only those it takes part in, and what it awaits before them."""
     hosts = hosts_of(job, experiment.fabric)
-    parts = [_phases(phase, job, experiment) for phase in job.phases]
+    parts = [_phases(phase, job, experiment, number) for number, phase in enumerate(job.phases)]
     if not job.staged:
         return {host: tuple(part[host] for part in parts) for host in hosts}
     found: _ByHost[PhasePlan] = defaultdict(list)
@@ -262,8 +270,20 @@ def _phases_by_host(job: Job, experiment: Experiment) -> dict[str, tuple[PhasePl
     return {host: tuple(found[host]) for host in hosts}
 
 
-def _phases(phase: Phase, job: Job, experiment: Experiment) -> dict[str, PhasePlan]:
-    """Host -> its part of ``phase``."""
+def _requests(job: Job, phase: int, time_scale: float) -> tuple[RequestPlan, ...]:
+    """By iteration the request that ``phase`` of a serving job is about."""
+    served = job.served
+    if served is None:
+        return ()
+    return tuple(
+        RequestPlan(served.requests[place].arrival_s * time_scale, served.compute[place], served.size[place])
+        for place in served.of_slot(slot_of(phase))
+    )
+
+
+def _phases(phase: Phase, job: Job, experiment: Experiment, number: int) -> dict[str, PhasePlan]:
+    """Host -> its part of ``phase``, the job's phase ``number``."""
+    requests = _requests(job, number, experiment.scale.time)
     fabric, scale, flows = experiment.fabric, experiment.scale, job.flow_by_id
     out: _ByHost[OutgoingMessage] = defaultdict(list)
     into: _ByHost[IncomingMessage] = defaultdict(list)
@@ -281,6 +301,7 @@ def _phases(phase: Phase, job: Job, experiment: Experiment) -> dict[str, PhasePl
             inside_s=_inside_s(phase, host, experiment),
             background=phase.background,
             detached=phase.detached,
+            requests=requests,
         )
         for host in hosts_of(job, fabric)
     }

@@ -15,6 +15,7 @@ from testbed.engines.common.iterations import iteration_rows, late_spans, latene
 from testbed.engines.common.live_sampler import LiveSampler
 from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.messages import EmptyPath, message_rows
+from testbed.engines.common.requests import with_requests
 from testbed.engines.common.stop_condition import StopCondition, stop_condition_of
 from testbed.engines.common.worker_plan import window_packets
 from testbed.engines.emulation.cluster import Cluster
@@ -302,12 +303,11 @@ class Session:
 
     def _record(self, sampler: Sampler, end: float, enough: bool, mismatches: list[str]) -> RunRecord:
         cluster = self._cluster
-        rows = self._rows(sampler)
-        experiment = self._goal.experiment()
+        rows, experiment = self._rows(sampler), self._goal.experiment()
         spans = windows(rows, experiment)
         evidence = self._evidence(sampler, spans, enough, mismatches)
         sampler.close()
-        return RunRecord(
+        record = RunRecord(
             choice=self._experiment.scheduler,
             engine="emulation",
             duration_s=(end - cluster.origin) / self._experiment.scale.time,
@@ -321,14 +321,9 @@ class Session:
             managed=record_of(cluster.managed, (end - cluster.origin) / self._experiment.scale.time),
             programs=tuple(live.job for live in cluster.jobs.values() if live.job.external is not None),
         )
+        return with_requests(record, cluster.jobs.reports, experiment, cluster.origin)
 
-    def _evidence(
-        self,
-        sampler: Sampler,
-        spans: dict[str, Window],
-        enough: bool,
-        mismatches: list[str],
-    ) -> Evidence:
+    def _evidence(self, sampler: Sampler, spans: dict[str, Window], enough: bool, mismatches: list[str]) -> Evidence:
         """What was seen from the first measured iteration on; timers do not count while neighbours took the CPU."""
         measure, dilation = self._experiment.measure, self._experiment.scale.time
         begin = min((span.start_s for span in spans.values()), default=0.0) * dilation

@@ -122,7 +122,7 @@ class FlowCluster:
             receiver.arrive(total)
             sender.arrive()
             program.arrived(receiver)
-            running.programs[self._host(flow.source)].writable(sender)
+            running.programs[self._host(flow.source)].resume(sender)
 
         self.at(self.now + LATENCY_S * self._network.hops(place), arrive)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from testbed.engines.common.iterations import iteration_rows, windows
 from testbed.engines.common.managed_jobs import record_of
 from testbed.engines.common.messages import message_rows
+from testbed.engines.common.requests import with_requests
 from testbed.engines.common.stop_condition import stop_condition_of
 from testbed.engines.flow.cluster import FlowCluster
 from testbed.engines.flow.networks.create import empty_path
@@ -76,7 +77,7 @@ class FlowEngine:
         cluster.flush_links()
         plain = goal.experiment()
         rows = iteration_rows(cluster.jobs.reports, plain, 0.0, [])
-        return RunRecord(
+        record = RunRecord(
             choice=plain.scheduler,
             engine=self.name,
             duration_s=cluster.now,
@@ -88,6 +89,7 @@ class FlowEngine:
             environment={"events": cluster.events, "network": cluster.counted(), **cluster.failures.record()},
             managed=record_of(cluster.managed, cluster.now),
         )
+        return with_requests(record, cluster.jobs.reports, plain, 0.0)
 
 
 class SimulationEngine(FlowEngine):

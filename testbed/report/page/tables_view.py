@@ -16,7 +16,16 @@ from testbed.metrics.formats import MISSING, percent, seconds
 from testbed.metrics.managers.manager_metrics import MANAGER, OUTCOMES
 from testbed.metrics.metric import Column, Entry, Metric, columns, put, value_at
 from testbed.metrics.network.message_catalogue import PERCENTILES
-from testbed.report.tables import loss_cells, loss_columns, loss_points, losses_by_name, marked_run, verdict
+from testbed.metrics.serving.request_catalogue import REQUEST_COLUMNS
+from testbed.report.tables import (
+    loss_cells,
+    loss_columns,
+    loss_points,
+    losses_by_name,
+    marked_run,
+    requests_of,
+    verdict,
+)
 from topologies.units import format_size
 
 Summary = Mapping[str, Any]
@@ -28,6 +37,7 @@ def table_views(summary: Summary) -> list[dict[str, Any]]:
     found = [
         _runs(summary),
         _jobs(summary),
+        _requests(summary),
         _managers(summary),
         _losses(summary),
         _messages(summary),
@@ -69,6 +79,13 @@ def _jobs(summary: Summary) -> dict[str, Any]:
                 rows.append([name, marked_run(run), *_cells(entry, shown)])
     note = "JCT is projected from the mean iteration time; with * it was measured. +- %: change against the first."
     return table("jobs", "Jobs", heads, 2, rows, note)
+
+
+def _requests(summary: Summary) -> dict[str, Any] | None:
+    rows = [[job["name"], marked_run(run), *_cells(job, REQUEST_COLUMNS)] for run, job in requests_of(summary)]
+    note = "Requests that arrived in the window. First token: from the arrival of a request on."
+    heads = [("job", ""), ("scheduler", ""), *_heads(REQUEST_COLUMNS)]
+    return table("requests", "Requests", heads, 2, rows, note) if rows else None
 
 
 def _managers(summary: Summary) -> dict[str, Any] | None:

@@ -103,8 +103,11 @@ def find_files(scenario: Mapping[str, object], folder: Path) -> None:
         _complete(network["transport"], "bpf", folder)
     jobs = scenario.get("jobs")
     for job in jobs if isinstance(jobs, list) else ():
-        model = job.get("model") if isinstance(job, dict) else None
-        if isinstance(model, dict):
+        if not isinstance(job, dict):
+            continue
+        if isinstance(requests := job.get("requests"), dict):
+            _complete(requests, "trace", folder)
+        if isinstance(model := job.get("model"), dict):
             for key in (*FORMS, SHAPE):
                 _complete(model, key, folder)
 

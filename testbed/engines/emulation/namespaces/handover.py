@@ -111,6 +111,7 @@ def _document_of(answer: RunRecord | Exception) -> dict[str, Any]:
         "iterations": row_files.iterations_to_csv(answer.iterations),
         "links": row_files.links_to_csv(answer.links),
         "messages": row_files.messages_to_csv(answer.messages),
+        "requests": row_files.requests_to_csv(answer.requests),
         "decisions": [decision_row_to(row) for row in answer.decisions],
     }
 
@@ -141,6 +142,7 @@ def read_answer(messages: Sequence[Mapping[str, Any]], log: object) -> RunRecord
             iterations=_rows(answer, "iterations", row_files.iterations_from_csv),
             links=_rows(answer, "links", row_files.links_from_csv),
             messages=_rows(answer, "messages", row_files.messages_from_csv),
+            requests=_rows(answer, "requests", row_files.requests_from_csv),
             decisions=tuple(decision_row_from(row) for row in answer["decisions"]),
         )
     except (ValueError, KeyError, TypeError) as error:

@@ -148,7 +148,7 @@ def test_the_form_of_a_plan_on_the_wire() -> None:
         '{"host":"h0","op":"job","plan":{"name":"a","seed":1,"iterations":3,"time_scale":2.0,"jitter":0.0,'
         '"stragglers":[{"gpu":"h0g0","factor":1.5}],"gpus":["h0g0"],'
         '"phases":[{"compute_s":0.2,"overlap":0.5,"out":[{"flow":"f","size":1000,"after":"g","lead":500}],'
-        '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true,"detached":false,"number":-1}],'
+        '"into":[{"flow":"g","size":1000}],"inside_s":0.0,"background":true,"detached":false,"number":-1,"requests":[]}],'
         '"outgoing":[{"flow":"f","source":"10.0.0.1","source_port":4000,"target":"10.0.0.2","target_port":5000,'
         '"peer":"h0"}],"incoming":[],"window":8,"slice_size":2,"departure":0.01,"link_rate":1000000.0,'
         '"tos":{"f":32},"byte_marks":{"f":{"left":true,"thresholds":[10],"marks":[0,32]}},'

@@ -1,0 +1,1 @@
+"""Metrics of jobs that answer requests."""
