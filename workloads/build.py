@@ -244,9 +244,8 @@ def _build(
         phase_of(spec.name, template, messages, compute, inside_bytes(layout, template, messages))
         for template, messages in expanded
     )
-    all_messages = [message for _, messages in expanded for message in messages]
     return replace(
-        _made(spec, gpus, ports, built, all_messages, flops * len(gpus)),
+        _made(spec, gpus, ports, built, [each for _, sent in expanded for each in sent], flops * len(gpus)),
         model=model.name,
         iterations=math.ceil(spec.iterations / every),
         stragglers=_stragglers(spec, model, gpus, tokens),
