@@ -47,7 +47,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
     problems = [*_one_job_each(parts.jobs), *_labels(parts), *_repeated_jobs(parts.jobs)]
     problems += _managed(parts.jobs) if parts.managed else _not_managed(parts.jobs)
     problems += training_problems(parts.jobs, managed=parts.managed)
-    problems += serving_problems(parts.jobs, managed=parts.managed)
+    problems += serving_problems(parts.jobs, managed=parts.managed, failing=bool(parts.failures))
     problems += external_problems(parts.jobs, managed=parts.managed, dilated=parts.dilated)
     if parts.complete:
         problems += _checks(parts)

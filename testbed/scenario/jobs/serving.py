@@ -63,8 +63,8 @@ def _arrivals(job: JobEntry) -> Arrivals:
     return PoissonArrivals(asked.rate, asked.prompt, asked.output or DEFAULT_OUTPUT, asked.count)
 
 
-def serving_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterator[Problem]:
-    """Every job whose keys do not fit its kind."""
+def serving_problems(jobs: Mapping[int, JobEntry], *, managed: bool, failing: bool) -> Iterator[Problem]:
+    """Every job whose keys do not fit its kind; ``managed`` by a cluster manager; ``failing``: something is to fail."""
     for index, job in jobs.items():
         if job.kind != "serving":
             for key in KEYS:
@@ -72,10 +72,10 @@ def serving_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterator
                     what = f"job '{job.name}' has {key}, expected kind: serving beside it"
                     yield Problem(("jobs", index, key), what)
         else:
-            yield from _own_problems(index, job, managed=managed)
+            yield from _own_problems(index, job, managed=managed, failing=failing)
 
 
-def _own_problems(index: int, job: JobEntry, *, managed: bool) -> Iterator[Problem]:
+def _own_problems(index: int, job: JobEntry, *, managed: bool, failing: bool) -> Iterator[Problem]:
     for key in _NEVER:
         if getattr(job, key) is not None:
             yield Problem(("jobs", index, key), f"job '{job.name}' answers requests and has {key}, expected none")
@@ -91,3 +91,6 @@ def _own_problems(index: int, job: JobEntry, *, managed: bool) -> Iterator[Probl
         yield Problem(where, f"job '{job.name}' has {job.gpus} GPUs, expected {pools}: those of prefill and decode")
     if managed:
         yield Problem(("jobs", index, "kind"), f"job '{job.name}' answers requests, expected no manager")
+    if failing:
+        what = f"job '{job.name}' answers requests, expected no failures: it cannot start again in their midst"
+        yield Problem(("jobs", index, "kind"), what)

@@ -172,3 +172,9 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, changes: dict[str, Any], 
         prepare(scenario(tmp_path, job), engine="flow")
     assert message in str(raised.value)
     assert "scenario.yaml:" in str(raised.value) or "nowhere.csv:" in str(raised.value)
+
+
+def test_failures_beside_a_serving_job_are_refused(tmp_path: Path) -> None:
+    failures = [{"at": "1s", "switch": "agg0"}]
+    with pytest.raises(BadInputError, match="job 'chat' answers requests, expected no failures"):
+        prepare(scenario(tmp_path, CHAT, failures=failures), engine="flow")
