@@ -257,7 +257,7 @@ def _build_planned(spec: JobSpec, gpus: tuple[str, ...], fabric: Fabric, ports: 
     """The job of a parallel layout, or of pools of instances: from those follows what it computes and sends."""
     if isinstance(spec.plan, ServingPlan):
         seed = f"{ports.seed} {fabric.gpu_place[gpus[0]]}"
-        rounds = rounds_of(spec.name, spec.plan, gpus, fabric, spec.channels, seed)
+        rounds = rounds_of(spec.name, spec.plan, gpus, fabric, spec.channels, seed, most_messages)
         made = _made(spec, gpus, ports, rounds.phases, rounds.messages, rounds.flops)
         return replace(made, served=rounds.served, iterations=rounds.served.iterations)
     assert spec.plan is not None

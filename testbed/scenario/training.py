@@ -10,21 +10,33 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.jobs.training_keys import KEYS, ParallelSpec
 from testbed.scenario.spec import JobEntry
 from workloads.imported.files import SHAPE
-from workloads.training.gpus import GPUS
+from workloads.training.gpus import GPUS, Gpu
 from workloads.training.layout import ParallelLayout
 from workloads.training.memory import state_bytes
 from workloads.training.plan import TrainingPlan
 from workloads.training.schedules import Schedule
 from workloads.training.shape_files import read_config, shapes
+from workloads.training.transformer import Transformer
 
+DEFAULT_ACCELERATOR: Final = "h100"
 DEFAULT_SEQUENCE: Final = 4096
 DEFAULT_MICROBATCHES: Final = 8
 _NOT_BESIDE: Final = ("compute", "communication", "overlap", "flops", "collective", "gradients", "experts")
 
 
-def is_training(job: JobEntry) -> bool:
-    """Whether ``job`` is a large model with a parallel layout."""
+def has_shape(job: JobEntry) -> bool:
+    """Whether the model of ``job`` is a large one, whose shape is known."""
     return job.model in shapes() if isinstance(job.model, str) else SHAPE in job.model.files
+
+
+def shape_of(job: JobEntry) -> Transformer:
+    """Return the shape of its model; :class:`~workloads.imported.errors.WorkloadFileError` for a file that has none."""
+    return shapes()[job.model] if isinstance(job.model, str) else read_config(Path(job.model.files[SHAPE]))
+
+
+def accelerator_of(job: JobEntry) -> Gpu:
+    """Return the type of its GPUs."""
+    return GPUS[job.accelerator or DEFAULT_ACCELERATOR]
 
 
 def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
@@ -32,13 +44,12 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
 
     Raises ``ValueError`` naming the key that does not fit, and :class:`~workloads.imported.errors.WorkloadFileError`.
     """
-    if job.kind == "serving" or not is_training(job):
+    if job.kind == "serving" or not has_shape(job):
         return None
-    shape = shapes()[job.model] if isinstance(job.model, str) else read_config(Path(job.model.files[SHAPE]))
     parallel = job.parallel or ParallelSpec.model_construct()
     plan = TrainingPlan(
-        shape=shape,
-        gpu=GPUS[job.accelerator or "h100"],
+        shape=shape_of(job),
+        gpu=accelerator_of(job),
         layout=ParallelLayout(
             gpus, parallel.tensor, parallel.pipeline, parallel.context, parallel.expert, parallel.order
         ),
@@ -64,7 +75,7 @@ def training_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterato
     for index, job in jobs.items():
         if job.kind == "serving":
             continue
-        if job.kind == "external" or not is_training(job):
+        if job.kind == "external" or not has_shape(job):
             for key in KEYS:
                 if getattr(job, key) is not None:
                     what = f"job '{job.name}' has {key}, expected a model with a parallel layout, such as llama3-8b"

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.common import available_datapaths
+from testbed.api import run_scenario
 from topologies.datapath import Datapath
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,3 +171,18 @@ def run_until_believable(scenario: str | Path, out: Path, *arguments: str) -> Fi
                 break
             Repeats.left_s -= taken_s
     return done
+
+
+def beside_simulation(scenario: str, folder: Path) -> tuple[Finished, dict[str, dict[str, Any]], list[str]]:
+    """Run ``scenario`` under ECMP with packets, and simulate the same packets.
+
+    Returns the run, job -> its entry in the simulation, and what the run says against itself; that must be nothing
+    that no load of the machine causes.
+    """
+    done = run_text(scenario, folder)
+    path = folder / "simulated.yaml"
+    path.write_text(scenario)
+    (run,) = run_scenario(path, engine="simulation", out=folder / "simulated").summary["runs"]
+    reasons = done.run("ecmp")["fidelity"]["reasons"]
+    assert not [reason for reason in reasons if any(word in reason for word in ("sent again", *OURS))], reasons
+    return done, {job["name"]: job for job in run["jobs"]}, reasons

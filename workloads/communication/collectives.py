@@ -307,3 +307,16 @@ def apart(groups: Sequence[tuple[Message, ...]], role: str) -> Iterator[Message]
             used[message.channel] = number + 1
             after = None if message.after is None else own(message.after)
             yield replace(message, channel=own(message.channel), after=after)
+
+
+def sent_in_pairs(pairs: Iterable[Layout], size: float, channels: int, role: str) -> tuple[Message, ...]:
+    """Return what the first GPU of each of ``pairs`` sends the second, ``size`` bytes; equal ports send together.
+
+    ``role`` comes before the role of each of their channels.
+    """
+    sizes: dict[Channel, float] = {}
+    for pair in pairs:
+        for message in expand("point-to-point", pair, size, channels=channels):
+            channel = replace(message.channel, role=role + message.channel.role)
+            sizes[channel] = sizes.get(channel, 0.0) + message.bytes
+    return tuple(Message(channel, total) for channel, total in sizes.items())

@@ -12,11 +12,6 @@ from workloads.iteration.byte_marks import ByteMarks
 from workloads.iteration.byte_windows import ByteWindows
 from workloads.job import Straggler
 
-
-def _scaled(size: int, factor: float) -> int:
-    return max(1, round(size * factor)) if size else 0
-
-
 Address = tuple[str, int, str, int]
 """Source address and port, target address and port."""
 
@@ -71,16 +66,23 @@ class PhasePlan:
     number: int = -1
     requests: tuple[RequestPlan, ...] = ()
 
+    def size_in(self, iteration: int, size: int) -> int:
+        """Bytes that ``size`` of the plan are in ``iteration``: at least one, if it is any."""
+        return max(1, round(size * self.requests[iteration].size)) if self.requests and size else size
+
     def in_iteration(self, iteration: int) -> PhasePlan:
         """The phase with the sizes of its messages in ``iteration``."""
         if not self.requests:
             return self
-        size = self.requests[iteration].size
-        out = tuple(
-            replace(each, size=_scaled(each.size, size), lead=min(_scaled(each.lead, size), _scaled(each.size, size)))
+        out = (
+            replace(each, size=self.size_in(iteration, each.size), lead=self._lead(iteration, each))
             for each in self.out
         )
-        return replace(self, out=out, into=tuple(replace(each, size=_scaled(each.size, size)) for each in self.into))
+        into = (replace(each, size=self.size_in(iteration, each.size)) for each in self.into)
+        return replace(self, out=tuple(out), into=tuple(into))
+
+    def _lead(self, iteration: int, message: OutgoingMessage) -> int:
+        return min(self.size_in(iteration, message.lead), self.size_in(iteration, message.size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Final
 
 from workloads.serving.requests import Arrivals
 from workloads.serving.served import DecodeModel, Request
-from workloads.training.gpus import NVLINK_SHARE, PRECISIONS, Gpu
+from workloads.training.gpus import PRECISIONS, Gpu
 from workloads.training.plan import ACTIVATION_BYTES
 from workloads.training.transformer import Transformer
 from workloads.training.work import SUMS_PER_LAYER
@@ -89,12 +89,8 @@ class ServingPlan:
 
     @property
     def cache_bytes(self) -> float:
-        """Keys and values of a token, all layers; latent attention keeps its latent vector and rotary key instead."""
-        shape = self.shape
-        width = 2 * shape.key_value_heads * shape.head_size
-        if shape.latent is not None:
-            width = shape.latent.key_value_rank + shape.latent.rotary
-        return shape.layers * width * ACTIVATION_BYTES
+        """Keys and values of a token, all layers."""
+        return self.shape.layers * self.shape.key_value_width * ACTIVATION_BYTES
 
     def prefill_flops(self, prompt: int) -> float:
         """Of a prompt; the output layer sees its last token alone."""
@@ -102,19 +98,18 @@ class ServingPlan:
         layers = sum(shape.layer_flops(layer, prompt) for layer in range(shape.layers))
         return prompt * layers + shape.head_flops
 
-    def prefill_s(self, request: Request) -> float:
+    def prefill_s(self, prompt: int) -> float:
         """Seconds from the begin of a prefill to its first token, without sums between hosts."""
-        flops = self.prefill_flops(request.prompt) / self.prefill.tensor
-        return flops / self.gpu.achieved(self.precision) + request.prompt * self._sums_s(self.prefill.tensor)
+        flops = self.prefill_flops(prompt) / self.prefill.tensor
+        return flops / self.gpu.achieved(self.precision) + prompt * self._sums_s(self.prefill.tensor)
 
     def sum_bytes(self, prompt: float) -> float:
         """What a rank of a prefill instance hands in for the sums of all layers together."""
         return SUMS_PER_LAYER * self.shape.layers * prompt * self.shape.hidden * ACTIVATION_BYTES
 
     def _sums_s(self, tensor: int) -> float:
-        """Seconds that the sums of all layers take for a token, in a ring over NVLink."""
-        wire = 2 * (tensor - 1) / tensor * self.sum_bytes(1)
-        return 8 * wire / (NVLINK_SHARE * self.gpu.nvlink)
+        """Seconds that the sums of all layers take for a token."""
+        return self.gpu.ring_s(tensor, self.sum_bytes(1))
 
     def request_flops(self, request: Request) -> float:
         """Of a request from prompt to last token."""

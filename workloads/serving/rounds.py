@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 from topologies.fabric import Fabric
-from workloads.communication.collectives import Channel, Message, apart, expand
+from topologies.limits import MESSAGES
+from workloads.communication.collectives import Message, apart, expand, sent_in_pairs
 from workloads.communication.layout import layout_of
 from workloads.errors import JobError
 from workloads.job import Phase
 from workloads.phases import transfers_of
 from workloads.serving.plan import ServingPlan
-from workloads.serving.served import Request, Served, cache_phase
+from workloads.serving.served import Served, cache_phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +27,41 @@ class Rounds:
     flops: float
 
 
-def rounds_of(job: str, plan: ServingPlan, gpus: Sequence[str], fabric: Fabric, channels: int, seed: str) -> Rounds:
-    """Return what ``job`` computes and sends for a round of requests; :class:`JobError` if it does not fit."""
+def rounds_of(
+    job: str, plan: ServingPlan, gpus: Sequence[str], fabric: Fabric, channels: int, seed: str, most_messages: int
+) -> Rounds:
+    """Return what ``job`` computes and sends for a round of requests.
+
+    Raises :class:`JobError` if it does not fit, or sends more than ``most_messages`` in a round.
+    """
     if len(gpus) != plan.gpus:
         raise JobError(job, f"has {len(gpus)} GPUs, its pools are for {plan.gpus}")
     _check_hosts(job, plan, gpus, fabric)
-    served = served_by(plan, seed)
-    if not served.requests:
-        raise JobError(job, f"has fewer requests than instances, expected at least {plan.slots}")
-    model = served.decode
-    for request in served.requests:
-        if request.prompt + request.output > model.most_tokens:
-            what = f"a request of {request.prompt} and {request.output} tokens"
-            raise JobError(job, f"{what} does not fit into a decode instance, expected at most {model.most_tokens}")
+    served = served_by(job, plan, seed)
     placing = _Placing(job, plan, gpus, fabric, channels, served)
-    phases = [phase for slot in range(plan.slots) for phase in placing.slot(slot)]
+    phases: list[Phase] = []
+    for slot in range(plan.slots):
+        phases += placing.slot(slot)
+        if len(placing.messages) > most_messages:
+            raise JobError(job, f"too many messages, expected at most {MESSAGES} in an iteration of all jobs")
     flops = fmean(plan.request_flops(request) for request in served.requests) * plan.slots
     return Rounds(tuple(phases), tuple(placing.messages), served, flops)
 
 
-def served_by(plan: ServingPlan, seed: str) -> Served:
-    """The requests of whole rounds, and what each takes beside the mean of all."""
-    requests = plan.arrivals.requests(seed)
-    requests = requests[: len(requests) // plan.slots * plan.slots]
-    seconds: dict[int, float] = {}
+def served_by(job: str, plan: ServingPlan, seed: str) -> Served:
+    """The requests of whole rounds, and what each takes beside the mean of all; :class:`JobError` without any."""
+    drawn = plan.arrivals.requests(seed)
+    requests = drawn[: len(drawn) // plan.slots * plan.slots]
+    if not requests:
+        raise JobError(job, f"has fewer requests than instances, expected at least {plan.slots}")
+    model = plan.decode_model()
     for each in requests:
-        if each.prompt not in seconds:
-            seconds[each.prompt] = plan.prefill_s(each)
+        if each.prompt + each.output > model.most_tokens:
+            what = f"a request of {each.prompt} and {each.output} tokens"
+            raise JobError(job, f"{what} does not fit into a decode instance, expected at most {model.most_tokens}")
+    seconds = {prompt: plan.prefill_s(prompt) for prompt in {each.prompt for each in requests}}
     prefill_s = tuple(seconds[each.prompt] for each in requests)
-    mean_s, mean_prompt = fmean(prefill_s or [1.0]), _mean_prompt(requests)
+    mean_s, mean_prompt = fmean(prefill_s), fmean(each.prompt for each in requests)
     return Served(
         slots=plan.slots,
         decode_instances=plan.decode.instances,
@@ -62,12 +69,8 @@ def served_by(plan: ServingPlan, seed: str) -> Served:
         prefill_s=prefill_s,
         compute=tuple(each / mean_s for each in prefill_s),
         size=tuple(each.prompt / mean_prompt for each in requests),
-        decode=plan.decode_model(),
+        decode=model,
     )
-
-
-def _mean_prompt(requests: Sequence[Request]) -> float:
-    return fmean(each.prompt for each in requests) if requests else 1.0
 
 
 def _check_hosts(job: str, plan: ServingPlan, gpus: Sequence[str], fabric: Fabric) -> None:
@@ -93,7 +96,7 @@ class _Placing:
 
     def __post_init__(self) -> None:
         self.messages: list[Message] = []
-        self.mean_prompt = _mean_prompt(self.served.requests)
+        self.mean_prompt = fmean(request.prompt for request in self.served.requests)
         self.prefill_s = fmean(self.served.prefill_s)
 
     def slot(self, slot: int) -> tuple[Phase, Phase, Phase]:
@@ -130,10 +133,8 @@ class _Placing:
         """Every rank sends its share of the cache to a rank of the other pool; equal ports send together."""
         parts = max(len(own), len(other))
         share = self.plan.cache_bytes * self.mean_prompt / parts
-        sizes: dict[Channel, float] = {}
-        for part in range(parts):
-            pair = [self.gpus[pool[part * len(pool) // parts]] for pool in (own, other)]
-            for message in expand("point-to-point", layout_of(pair, self.fabric), share, channels=self.channels):
-                channel = replace(message.channel, role=f"cache-{message.channel.role}")
-                sizes[channel] = sizes.get(channel, 0.0) + message.bytes
-        return tuple(Message(channel, size) for channel, size in sizes.items())
+        pairs = (
+            layout_of([self.gpus[pool[part * len(pool) // parts]] for pool in (own, other)], self.fabric)
+            for part in range(parts)
+        )
+        return sent_in_pairs(pairs, share, self.channels, "cache-")

@@ -50,6 +50,10 @@ class Gpu:
         """FLOP/s that layers reach while they compute."""
         return self.peak(precision) * (self.share_fp8 if precision == "fp8" else self.share_bf16)
 
+    def ring_s(self, ranks: int, size: float) -> float:
+        """Seconds of an allreduce of ``size`` bytes by ``ranks`` of a host, in a ring over NVLink."""
+        return 8 * (2 * (ranks - 1) / ranks * size) / (NVLINK_SHARE * self.nvlink)
+
 
 _MOSAIC = "share of peak: llm-foundry, scripts/train/benchmarking/README.md"
 _A100_SHARE = 0.5957

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from topologies.fabric import Fabric
 from topologies.limits import MESSAGES
-from workloads.communication.collectives import ALGORITHMS, Channel, Message, apart, expand
+from workloads.communication.collectives import ALGORITHMS, Message, apart, expand, sent_in_pairs
 from workloads.communication.layout import Layout, layout_of
 from workloads.training.expert_routes import copies_to_hosts
 from workloads.training.iteration import Cluster, expert_exchange_s, optimizer_s
@@ -270,14 +270,7 @@ class _Placing:
         role = f"{operation.kind}{operation.chunk}-" if self.plan.schedule.two_way else f"{operation.kind}-"
         key = stage, target, role
         if key not in self._passed_on:
-            self._passed_on[key] = self._of_every_rank(stage, target, role)
+            ranks = zip(self.stages[stage], self.stages[target], strict=True)
+            pairs = (layout_of([self.gpus[own], self.gpus[peer]], self.fabric) for own, peer in ranks)
+            self._passed_on[key] = sent_in_pairs(pairs, stage_bytes(self.plan), self.channels, role)
         return self._passed_on[key]
-
-    def _of_every_rank(self, stage: int, target: int, role: str) -> tuple[Message, ...]:
-        sizes: dict[Channel, float] = {}
-        for own, peer in zip(self.stages[stage], self.stages[target], strict=True):
-            layout = layout_of([self.gpus[own], self.gpus[peer]], self.fabric)
-            for message in expand("point-to-point", layout, stage_bytes(self.plan), channels=self.channels):
-                channel = replace(message.channel, role=role + message.channel.role)
-                sizes[channel] = sizes.get(channel, 0.0) + message.bytes
-        return tuple(Message(channel, size) for channel, size in sizes.items())

@@ -82,10 +82,7 @@ def exchanges_of_part(plan: TrainingPlan, part: int) -> Iterator[Exchange]:
 
 def _context(plan: TrainingPlan, layers: int, microbatches: int) -> Iterator[Exchange]:
     """Keys and values of the other ranks' tokens, gathered for every layer, and their gradients scattered."""
-    shape = plan.shape
-    width = 2 * shape.key_value_heads * shape.head_size / plan.layout.tensor
-    if shape.latent is not None:
-        width = shape.latent.key_value_rank + shape.latent.rotary
+    width = plan.shape.key_value_width / (plan.layout.tensor if plan.shape.latent is None else 1)
     size = plan.microbatch * plan.sequence * width * ACTIVATION_BYTES
     count = layers * microbatches
     yield Exchange("keys and values", "all-gather", "context", size, count, "forward")

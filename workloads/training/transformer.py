@@ -101,6 +101,13 @@ class Transformer:
         )
 
     @property
+    def key_value_width(self) -> int:
+        """Numbers that a layer keeps of a token: keys and values, or their latent vector and the rotary key."""
+        if self.latent is not None:
+            return self.latent.key_value_rank + self.latent.rotary
+        return 2 * self.key_value_heads * self.head_size
+
+    @property
     def dense_weights(self) -> int:
         """Weights of a feed-forward block without experts."""
         return (3 if self.gated else 2) * self.hidden * self.feed_forward

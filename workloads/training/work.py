@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from workloads.training.gpus import NVLINK_SHARE
 from workloads.training.plan import ACTIVATION_BYTES, TrainingPlan
 from workloads.training.schedules import Operation
 from workloads.training.transformer import BACKWARD
@@ -92,6 +91,5 @@ def _scores_s(plan: TrainingPlan) -> float:
 
 def tensor_s(plan: TrainingPlan) -> float:
     """Seconds that the sums of one layer and pass take inside a host, in a ring over NVLink."""
-    ranks = plan.layout.tensor
-    wire = 2 * (ranks - 1) / ranks * plan.tokens * plan.shape.hidden * ACTIVATION_BYTES
-    return SUMS_PER_LAYER * 8 * wire / (NVLINK_SHARE * plan.gpu.nvlink)
+    size = plan.tokens * plan.shape.hidden * ACTIVATION_BYTES
+    return SUMS_PER_LAYER * plan.gpu.ring_s(plan.layout.tensor, size)

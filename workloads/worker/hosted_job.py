@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from workloads.iteration.job_plan import Address, JobPlan, PhasePlan, PlannedConnection
+from workloads.iteration.job_plan import Address, JobPlan, PlannedConnection
 from workloads.iteration.program import JobProgram
 from workloads.worker.socket_options import waits_at_its_link
 from workloads.worker.tcp_endpoints import TcpReceiver, TcpSender
@@ -40,23 +40,24 @@ class HostedJob:
 
     def message_sizes(self, flow: str) -> list[int]:
         """Bytes of the messages that come in on ``flow``, in order, until they are the same again."""
-        return [message.size for phase in self._rounds() for message in phase.into if message.flow == flow]
-
-    def _rounds(self) -> Iterator[PhasePlan]:
-        """The phases of an iteration, or of all iterations where requests make them differ."""
-        requests = max((len(phase.requests) for phase in self.plan.phases), default=0)
-        for iteration in range(self.plan.first_iteration if requests else 0, max(requests, 1)):
-            for phase in self.plan.phases:
-                yield phase.in_iteration(iteration)
+        own = [(phase, message.size) for phase in self.plan.phases for message in phase.into if message.flow == flow]
+        return [phase.size_in(iteration, size) for iteration in self._iterations() for phase, size in own]
 
     def forwarded_sizes(self, flow: str) -> list[int]:
         """How many of the first bytes of each of these messages other messages of their phase wait for."""
+        if all(sent.after != flow for phase in self.plan.phases for sent in phase.out):
+            return [0]
+        own = [phase for phase in self.plan.phases for message in phase.into if message.flow == flow]
         return [
-            max((sent.size - sent.lead for sent in phase.out if sent.after == flow), default=0)
-            for phase in self._rounds()
-            for message in phase.into
-            if message.flow == flow
+            max((sent.size - sent.lead for sent in phase.in_iteration(iteration).out if sent.after == flow), default=0)
+            for iteration in self._iterations()
+            for phase in own
         ]
+
+    def _iterations(self) -> range:
+        """The first one, or all where requests make them differ."""
+        requests = max((len(phase.requests) for phase in self.plan.phases), default=0)
+        return range(self.plan.first_iteration if requests else 0, max(requests, 1))
 
 
 def link_is_busy(job: HostedJob, flow: str, jobs: Iterable[HostedJob]) -> bool:

@@ -22,25 +22,37 @@ from workloads.serving.served import Served, cache_phase
 Spans = Sequence[tuple[float, float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Requests, and GPU of a decode instance -> when it decoded."""
+
+    rows: tuple[RequestRow, ...]
+    busy: Mapping[str, Spans]
+
+
 def with_requests(
     record: RunRecord, reports: Iterable[HostIteration], experiment: Experiment, origin: float
 ) -> RunRecord:
     """Return ``record`` with its requests, and decode instances busy while they decode; times from ``origin``."""
-    rows: list[RequestRow] = []
-    busy: dict[str, Spans] = {}
-    for job in experiment.jobs:
-        if job.served is not None:
-            own = [report for report in reports if report.job == job.name]
-            answered = _answered(job, job.served, own, experiment, origin)
-            rows += answered.rows
-            busy |= answered.busy
-    if not rows:
-        return record
-    return replace(record, requests=tuple(rows), iterations=with_decoding(record.iterations, busy))
+    answered = answered_requests(reports, experiment, origin)
+    return replace(record, requests=answered.rows, iterations=with_decoding(record.iterations, answered.busy))
+
+
+def answered_requests(reports: Iterable[HostIteration], experiment: Experiment, origin: float) -> Answered:
+    """Return the requests of all serving jobs whose round is over; times undilated, from ``origin``."""
+    own: dict[str, list[HostIteration]] = {job.name: [] for job in experiment.jobs if job.served is not None}
+    for report in reports if own else ():
+        if report.job in own:
+            own[report.job].append(report)
+    found = [_answered(job, job.served, own[job.name], experiment, origin) for job in experiment.jobs if job.served]
+    rows = tuple(row for each in found for row in each.rows)
+    return Answered(rows, {gpu: spans for each in found for gpu, spans in each.busy.items()})
 
 
 def with_decoding(rows: Iterable[IterationRow], busy: Mapping[str, Spans]) -> tuple[IterationRow, ...]:
-    """``rows`` in which the GPUs of ``busy`` (GPU -> spans in seconds, in order) compute meanwhile."""
+    """Return ``rows`` in which the GPUs of ``busy`` (GPU -> spans in seconds, in order) compute meanwhile."""
+    if not busy:
+        return tuple(rows)
     places = dict.fromkeys(busy, 0)
     found = []
     for row in rows:
@@ -48,15 +60,16 @@ def with_decoding(rows: Iterable[IterationRow], busy: Mapping[str, Spans]) -> tu
             spans = busy[row.gpu]
             while places[row.gpu] < len(spans) and spans[places[row.gpu]][1] <= row.start_s:
                 places[row.gpu] += 1
-            row = _decoding(row, spans[places[row.gpu] :])
+            row = _decoding(row, spans, places[row.gpu])
         found.append(row)
     return tuple(found)
 
 
-def _decoding(row: IterationRow, spans: Spans) -> IterationRow:
-    """The row with the compute of ``spans``, which end after it begins; what is left of its time is idle as before."""
+def _decoding(row: IterationRow, spans: Spans, first: int) -> IterationRow:
+    """The row with the compute of ``spans`` from the ``first`` on, which ends after the row begins."""
     compute_s = 0.0
-    for begin, end in spans:
+    for place in range(first, len(spans)):
+        begin, end = spans[place]
         if begin >= row.end_s:
             break
         compute_s += min(end, row.end_s) - max(begin, row.start_s)
@@ -65,15 +78,9 @@ def _decoding(row: IterationRow, spans: Spans) -> IterationRow:
     return replace(row, compute_s=compute_s, exposed_s=exposed_s, straggler_s=min(row.straggler_s, idle_s - exposed_s))
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    rows: tuple[RequestRow, ...]
-    busy: Mapping[str, Spans]
-
-
 def _answered(
     job: Job, served: Served, reports: Sequence[HostIteration], experiment: Experiment, origin: float
-) -> _Answered:
+) -> Answered:
     """The requests of ``job`` whose whole round is over, and by GPU when it decoded."""
     arrived = _arrived(job, served, reports, experiment, origin)
     begun_s = min((report.phases[0].start - report.waited for report in reports), default=origin)
@@ -104,7 +111,7 @@ def _answered(
             )
         for gpu in _gpus(job, job.phases[cache_phase(instance) + 1]):
             busy[gpu] = decoded.busy
-    return _Answered(tuple(rows[number] for number in sorted(rows)), busy)
+    return Answered(tuple(rows[number] for number in sorted(rows)), busy)
 
 
 def _gpus(job: Job, phase: Phase) -> tuple[str, ...]:

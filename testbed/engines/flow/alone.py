@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 
 from controller.decision import ClusterView, Decision, Event, Scheduler
 from testbed.engines.common.iterations import iteration_rows
+from testbed.engines.common.requests import answered_requests, with_decoding
 from testbed.engines.flow.cluster import FlowCluster
 from testbed.experiment.experiment import UNSCALED, Experiment
 from testbed.experiment.network_model import AS_EMULATED
@@ -113,7 +114,9 @@ def _idle_gpu_s(job: Job, history: Sequence[PathsFrom], where: Experiment, limit
     while cluster.jobs.completed(job.name) < job.iterations and cluster.now <= limit_s:
         cluster.step()
     idle: dict[int, float] = {}
-    for row in iteration_rows(cluster.jobs.reports, replace(experiment, scale=UNSCALED), 0.0, []):
+    plain = replace(experiment, scale=UNSCALED)
+    busy = answered_requests(cluster.jobs.reports, plain, 0.0).busy
+    for row in with_decoding(iteration_rows(cluster.jobs.reports, plain, 0.0, []), busy):
         idle[row.iteration] = idle.get(row.iteration, 0.0) + row.end_s - row.start_s - row.compute_s
     return idle
 

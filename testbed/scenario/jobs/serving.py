@@ -10,11 +10,9 @@ from testbed.scenario.document import Location, Problem
 from testbed.scenario.jobs import training_keys
 from testbed.scenario.jobs.serving_keys import KEYS, PoolSpec
 from testbed.scenario.spec import JobEntry
-from workloads.imported.files import SHAPE
+from testbed.scenario.training import accelerator_of, has_shape, shape_of
 from workloads.serving.plan import Pool, ServingPlan
 from workloads.serving.requests import Arrivals, PoissonArrivals, read_requests
-from workloads.training.gpus import GPUS
-from workloads.training.shape_files import read_config, shapes
 
 DEFAULT_OUTPUT: Final = 128
 DEFAULT_BATCH: Final = 256
@@ -25,22 +23,16 @@ _NEVER: Final = (
 )  # fmt: skip
 
 
-def is_serving(job: JobEntry) -> bool:
-    """Whether ``job`` answers requests with a model that has a shape."""
-    known = job.model in shapes() if isinstance(job.model, str) else SHAPE in job.model.files
-    return job.kind == "serving" and known
-
-
 def serving_plan(job: JobEntry) -> ServingPlan | None:
     """Return the plan of ``job``; None for other kinds of jobs.
 
     Raises ``ValueError`` naming the key that does not fit, and :class:`~workloads.imported.errors.WorkloadFileError`.
     """
-    if not is_serving(job) or job.requests is None:
+    if job.kind != "serving" or job.requests is None or not has_shape(job):
         return None
     return ServingPlan(
-        shape=shapes()[job.model] if isinstance(job.model, str) else read_config(Path(job.model.files[SHAPE])),
-        gpu=GPUS[job.accelerator or "h100"],
+        shape=shape_of(job),
+        gpu=accelerator_of(job),
         prefill=_pool(job.prefill),
         decode=_pool(job.decode),
         arrivals=_arrivals(job),
@@ -79,7 +71,7 @@ def _own_problems(index: int, job: JobEntry, *, managed: bool, failing: bool) ->
     for key in _NEVER:
         if getattr(job, key) is not None:
             yield Problem(("jobs", index, key), f"job '{job.name}' answers requests and has {key}, expected none")
-    if not is_serving(job):
+    if not has_shape(job):
         what = f"job '{job.name}' answers requests, expected a large model such as llama3-8b, or {{config: FILE}}"
         yield Problem(("jobs", index, "model"), what)
     if job.requests is None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulation_runs import run_text
-
-from testbed.api import run_scenario
+from emulation_runs import beside_simulation
 
 pytestmark = pytest.mark.emulation
 
@@ -26,13 +24,8 @@ scale: {bandwidth: 2500, time: 4}
 
 
 def test_iterations_of_laid_out_jobs_are_those_simulated(tmp_path: Path) -> None:
-    done = run_text(SCENARIO, tmp_path)
-    path = tmp_path / "simulated.yaml"
-    path.write_text(SCENARIO)
-    (simulated,) = run_scenario(path, engine="simulation", out=tmp_path / "simulated").summary["runs"]
-    reasons = done.run("ecmp")["fidelity"]["reasons"]
-    assert not [reason for reason in reasons if any(word in reason for word in ("sent again", "path", "mark"))], reasons
-    for job in simulated["jobs"]:
+    done, simulated, reasons = beside_simulation(SCENARIO, tmp_path)
+    for job in simulated.values():
         measured = done.job("ecmp", job["name"])["iteration_s"]["p50"]
         assert measured >= 0.97 * job["iteration_s"]["p50"], job["name"]
         if not reasons:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulation_runs import run_text
-
-from testbed.api import run_scenario
+from emulation_runs import beside_simulation
 
 pytestmark = pytest.mark.emulation
 
@@ -26,14 +24,9 @@ scale: {bandwidth: 2500, time: 2}
 
 
 def test_requests_take_as_long_as_simulated(tmp_path: Path) -> None:
-    done = run_text(SCENARIO, tmp_path)
-    path = tmp_path / "simulated.yaml"
-    path.write_text(SCENARIO)
-    (simulated,) = run_scenario(path, engine="simulation", out=tmp_path / "simulated").summary["runs"]
-    reasons = done.run("ecmp")["fidelity"]["reasons"]
-    assert not [reason for reason in reasons if any(word in reason for word in ("sent again", "path", "mark"))], reasons
+    done, simulated, reasons = beside_simulation(SCENARIO, tmp_path)
     measured = done.job("ecmp", "chat")["serving"]
-    expected = next(job["serving"] for job in simulated["jobs"] if job["name"] == "chat")
+    expected = simulated["chat"]["serving"]
     assert measured["requests"] >= 10
     assert measured["cache_s"]["p50"] >= 0.95 * expected["cache_s"]["p50"]
     if not reasons:

@@ -8,7 +8,6 @@ import pytest
 
 from workloads.serving.plan import Pool, ServingPlan
 from workloads.serving.requests import PoissonArrivals
-from workloads.serving.served import Request
 from workloads.training.gpus import GPUS
 from workloads.training.shape_files import shapes
 
@@ -34,7 +33,7 @@ def test_a_prefill_takes_its_flops_at_the_share_of_peak_that_training_reaches() 
     flops = 2048 * sum(shape.layer_flops(layer, 2048) for layer in range(80)) + shape.head_flops
     sums = 2 * 80 * 2048 * 8192 * 2  # bytes, of which a ring of two sends each rank's half twice
     expected = flops / 2 / (0.4644 * 989.4e12) + 8 * sums / (0.8 * 3.6e12)
-    assert alone.prefill_s(Request(0.0, 2048, 1)) == pytest.approx(expected)
+    assert alone.prefill_s(2048) == pytest.approx(expected)
 
 
 def test_a_decode_step_reads_all_weights_once() -> None:

@@ -178,3 +178,23 @@ def test_failures_beside_a_serving_job_are_refused(tmp_path: Path) -> None:
     failures = [{"at": "1s", "switch": "agg0"}]
     with pytest.raises(BadInputError, match="job 'chat' answers requests, expected no failures"):
         prepare(scenario(tmp_path, CHAT, failures=failures), engine="flow")
+
+
+def test_what_a_serving_job_loses_to_others_is_never_negative(tmp_path: Path) -> None:
+    """Decode instances are busy in the simulation of the job by itself, too."""
+    train = {"name": "train", "model": "bert", "placement": ["h1", "h4"], "compute": "20ms", "communication": "4GB"}
+    job = {**CHAT, "requests": {"rate": 11.0, "prompt": 4096, "output": 64, "count": 2000}}
+    measure = {"iterations": 100, "warmup": 5, "time_limit": "10000s"}
+    (run,) = ran(tmp_path, job, train, fabric={**FABRIC, "fabric_rate": "400Gbps"}, measure=measure).summary["runs"]
+    loss = run["jobs"][0]["loss"]
+    assert loss["others_gpu_s"] >= 0.0
+    assert loss["alone_gpu_s"] == pytest.approx(sum(run["jobs"][0]["gpu_idle_s"].values()), rel=0.05)
+
+
+def test_more_messages_than_a_scenario_may_have_are_refused(tmp_path: Path) -> None:
+    pools = {"prefill": {"instances": 61}, "decode": {"instances": 67}}
+    fabric = {**FABRIC, "hosts": 128, "gpus_per_host": 1, "nics_per_host": 1, "ports_per_nic": 2}
+    job = {**CHAT, **pools, "placement": [f"h{place}" for place in range(128)], "channels": 32}
+    job["requests"] = {"rate": 1.0, "prompt": 8, "output": 2, "count": 5000}
+    with pytest.raises(BadInputError, match="too many messages, expected at most 250000"):
+        prepare(scenario(tmp_path, job, fabric=fabric), engine="flow")
