@@ -6,6 +6,7 @@ The request is on standard input; progress and, at last, the answer are lines of
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import resource
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.engines.emulation.namespaces.handover import MessageWriter, messages_of, read_request
+from testbed.engines.emulation.namespaces.watchdog import SHOW_STACKS
 from testbed.engines.emulation.session import Session
 from testbed.results.record import RunRecord
 from topologies.mininet_adapter.system import run_command
@@ -26,6 +28,7 @@ SCRATCH = Path("/run/testbed")
 def main() -> int:
     """Make ``/run`` private, raise the limit of open files, and run the request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.register(SHOW_STACKS)  # to the run's log
     request = sys.stdin.buffer.read()
     os.umask(0o022)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,9 @@ SILENCE_S: Final = 10
 START_S: Final = 30
 """As long may it take to the first word: Python starts, and imports what a run needs."""
 GONE_S: Final = 10
+SHOW_STACKS: Final = signal.SIGUSR1
+"""At this signal the first process writes to its log what each of its threads is doing."""
+STACKS_S: Final = 0.5
 _STATES: Final = {"T": "is stopped", "t": "is held by a debugger", "D": "waits for a device", "Z": "has ended"}
 
 
@@ -75,7 +79,15 @@ class Watchdog:
     def _silence(self, silent: int) -> str:
         self._find_first()
         state = _STATES.get(_state_of(self._first), "does not answer")
+        self._show_stacks()
         return f"the run said nothing for {silent} s: its first process ({self._first}) {state}, see {self._log}"
+
+    def _show_stacks(self) -> None:
+        """Have the first process write where it is stuck; one that is stopped does not."""
+        if self._handle >= 0:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._handle, SHOW_STACKS)
+                time.sleep(STACKS_S)
 
     def _find_first(self) -> bool:
         """Hold a handle of the first process in the namespaces; whether it is a new one."""

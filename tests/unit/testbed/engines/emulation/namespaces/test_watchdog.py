@@ -85,6 +85,26 @@ def test_a_run_that_is_stopped_is_ended_in_one_line_and_nothing_is_left(started:
     assert not Path(f"/proc/{first}/cmdline").exists() or Path(f"/proc/{first}/cmdline").read_bytes() == b""
 
 
+def test_a_run_that_is_stuck_writes_to_its_log_where_it_stood(
+    started: list[subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    log = tmp_path / "testbed.log"
+    run = child(
+        f"""
+import faulthandler
+faulthandler.register({int(watchdog.SHOW_STACKS)}, open({str(log)!r}, "w"))
+def stuck(): time.sleep(600)
+tell({message("measure")!r} + chr(10))
+stuck()"""
+    )
+    started.append(run)
+    watched = Watchdog(run, log)
+    with pytest.raises(RunFailedError, match="does not answer"):
+        list(watched.messages())
+    watched.end()
+    assert "in stuck" in log.read_text()
+
+
 def test_a_run_whose_first_process_is_killed_says_so(started: list[subprocess.Popen[str]]) -> None:
     run = child(f"tell({message('measure')!r} + chr(10)); os.kill(os.getpid(), 9)")
     started.append(run)
