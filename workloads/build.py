@@ -42,15 +42,14 @@ MAX_JITTER = 0.3
 class JobSpec:
     """A job as asked for; what is None comes from the model or the placement policy.
 
-    ``compute_s`` is one iteration on one GPU, ``flops`` its FLOPs; either alone sets the other by
-    the model's FLOP/s. ``communication_bytes`` is S per GPU, all collectives of an iteration added
-    up; ``overlap`` holds for every phase, ``collective`` for all but the model's all-to-alls (for
-    those too where the model has nothing else). With ``gradients`` exchanged every n iterations, n of them are one
-    iteration of the job. ``experts``: how those of a mixture are placed and loaded; None for all alike.
-    A job that is ``share_gpus_with`` another has that one's GPUs. ``channels``: connections per pair of ports.
-    ``workload``: its iteration, read from a file, in about ``phases`` phases at most; ``model`` then only names it.
-    ``plan``: its parallel layout or its pools, from which everything follows; ``model`` then only names it.
-    ``external``: the real program that is the job; its flows here are those of a declared ring, to plan with.
+    ``compute_s`` is one iteration on one GPU, ``flops`` its FLOPs; either alone sets the other by the model's FLOP/s.
+    ``communication_bytes`` is S per GPU, all collectives of an iteration added up; ``overlap`` holds for every phase,
+    ``collective`` for all but the model's all-to-alls (for those too where the model has nothing else). With
+    ``gradients`` exchanged every n iterations, n of them are one iteration of the job. ``experts``: how those of a
+    mixture are placed and loaded; None for all alike. A job that is ``share_gpus_with`` another has that one's GPUs.
+    ``channels``: connections per pair of ports. ``workload``: its iteration, read from a file, in about ``phases``
+    phases at most; ``plan``: its parallel layout or its pools; with either, ``model`` only names it. ``external``: the
+    real program that is the job; its flows here are those of a declared ring, to plan with.
     """
 
     name: str
@@ -286,6 +285,7 @@ def _made(
         jitter=spec.jitter,
         stragglers=spec.stragglers,
         draws=ports.draws(gpus),
+        compute_source="" if spec.plan is None else spec.plan.compute_source,
     )
 
 

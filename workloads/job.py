@@ -149,6 +149,8 @@ class Job:
     """The real program that is the job; None for a synthetic one. What it computes and sends is a declaration."""
     served: Served | None = None
     """The requests that a serving job answers, a round of them an iteration; None for training."""
+    compute_source: str = ""
+    """Where the compute times of a large model come from, in words; empty where the scenario gives them."""
     flow_by_id: Mapping[str, Flow] = field(init=False, repr=False, compare=False, hash=False)
     """Flow id -> flow."""
 

@@ -11,8 +11,8 @@ from testbed.scenario.jobs.training_keys import KEYS, ParallelSpec
 from testbed.scenario.spec import JobEntry
 from workloads.imported.files import SHAPE
 from workloads.training.gpus import GPUS, Gpu
+from workloads.training.layer_times import read_layer_times
 from workloads.training.layout import ParallelLayout
-from workloads.training.memory import state_bytes
 from workloads.training.plan import TrainingPlan
 from workloads.training.schedules import Schedule
 from workloads.training.shape_files import read_config, shapes
@@ -63,9 +63,10 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
         attention=job.attention or "fused",
         gradients=job.gradient_precision or "bf16",
         overlap_tensor=bool(job.overlap_tensor),
+        layer_times=None if job.layer_times is None else read_layer_times(Path(job.layer_times)),
     )
-    if (kept := state_bytes(plan)) > plan.gpu.memory:
-        what = f"parameters, gradients and optimizer take {kept / 1e9:.0f} GB of a GPU"
+    if plan.state_bytes > plan.gpu.memory:
+        what = f"parameters, gradients and optimizer take {plan.state_bytes / 1e9:.0f} GB of a GPU"
         raise ValueError(f"{what}, expected at most {plan.gpu.memory / 1e9:.0f} GB of {plan.gpu.title}")
     return plan
 

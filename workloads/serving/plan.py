@@ -73,6 +73,11 @@ class ServingPlan:
             raise ValueError(f"{pools} repeat after {self.slots} requests, expected at most {MOST_SLOTS}")
 
     @property
+    def compute_source(self) -> str:
+        """Where the times of prefills come from, in words."""
+        return self.gpu.share_in_words(self.precision)
+
+    @property
     def slots(self) -> int:
         """Requests of an iteration: as many go to each instance of a pool."""
         return lcm(self.prefill.instances, self.decode.instances)

@@ -50,6 +50,11 @@ class Gpu:
         """FLOP/s that layers reach while they compute."""
         return self.peak(precision) * (self.share_fp8 if precision == "fp8" else self.share_bf16)
 
+    def share_in_words(self, precision: str) -> str:
+        """``46.4 % of the bf16 peak of H100 SXM, as published``."""
+        share = self.achieved(precision) / self.peak(precision)
+        return f"{100 * share:.1f} % of the {precision} peak of {self.title}, as published"
+
     def ring_s(self, ranks: int, size: float) -> float:
         """Seconds of an allreduce of ``size`` bytes by ``ranks`` of a host, in a ring over NVLink."""
         return 8 * (2 * (ranks - 1) / ranks * size) / (NVLINK_SHARE * self.nvlink)

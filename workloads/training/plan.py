@@ -1,4 +1,9 @@
-"""A training job as it is laid out: a model, GPUs, a parallel layout, a schedule; and what each stage holds."""
+"""A training job as it is laid out: a model, GPUs, a parallel layout, a schedule; and what each stage holds.
+
+Memory: mixed precision with Adam (Rajbhandari et al., ZeRO, SC'20, section 3.1) keeps 2 bytes of a parameter, those of
+its gradient, and 12 of the optimizer's copy and two moments. ZeRO-1 divides the last among the ranks that hold the same
+parameters, ZeRO-2 gradients, too, and ZeRO-3 all. Activations come on top, and depend on what is computed again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from workloads.training.gpus import Gpu
+from workloads.training.layer_times import LayerTimes
 from workloads.training.layout import ParallelLayout
 from workloads.training.schedules import Schedule
 from workloads.training.transformer import Transformer
@@ -26,6 +32,8 @@ PARAMETER_BYTES: Final = 2.0
 """Of a parameter that ranks gather: bf16."""
 GRADIENT_BYTES: Final[Mapping[str, float]] = MappingProxyType({"bf16": 2.0, "fp32": 4.0})
 """Of a gradient that ranks add up."""
+OPTIMIZER_BYTES: Final = 12.0
+"""Of the optimizer per parameter: a copy and two moments of 4 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +43,9 @@ class TrainingPlan:
     ``recompute``: what the backward pass computes again: nothing, scores of attention, or the whole forward pass.
     ``attention``: whether scores stay inside the chip ("fused"), or go to memory and back. ``overlap_gradients``:
     whether gradients travel while others are computed. ``overlap_tensor``: whether sums of a tensor group do, too
-    (Jiang et al., MegaScale, NSDI'24, section 3.2). ``gradients``: precision in which they travel. Raises
-    ``ValueError`` naming what does not fit.
+    (Jiang et al., MegaScale, NSDI'24, section 3.2). ``gradients``: precision in which they travel. ``layer_times``:
+    how long layers compute, where that was measured; without, it follows from the GPU's peak and the share of it that
+    training reaches. Raises ``ValueError`` naming what does not fit.
     """
 
     shape: Transformer
@@ -53,6 +62,7 @@ class TrainingPlan:
     gradients: str = "bf16"
     overlap_gradients: bool = True
     overlap_tensor: bool = False
+    layer_times: LayerTimes | None = None
 
     def __post_init__(self) -> None:
         for name in ("sequence", "microbatches", "microbatch"):
@@ -78,6 +88,24 @@ class TrainingPlan:
         if self.microbatches * self.parts > MOST_PASSES:
             what = f"microbatches is {self.microbatches} with {self.parts} parts of the model"
             raise ValueError(f"{what}, expected at most {MOST_PASSES // self.parts}")
+        if self.layer_times is not None:
+            self._check(self.layer_times)
+
+    def _check(self, times: LayerTimes) -> None:
+        if self.layout.context > 1:
+            raise ValueError(f"context is {self.layout.context}, expected 1: layer times are those of whole sequences")
+        asked = {name: getattr(self, name) for name in ("precision", "sequence", "microbatch")}
+        kinds = {self.shape.has_experts(layer) for layer in range(self.shape.layers)}
+        needed = [layer for layer, experts in (("dense_layer", False), ("expert_layer", True)) if experts in kinds]
+        asked |= {"model": self.shape.name, "tensor": self.layout.tensor, "expert": self.layout.expert}
+        times.check(asked, (*needed, "output_layer"))
+
+    @property
+    def compute_source(self) -> str:
+        """Where the times come from that layers compute, in words."""
+        if self.layer_times is not None:
+            return f"layer times of {self.layer_times.file}, measured on {self.layer_times.gpu}"
+        return self.gpu.share_in_words(self.precision)
 
     @property
     def chunks(self) -> int:
@@ -150,6 +178,24 @@ class TrainingPlan:
         if self.schedule.two_way:
             return tuple(sorted({stage, self.layout.pipeline - 1 - stage}))
         return tuple(self.part(stage, chunk) for chunk in range(self.chunks))
+
+    @property
+    def state_bytes(self) -> float:
+        """Bytes of parameters, gradients and optimizer on the GPU that holds most of them."""
+        return max(self._state_bytes(stage) for stage in range(self.layout.pipeline))
+
+    def _state_bytes(self, stage: int) -> float:
+        same = self.layout.data * self.layout.context
+        parts = self.stage_parts(stage)
+        dense = sum(self.dense_parameters(part) for part in parts)
+        experts = sum(self.expert_parameters(part) for part in parts)
+        return dense * self._per_parameter(same) + experts * self._per_parameter(same // self.layout.expert)
+
+    def _per_parameter(self, ranks: int) -> float:
+        """Bytes of a parameter that ``ranks`` hold between them; ``hybrid`` divides as ZeRO-3 does, at most."""
+        whole = ("none", "zero-1", "zero-2", "zero-3").index("zero-3" if self.sharding == "hybrid" else self.sharding)
+        sizes = (OPTIMIZER_BYTES, GRADIENT_BYTES[self.gradients], PARAMETER_BYTES)
+        return sum(size / ranks if place < whole else size for place, size in enumerate(sizes))
 
 
 def _require_in(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 Inside a host ranks of a tensor group add up activations twice per layer and pass (Shoeybi et al., Megatron-LM, 2019,
 section 3); nothing hides that, unless the plan says so. Attention that is not fused moves every score through memory.
+Where layer times were measured they stand in for FLOPs and scores.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from workloads.training.layer_times import LayerTimes, PassTimes
 from workloads.training.plan import ACTIVATION_BYTES, TrainingPlan
 from workloads.training.schedules import Operation
 from workloads.training.transformer import BACKWARD
@@ -48,14 +50,12 @@ def work_of(plan: TrainingPlan, stage: int, operation: Operation) -> Pass:
     forward = forward_pass(plan, part)
     if operation.kind == "forward":
         return forward
-    gradient = Pass(forward.compute_s, forward.tensor_s) if plan.schedule.splits_backward else _backward(forward)
+    compute_s = _compute(plan, part).backward_s
     if operation.kind == "weights":
-        return Pass(forward.compute_s, 0.0)
-    return gradient + _again(plan, part, forward)
-
-
-def _backward(forward: Pass) -> Pass:
-    return Pass(BACKWARD * forward.compute_s, forward.tensor_s)
+        return Pass(compute_s / BACKWARD, 0.0)
+    if plan.schedule.splits_backward:
+        compute_s /= BACKWARD
+    return Pass(compute_s, forward.tensor_s) + _again(plan, part, forward)
 
 
 def _again(plan: TrainingPlan, part: int, forward: Pass) -> Pass:
@@ -71,14 +71,31 @@ def _again(plan: TrainingPlan, part: int, forward: Pass) -> Pass:
 
 def forward_pass(plan: TrainingPlan, part: int) -> Pass:
     """A forward pass of a microbatch through ``part``, the output layer with the last one."""
+    compute_s = _compute(plan, part).forward_s
+    sums_s = len(plan.layers(part)) * tensor_s(plan)
+    return Pass(compute_s, max(0.0, sums_s - compute_s) if plan.overlap_tensor else sums_s)
+
+
+def _compute(plan: TrainingPlan, part: int) -> PassTimes:
+    """How long a microbatch computes in ``part``."""
+    return _published(plan, part) if plan.layer_times is None else _measured(plan, part, plan.layer_times)
+
+
+def _measured(plan: TrainingPlan, part: int, times: LayerTimes) -> PassTimes:
+    passes = [times.layer(experts=plan.shape.has_experts(layer)) for layer in plan.layers(part)]
+    if part == plan.parts - 1:
+        passes.append(times.output)
+    return PassTimes(sum(each.forward_s for each in passes), sum(each.backward_s for each in passes))
+
+
+def _published(plan: TrainingPlan, part: int) -> PassTimes:
     shape, layers = plan.shape, plan.layers(part)
     flops = sum(shape.layer_flops(layer, plan.sequence) for layer in layers)
     if part == plan.parts - 1:
         flops += shape.head_flops
     compute_s = plan.tokens * flops / plan.layout.tensor / plan.gpu.achieved(plan.precision)
     compute_s += len(layers) * _scores_s(plan)
-    sums_s = len(layers) * tensor_s(plan)
-    return Pass(compute_s, max(0.0, sums_s - compute_s) if plan.overlap_tensor else sums_s)
+    return PassTimes(compute_s, BACKWARD * compute_s)
 
 
 def _scores_s(plan: TrainingPlan) -> float:

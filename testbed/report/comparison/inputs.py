@@ -113,13 +113,17 @@ def _schedulers(summary: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _names_file(key: str) -> bool:
+    """Whether ``key`` of a job names a file."""
+    last = key.rpartition(".")[2]
+    return (".model." in key and last in (*FORMS, SHAPE)) or key.endswith((".requests.trace", ".layer_times"))
+
+
 def _reading(values: Mapping[str, str], summary: Mapping[str, Any]) -> Iterator[str]:
     """The keys behind which there is a file or the source of a plug-in."""
     for key in values:
         first, last = key.partition(".")[0], key.rpartition(".")[2]
-        if (first == "fabric" and last in FILE_KEYS) or (
-            first == "jobs" and ".model." in key and last in (*FORMS, SHAPE)
-        ):
+        if (first == "fabric" and last in FILE_KEYS) or (first == "jobs" and _names_file(key)):
             yield key
     if values.get("fabric.kind", next(iter(FABRICS))) not in FABRICS:
         yield "fabric.kind"

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from testbed.scenario.quantities import Count, Flag, expected
+from testbed.scenario.quantities import Count, Flag, Text, expected
 from workloads.training.layout import DIMENSIONS, Dimension
 from workloads.training.plan import Attention, Recompute, Sharding
 from workloads.training.schedules import Schedule
@@ -78,6 +78,7 @@ class TrainingKeys(BaseModel):
         None, description="whether tensor groups communicate beside compute (default no)"
     )
     accelerator: GpuName | None = Field(None, description="type of its GPUs (default h100)")
+    layer_times: Text | None = Field(None, description="a file of measured layer times, instead of published shares")
 
 
 KEYS: Final = tuple(TrainingKeys.model_fields)

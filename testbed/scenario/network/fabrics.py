@@ -105,6 +105,7 @@ def find_files(scenario: Mapping[str, object], folder: Path) -> None:
     for job in jobs if isinstance(jobs, list) else ():
         if not isinstance(job, dict):
             continue
+        _complete(job, "layer_times", folder)
         if isinstance(requests := job.get("requests"), dict):
             _complete(requests, "trace", folder)
         if isinstance(model := job.get("model"), dict):
