@@ -76,14 +76,19 @@ def stop_the_full(growing: Flags, ways: Integers, bounds: Floats, capacity: Floa
 
 
 @compiled
-def stop_followers(growing: Flags, after: Integers, out: Floats) -> int:
-    """Let flows grow no more whose leader does not; return how many that are. What they follow has the same rate."""
+def stop_followers(growing: Flags, waiting: Flags, after: Integers, out: Floats) -> int:
+    """Let flows grow no more whose leader does not; return how many that are. What they follow has the same rate.
+
+    Leaders that are ``waiting`` for their level have no rate yet.
+    """
     stopped, again = 0, True
     while again:
         again = False
         for flow in range(len(growing)):
             leader = after[flow]
-            if growing[flow] and leader >= 0 and not growing[leader] and out[flow] >= out[leader] * (1.0 - FULL):
+            if not growing[flow] or leader < 0 or growing[leader] or waiting[leader]:
+                continue
+            if out[flow] >= out[leader] * (1.0 - FULL):
                 growing[flow] = False
                 stopped += 1
                 again = True
@@ -146,7 +151,7 @@ def fill(
         while left > 0:
             rise_together(growing, ways, parts, bounds, weights, capacity, free, out, users)
             left -= stop_the_full(growing, ways, bounds, capacity, free, out)
-            left -= stop_followers(growing, after, out)
+            left -= stop_followers(growing, waiting, after, out)
 
 
 @compiled_or(arrays.follow)

@@ -48,12 +48,13 @@ def fill(
             guess_s = guesses_s[min(rank, len(guesses_s) - 1)]
             share_in_proportion(growing, ways, bounds, weights, after, capacity, free, guess_s, out)
         else:
-            _rise_until_all_stop(own, growing, ways, parts, bounds, weights, after, capacity, free, out)
+            _rise_until_all_stop(own, growing, waiting, ways, parts, bounds, weights, after, capacity, free, out)
 
 
 def _rise_until_all_stop(
     flows: Integers,
     growing: Flags,
+    waiting: Flags,
     ways: Integers,
     parts: Floats,
     bounds: Floats,
@@ -80,14 +81,14 @@ def _rise_until_all_stop(
         growing[flows[stops]] = False
         flows = flows[~stops]
         if some_follow:
-            flows = _without_followers(flows, growing, after, out)
+            flows = _without_followers(flows, growing, waiting, after, out)
 
 
-def _without_followers(flows: Integers, growing: Flags, after: Integers, out: Floats) -> Integers:
+def _without_followers(flows: Integers, growing: Flags, waiting: Flags, after: Integers, out: Floats) -> Integers:
     """Stop those of ``flows`` whose leader has stopped, and return the others."""
     while True:
         leaders = after[flows]
-        stops = (leaders >= 0) & ~growing[leaders] & (out[flows] >= out[leaders] * (1.0 - FULL))
+        stops = (leaders >= 0) & ~growing[leaders] & ~waiting[leaders] & (out[flows] >= out[leaders] * (1.0 - FULL))
         if not stops.any():
             return flows
         growing[flows[stops]] = False

@@ -33,6 +33,7 @@ from testbed.engines.flow.columns import (
     WEIGHT,
 )
 from testbed.engines.flow.columns import ROUNDING as ROUNDING
+from testbed.engines.flow.networks.affected_flows import update_rates
 from testbed.engines.flow.networks.network import PacketCounts, QueueSample
 from testbed.fluid.compiled import compiled, compiled_or
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
@@ -69,6 +70,9 @@ class FluidNetwork:
         self._free = list(range(_FIRST_ROOM - 1, -1, -1))
         self._booked: dict[tuple[int, int], float] = {}
         self._weighing: dict[int, _Weighing] = {}
+        self._followed = self._after.copy()
+        self._changed: Flags = np.zeros(_FIRST_ROOM, np.bool_)
+        self._changed_links: Flags = np.zeros(len(capacity), np.bool_)
         self._stale = True
 
     def add(self, way: Sequence[str], level: int, slice_size: float = 0.0) -> int:
@@ -86,10 +90,19 @@ class FluidNetwork:
     def remove(self, place: int) -> None:
         """Forget the flow at ``place``."""
         self._book(place)
+        self._leave_links(place)
         self._sending[place], self._ways[place] = False, NOBODY
         self._weighing.pop(place, None)
         self._free.append(place)
-        self._stale = True
+
+    def _change(self, place: int) -> None:
+        """Let the rates of the flow, and of those that it affects, be computed again."""
+        self._changed[place] = self._stale = True
+
+    def _leave_links(self, place: int) -> None:
+        """Let the rates on the links of the flow be computed again, where it will not be any more."""
+        self._changed_links[self._ways[place][self._ways[place] >= 0]] = True
+        self._change(place)
 
     def _grow(self) -> None:
         room = len(self._levels)
@@ -100,6 +113,8 @@ class FluidNetwork:
         self._hops = np.concatenate((self._hops, np.zeros(room, np.int64)))
         self._after = np.concatenate((self._after, np.full(room, NOBODY, np.int64)))
         self._sending = np.concatenate((self._sending, np.zeros(room, np.bool_)))
+        self._changed = np.concatenate((self._changed, np.zeros(room, np.bool_)))
+        self._followed = np.concatenate((self._followed, np.full(room, NOBODY, np.int64)))
         self._free = list(range(2 * room - 1, room - 1, -1))
 
     # What a decision changes
@@ -107,6 +122,7 @@ class FluidNetwork:
     def lead_over(self, place: int, way: Sequence[str], *others: Sequence[str]) -> None:
         """Send the flow over the links ``way`` from now on, or equal parts of it over that and ``others``."""
         self._book(place)
+        self._leave_links(place)
         ways = (way, *others)
         parts: dict[str, float] = {}
         for link in itertools.chain.from_iterable(ways):
@@ -119,27 +135,26 @@ class FluidNetwork:
         self._ways[place], self._parts[place], self._hops[place] = NOBODY, 0.0, len(way)
         self._ways[place, :count] = [self.number[link] for link in parts]
         self._parts[place, :count] = [part / len(ways) for part in parts.values()]
-        self._stale = True
 
     def degrade(self, link: str, share: float, loss: float) -> None:
         """Let ``link`` have a ``share`` of its rate from now on; what is lost takes its time and does not count."""
         number = self.number[link]
         self._capacity[number] = self._whole[number] * share * (1.0 - loss)
-        self._stale = True
+        self._changed_links[number] = self._stale = True
 
     def set_level(self, place: int, level: int, until: float = inf) -> None:
         """Serve the flow at ``level``; an event comes when it has sent ``until`` bytes of its message."""
         if self._levels[place] != level:
             self._book(place)
             self._levels[place] = level
-            self._stale = True
+            self._change(place)
         self._values[place, UNTIL] = until
 
     def set_limit(self, place: int, bytes_per_s: float) -> None:
         """Let the flow be no faster; infinite for no limit."""
         if self._values[place, LIMIT] != bytes_per_s:
             self._values[place, LIMIT] = bytes_per_s
-            self._stale = True
+            self._change(place)
 
     def weigh(self, place: int, weights: Sequence[float], period: float) -> None:
         """Let the flow share links of its level by ``weights``, each for an equal part of every ``period`` bytes.
@@ -152,7 +167,7 @@ class FluidNetwork:
         else:
             self._weighing[place] = _Weighing(tuple(weights), period / len(weights))
             self._take_weight(place)
-        self._stale = True
+        self._change(place)
 
     def _take_weight(self, place: int) -> None:
         """Take the weight of the part of its period that the flow is in."""
@@ -169,13 +184,13 @@ class FluidNetwork:
         values[SIZE], values[SENT], values[LEAD], values[BASE] = size, 0.0, lead, consumed
         values[WAITS] = 0.0
         self._after[place] = NOBODY if after is None else after
-        self._stale = True
+        self._change(place)
 
     def send(self, place: int, sending: bool) -> None:
         """Let the message flow, or stop it for now."""
         if self._sending[place] != sending:
             self._sending[place] = sending
-            self._stale = True
+            self._change(place)
 
     def sent(self, place: int) -> float:
         """Bytes of the current message that have been sent."""
@@ -224,21 +239,42 @@ class FluidNetwork:
         for place, weighing in self._weighing.items():
             if self._values[place, TOTAL] >= self._values[place, HEAVIER] - ROUNDING * weighing.part:
                 self._take_weight(place)
+                self._change(place)
+        self._changed |= reached
         self._stale = True
         return [int(place) for place in np.flatnonzero(reached)]
 
     def _settle(self) -> None:
-        """Compute the rates anew where something has changed."""
-        if self._stale:
-            out = np.zeros(len(self._levels))
-            followed = caught_up(self._sending, self._after, self._values)
-            limits = np.ascontiguousarray(self._values[:, LIMIT])
-            weights = np.ascontiguousarray(self._values[:, WEIGHT])
-            capacity, waiting_s = self._capacity, self._waiting_s
-            ways, parts = self._ways, self._parts
-            rates(self._sending, self._levels, ways, parts, limits, weights, followed, capacity, out, waiting_s)
-            self._values[:, RATE] = out
-            self._stale = False
+        """Compute rates again where something has changed."""
+        if not self._stale:
+            return
+        self._stale = False
+        followed = caught_up(self._sending, self._after, self._values)
+        self._changed |= followed != self._followed
+        self._followed = followed
+        if len(self._waiting_s):
+            self._share_in_proportion()
+        else:
+            update_rates(
+                self._values,
+                self._changed,
+                self._changed_links,
+                self._sending,
+                self._levels,
+                self._ways,
+                self._parts,
+                followed,
+                self._capacity,
+            )
+        self._changed[:], self._changed_links[:] = False, False
+
+    def _share_in_proportion(self) -> None:
+        """Compute the rates of all flows: waiting times on links couple them."""
+        limits, weights = (np.ascontiguousarray(self._values[:, column]) for column in (LIMIT, WEIGHT))
+        out, ways, parts = np.zeros(len(self._levels)), self._ways, self._parts
+        followed, capacity, waiting_s = self._followed, self._capacity, self._waiting_s
+        rates(self._sending, self._levels, ways, parts, limits, weights, followed, capacity, out, waiting_s)
+        self._values[:, RATE] = out
 
     # Bytes on links
 
