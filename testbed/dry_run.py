@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from controller.dataplane.planner import ControllerState, SchedulerFailedError
+from controller.decider import Decider
 from controller.decision import Decision
 from controller.schedulers import registry
 from controller.schedulers.crux.intensity import profile
@@ -33,6 +33,7 @@ from topologies.fabric import Fabric, Path
 from workloads.analysis import Isolated, isolated
 from workloads.job import Job
 from workloads.managers.registry import GROUPS
+from workloads.plugin_errors import PluginError
 
 SCHEMA_VERSION: Final = 1
 
@@ -121,14 +122,19 @@ def _computed(experiment: Experiment, entry: Mapping[str, Any], engine: str) -> 
 
 def final_decision(experiment: Experiment) -> Decision:
     """The decision in force once every job has arrived and none has left."""
+    name = experiment.scheduler.name
     try:
-        scheduler = registry.create(experiment.scheduler.name, experiment.scheduler.options, experiment.seed)
-        state = ControllerState(experiment.fabric, scheduler, experiment.levels, experiment.seed)
+        scheduler = registry.create(name, experiment.scheduler.options, experiment.seed)
+        name = scheduler.name
+        decider = Decider(experiment.fabric, scheduler, experiment.levels, experiment.seed)
         for job in sorted(experiment.jobs, key=lambda job: max(0.0, job.start_s)):
-            state.arrive(job)
-    except (SchedulerFailedError, ValueError) as error:
+            decider.arrive(job)
+    except PluginError as error:
         raise RunFailedError(str(error)) from error
-    return state.decision
+    except Exception as error:  # what is built in, too, may raise
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise RunFailedError(f"scheduler {name} raised {text}") from error
+    return decider.decision
 
 
 def collisions(fabric: Fabric, jobs: Iterable[Job], paths: Mapping[str, Path]) -> Collisions:

@@ -56,7 +56,7 @@ ENVIRONMENT: Final = 1000
 """Words of the command of an external job, and variables that it adds to the environment."""
 PRIORITY: Final = 1000
 """Of a job inside its virtual cluster, up or down."""
-MESSAGES: Final = 250_000
+MESSAGES: Final = 1_000_000
 """Messages in an iteration of all jobs of a scenario: an all-to-all has one for each pair of hosts and rail."""
 FACTOR: Final = 1e9
 """Of a multiplier or divisor; the smallest is one over it."""

@@ -7,9 +7,8 @@ store-and-forward pipelines only as ``fill_s`` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from topologies.fabric import Fabric, Path
 from workloads.job import Job, Phase
@@ -57,20 +56,30 @@ def isolated(job: Job, fabric: Fabric, paths: Mapping[str, Path] | None = None, 
 def _iteration(job: Job, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float) -> float:
     if not job.staged:
         return iteration_time(job.phases, fabric, links, fill_s)
-    alone_s = played(job, fabric, partial(_communication_s, fabric=fabric, links=links, fill_s=fill_s)).seconds
+    alone_s = played(job, fabric, _communication_times(fabric, links, fill_s)).seconds
     return alone_s if job.served is None else max(alone_s, job.served.interval_s)
 
 
-def _communication_s(phase: Phase, fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0) -> float:
-    """Seconds that the communication of ``phase`` takes; 0 if none."""
-    load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), links)
-    return communication_time(phase, load, fabric) + (fill_s if phase.transfers else 0.0)
+def _communication_times(
+    fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0
+) -> Callable[[Phase], float]:
+    """Phase -> seconds that its communication takes, 0 if none; computed once for phases that share their transfers."""
+    known: dict[tuple[int, tuple[tuple[str, float], ...]], float] = {}
+
+    def takes(phase: Phase) -> float:
+        key = id(phase.transfers), phase.inside
+        if key not in known:
+            load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), links)
+            known[key] = communication_time(phase, load, fabric) + (fill_s if phase.transfers else 0.0)
+        return known[key]
+
+    return takes
 
 
 def communication_begins(job: Job, fabric: Fabric, links: Mapping[str, Iterable[str]]) -> tuple[list[float], float]:
     """By phase when its communication begins in an iteration of ``job`` alone, and how long that takes, in seconds."""
     if job.staged:
-        found = played(job, fabric, partial(_communication_s, fabric=fabric, links=links))
+        found = played(job, fabric, _communication_times(fabric, links))
         return list(found.begins), found.seconds if job.served is None else max(found.seconds, job.served.interval_s)
     begins, now = [], 0.0
     for phase in job.phases:

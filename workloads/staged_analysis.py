@@ -38,16 +38,16 @@ class _Clocks:
 def played(job: Job, fabric: Fabric, takes: CommunicationTime) -> Played:
     """Return an iteration of ``job``, whose communication ``takes`` as long as it would alone, on ``fabric``."""
     hosts = [fabric.host_of_gpu[gpu] for gpu in job.gpus]
-    clocks = _Clocks(dict.fromkeys(hosts, 0.0))
+    clocks, ends = _Clocks(dict.fromkeys(hosts, 0.0)), _Ends(job, fabric)
     begins = []
     for number, phase in enumerate(job.phases):
         members = dict.fromkeys(hosts[place] for place in phase.members) if phase.members else dict.fromkeys(hosts)
         starts = {host: _start(host, phase, clocks) for host in members}
-        ready = max(starts.values()) + (1 - phase.overlap) * phase.compute_s
+        ready, takes_s = max(starts.values()) + (1 - phase.overlap) * phase.compute_s, takes(phase)
         begins.append(ready)
         if phase.detached:
-            clocks.there[number] = _sent(phase, job, fabric, starts, takes(phase), clocks)
-        _go_on(phase, starts, ready + takes(phase), clocks)
+            clocks.there[number] = _sent(phase, ends.of(phase), starts, takes_s, clocks)
+        _go_on(phase, starts, ready + takes_s, clocks)
     return Played(tuple(begins), max(clocks.last, *clocks.done.values()))
 
 
@@ -65,16 +65,32 @@ def _go_on(phase: Phase, starts: Mapping[str, float], through: float, clocks: _C
         clocks.done[host] = max(computed, through) if waits else computed
 
 
+class _Ends:
+    """Flow, its first and its last host, of the transfers of phases; looked up once for phases that share them."""
+
+    def __init__(self, job: Job, fabric: Fabric) -> None:
+        self._flows, self._ports = job.flow_by_id, fabric.ports
+        self._known: dict[int, list[tuple[str, str, str]]] = {}
+
+    def of(self, phase: Phase) -> list[tuple[str, str, str]]:
+        found = self._known.get(id(phase.transfers))
+        if found is None:
+            flows = [self._flows[transfer.flow] for transfer in phase.transfers]
+            found = [(each.id, self._ports[each.source].host, self._ports[each.target].host) for each in flows]
+            self._known[id(phase.transfers)] = found
+        return found
+
+
 def _sent(
-    phase: Phase, job: Job, fabric: Fabric, starts: Mapping[str, float], takes: float, clocks: _Clocks
+    phase: Phase, ends: list[tuple[str, str, str]], starts: Mapping[str, float], takes_s: float, clocks: _Clocks
 ) -> dict[str, float]:
     """Host -> when what ``phase`` sends it is there; messages of one flow go one after the other."""
     there: dict[str, float] = {}
-    for transfer in phase.transfers:
-        flow = job.flow_by_id[transfer.flow]
-        source, target = fabric.ports[flow.source].host, fabric.ports[flow.target].host
-        end = max(starts[source] + phase.compute_s, clocks.free[flow.id]) + takes
-        clocks.free[flow.id] = end
-        there[target] = max(there.get(target, 0.0), end)
-        clocks.last = max(clocks.last, end)
+    free, computed_s = clocks.free, phase.compute_s
+    for flow, source, target in ends:
+        end = max(starts[source] + computed_s, free[flow]) + takes_s
+        free[flow] = end
+        if there.get(target, 0.0) < end:
+            there[target] = end
+    clocks.last = max(clocks.last, *there.values()) if there else clocks.last
     return there

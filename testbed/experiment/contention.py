@@ -7,6 +7,7 @@ is nothing to schedule, there is nothing; where it is not, schedulers may still 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, inf
 from typing import Final
@@ -112,10 +113,13 @@ def _shrunk(job: Job) -> float:
 def _worst_s(phases: Iterable[Phase], links: Links, fabric: Fabric) -> float:
     """Seconds to send all of ``phases`` if every flow takes the link that most flows can take."""
     load: dict[str, float] = {}
-    for phase in phases:
-        for transfer in phase.transfers:
+    phases = list(phases)
+    times = Counter(id(phase.transfers) for phase in phases)  # microbatches share their transfers
+    for transfers in {id(phase.transfers): phase.transfers for phase in phases}.values():
+        for transfer in transfers:
             for link in links[transfer.flow]:
-                load[link] = load.get(link, 0.0) + transfer.bytes
+                load[link] = load.get(link, 0.0) + times[id(transfers)] * transfer.bytes
+    for phase in phases:
         for link, size in phase.inside:
             load[link] = load.get(link, 0.0) + size
     return max((8 * size / fabric.links[link].capacity for link, size in load.items()), default=0.0)

@@ -123,8 +123,8 @@ def test_a_billion_of_something_is_refused_before_it_is_made(old: str, new: str,
 
 
 def test_more_messages_than_an_iteration_may_have_are_refused(tmp_path: Path) -> None:
-    large = SMALL.replace("hosts: 4", "hosts: 1000").replace("gpus: 4", "gpus: 2000, collective: alltoall")
-    assert "too many messages, expected at most 250000 in an iteration of all jobs" in refusal(large, tmp_path)
+    large = SMALL.replace("hosts: 4", "hosts: 1100").replace("gpus: 4", "gpus: 2200, collective: alltoall")
+    assert "too many messages, expected at most 1000000 in an iteration of all jobs" in refusal(large, tmp_path)
 
 
 def test_more_jobs_than_can_be_placed_on_so_many_gpus_are_refused(tmp_path: Path) -> None:

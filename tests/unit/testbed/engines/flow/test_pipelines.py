@@ -137,8 +137,8 @@ def test_both_ways_of_dualpipe_hide_what_experts_exchange(tmp_path: Path) -> Non
         ({"schedule": 5}, "expected a schedule such as 1f1b"),
         ({"microbatches": 1_000_000}, "microbatches is 1000000 with 1 parts of the model, expected at most 65536"),
         (
-            {"parallel": {"tensor": 8, "pipeline": 4}, "microbatches": 10_000},
-            "too many messages, expected at most 250000",
+            {"parallel": {"tensor": 8, "pipeline": 4}, "microbatches": 2_000, "channels": 32},
+            "too many messages, expected at most 1000000",
         ),
         ({"model": "llama3-405b"}, "take 1776 GB of a GPU, expected at most 80 GB of H100 SXM"),
     ],

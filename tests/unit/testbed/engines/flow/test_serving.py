@@ -192,9 +192,9 @@ def test_what_a_serving_job_loses_to_others_is_never_negative(tmp_path: Path) ->
 
 
 def test_more_messages_than_a_scenario_may_have_are_refused(tmp_path: Path) -> None:
-    pools = {"prefill": {"instances": 61}, "decode": {"instances": 67}}
-    fabric = {**FABRIC, "hosts": 128, "gpus_per_host": 1, "nics_per_host": 1, "ports_per_nic": 2}
+    pools = {"prefill": {"instances": 61, "tensor": 8}, "decode": {"instances": 67, "tensor": 8}}
+    fabric = {**FABRIC, "hosts": 128, "gpus_per_host": 8, "nics_per_host": 8}
     job = {**CHAT, **pools, "placement": [f"h{place}" for place in range(128)], "channels": 32}
     job["requests"] = {"rate": 1.0, "prompt": 8, "output": 2, "count": 5000}
-    with pytest.raises(BadInputError, match="too many messages, expected at most 250000"):
+    with pytest.raises(BadInputError, match="too many messages, expected at most 1000000"):
         prepare(scenario(tmp_path, job, fabric=fabric), engine="flow")
