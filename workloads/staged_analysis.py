@@ -37,16 +37,15 @@ class _Clocks:
 
 def played(job: Job, fabric: Fabric, takes: CommunicationTime) -> Played:
     """Return an iteration of ``job``, whose communication ``takes`` as long as it would alone, on ``fabric``."""
-    hosts = [fabric.host_of_gpu[gpu] for gpu in job.gpus]
-    clocks, ends = _Clocks(dict.fromkeys(hosts, 0.0)), _Ends(job, fabric)
+    places = _Places(job, fabric)
+    clocks = _Clocks(dict.fromkeys(places.hosts, 0.0))
     begins = []
     for number, phase in enumerate(job.phases):
-        members = dict.fromkeys(hosts[place] for place in phase.members) if phase.members else dict.fromkeys(hosts)
-        starts = {host: _start(host, phase, clocks) for host in members}
+        starts = {host: _start(host, phase, clocks) for host in places.of_members(phase)}
         ready, takes_s = max(starts.values()) + (1 - phase.overlap) * phase.compute_s, takes(phase)
         begins.append(ready)
         if phase.detached:
-            clocks.there[number] = _sent(phase, ends.of(phase), starts, takes_s, clocks)
+            clocks.there[number] = _sent(phase, places.of_transfers(phase), starts, takes_s, clocks)
         _go_on(phase, starts, ready + takes_s, clocks)
     return Played(tuple(begins), max(clocks.last, *clocks.done.values()))
 
@@ -65,19 +64,30 @@ def _go_on(phase: Phase, starts: Mapping[str, float], through: float, clocks: _C
         clocks.done[host] = max(computed, through) if waits else computed
 
 
-class _Ends:
-    """Flow, its first and its last host, of the transfers of phases; looked up once for phases that share them."""
+class _Places:
+    """The hosts of what phases share: looked up once for all phases that have the same members, or transfers."""
 
     def __init__(self, job: Job, fabric: Fabric) -> None:
+        self.hosts = [fabric.host_of_gpu[gpu] for gpu in job.gpus]
         self._flows, self._ports = job.flow_by_id, fabric.ports
-        self._known: dict[int, list[tuple[str, str, str]]] = {}
+        self._of_members: dict[int, tuple[str, ...]] = {}
+        self._of_transfers: dict[int, list[tuple[str, str, str]]] = {}
 
-    def of(self, phase: Phase) -> list[tuple[str, str, str]]:
-        found = self._known.get(id(phase.transfers))
+    def of_members(self, phase: Phase) -> tuple[str, ...]:
+        """The hosts of the GPUs that take part."""
+        found = self._of_members.get(id(phase.members))
+        if found is None:
+            hosts = [self.hosts[place] for place in phase.members] if phase.members else self.hosts
+            found = self._of_members[id(phase.members)] = tuple(dict.fromkeys(hosts))
+        return found
+
+    def of_transfers(self, phase: Phase) -> list[tuple[str, str, str]]:
+        """Flow, its first and its last host, of each transfer."""
+        found = self._of_transfers.get(id(phase.transfers))
         if found is None:
             flows = [self._flows[transfer.flow] for transfer in phase.transfers]
             found = [(each.id, self._ports[each.source].host, self._ports[each.target].host) for each in flows]
-            self._known[id(phase.transfers)] = found
+            self._of_transfers[id(phase.transfers)] = found
         return found
 
 

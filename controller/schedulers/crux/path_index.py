@@ -208,7 +208,9 @@ class JobIndex:
         self._inside_total_s = bottleneck_time(job.inside, index.fabric)
         position = {flow.id: place for place, flow in enumerate(flows)}
         self.total = Sizes(np.arange(len(flows)), self.bytes)
-        self.phases = [self._sizes(phase.transfers, position) for phase in job.phases]
+        sent = {id(phase.transfers): phase.transfers for phase in job.phases}  # microbatches share their transfers
+        sizes_of = {key: self._sizes(transfers, position) for key, transfers in sent.items()}
+        self.phases = [sizes_of[id(phase.transfers)] for phase in job.phases]
         self.lead_s = compute_before_communication(job)
         self.alone = self.profile(self.host_links)
 
@@ -286,7 +288,11 @@ class JobIndex:
         """The declared profile over ``links`` ([hop, flow] -> link), the same as :mod:`.intensity` gives."""
         index = self.index
         total_s = self.total.bottleneck_s(links, index)
-        phases_s = [total_s if sizes is self.total else sizes.bottleneck_s(links, index) for sizes in self.phases]
+        spent_s = {id(self.total): total_s}
+        for sizes in self.phases:
+            if id(sizes) not in spent_s:
+                spent_s[id(sizes)] = sizes.bottleneck_s(links, index)
+        phases_s = [spent_s[id(sizes)] for sizes in self.phases]
         longest_s = [max(times) for times in zip(phases_s, self._inside_s, strict=True)]
         total_s = max(total_s, self._inside_total_s)
         return profile_from_times(self.job, total_s, longest_s, self.sent_bytes, self.lead_s, index.fabric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,20 @@ def made(path: Path, fabric: dict[str, Any] | None = None, **job: Any) -> Made:
 
 FAST = {"port_rate": "400000Gbps", "fabric_rate": "400000Gbps"}
 """Nothing that goes between hosts takes time."""
+
+
+def test_measured_layer_times_are_found_beside_the_scenario_and_said_in_the_summary(tmp_path: Path) -> None:
+    """A file that is twice as slow as the published share: an iteration that waits for nothing takes twice as long."""
+    published = made(tmp_path, FAST, gpus=8, sequence=8192)
+    assert published.summary["compute_source"] == "46.4 % of the bf16 peak of H100 SXM, as published"
+    passes_s, layers = published.job.compute_s / 8, LLAMA.layers
+    layer = {"forward_s": 2 * passes_s / 3 / layers, "backward_s": 4 * passes_s / 3 / layers}
+    setting = {"precision": "bf16", "sequence": 8192, "microbatch": 1, "tensor": 1, "expert": 1}
+    times = {"gpu": "H100", "model": "llama3-8b", **setting, "dense_layer": layer}
+    (tmp_path / "times.json").write_text(json.dumps({**times, "output_layer": {"forward_s": 0.0, "backward_s": 0.0}}))
+    measured = made(tmp_path, FAST, gpus=8, sequence=8192, layer_times="times.json")
+    assert measured.summary["compute_source"] == "layer times of times.json, measured on H100"
+    assert measured.iteration_s == pytest.approx(2 * published.iteration_s, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +155,8 @@ def test_both_ways_of_dualpipe_hide_what_experts_exchange(tmp_path: Path) -> Non
             {"parallel": {"tensor": 8, "pipeline": 4}, "microbatches": 2_000, "channels": 32},
             "too many messages, expected at most 1000000",
         ),
+        ({"layer_times": "absent.json"}, "absent.json: cannot be read (No such file or directory)"),
+        ({"model": "bert", "layer_times": "absent.json"}, "job 'a' has layer_times, expected a model with a parallel"),
         ({"model": "llama3-405b"}, "take 1776 GB of a GPU, expected at most 80 GB of H100 SXM"),
     ],
 )
