@@ -129,8 +129,8 @@ class Session:
         sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin, self._failures.degraded_links)
         self._tap = PacketTap(cluster.network)
         self._processes = ProcessWatch(self._infrastructure.watched_processes(), 0.0)
-        slack = 2 * window_packets(self._experiment) + 2 * sampler.probe.packets_in(STATE_S)
-        self._paths = PathWatch(cluster.switch_check, lambda: cluster.steady_since, cluster.origin, slack)
+        slack, rate = 2 * window_packets(self._experiment), sampler.probe.packets_in(1.0)
+        self._paths = PathWatch(cluster.switch_check, lambda: cluster.steady_since, cluster.origin, slack, rate)
         watches = [asyncio.create_task(watch) for watch in (self._probe(sampler), self._paths.run())]
         later = [job for job in self._experiment.jobs if job.start_s > 0.0]
         arrivals = [asyncio.create_task(cluster.arrive_later(job)) for job in later]

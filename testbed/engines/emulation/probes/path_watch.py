@@ -21,6 +21,8 @@ from topologies.mininet_adapter.system import CommandError
 INTERVAL_S: Final = 5.0
 MOST_OF_TIME: Final = 0.02
 """Reading the rules of a large fabric takes a while: it may keep the controller busy for this share of the time."""
+AT_ONCE_S: Final = 0.1
+"""Counters are never read more at once than this."""
 CONFIRM_S: Final = 0.3
 """A rule that is just being changed is not wrong: what is found is looked for again this much later."""
 
@@ -33,22 +35,34 @@ Version = Callable[[], int | None]
 class PathSeries:
     """Answers of the controller one after the other; ``changes`` says what they show. Pure.
 
-    ``slack``: packets of a flow that may be between two switches.
+    ``slack``: packets of a flow that may be between two switches; ``rate``: packets that it may send in a second, for
+    the counters of a large fabric are not all read at once.
     """
 
-    def __init__(self, slack: int) -> None:
-        self._slack = slack
+    def __init__(self, slack: int, rate: float = 0.0) -> None:
+        self._slack, self._rate = slack, rate
         self._right = 0.0
         self._open: dict[str, Change] = {}
         self._closed: list[Change] = []
-        self._counted: tuple[int, float, Mapping[str, Sequence[int]]] | None = None
+        self._counted: tuple[int, float, Mapping[str, Sequence[int]], float] | None = None
 
-    def note(self, now: float, version: int, mismatches: Sequence[str], packets: Mapping[str, Sequence[int]]) -> None:
-        """Take in what was read back at ``now`` under decision ``version``; mismatches are confirmed ones."""
+    def note(
+        self,
+        now: float,
+        version: int,
+        mismatches: Sequence[str],
+        packets: Mapping[str, Sequence[int]],
+        took_s: float = 0.0,
+    ) -> None:
+        """Take in what was read back at ``now`` under decision ``version``; mismatches are confirmed ones.
+
+        Reading ``took_s``.
+        """
         self._note_rules(now, mismatches)
         if self._counted is not None and self._counted[0] == version:
-            self._compare(self._counted[1], now, self._counted[2], packets)
-        self._counted = version, now, packets
+            _, since, before, before_s = self._counted
+            self._compare(since, now, before, packets, self._slack + self._rate * max(2 * AT_ONCE_S, before_s + took_s))
+        self._counted = version, now, packets, took_s
 
     def _note_rules(self, now: float, mismatches: Sequence[str]) -> None:
         for line in mismatches:
@@ -61,7 +75,12 @@ class PathSeries:
             self._right = now
 
     def _compare(
-        self, since: float, now: float, before: Mapping[str, Sequence[int]], after: Mapping[str, Sequence[int]]
+        self,
+        since: float,
+        now: float,
+        before: Mapping[str, Sequence[int]],
+        after: Mapping[str, Sequence[int]],
+        slack: float,
     ) -> None:
         for flow in before.keys() & after.keys():
             moved = [new - old for old, new in zip(before[flow], after[flow], strict=False)]
@@ -70,7 +89,7 @@ class PathSeries:
             missed = moved[0] - min(moved[1:])
             if min(moved) < 0:  # counted from zero: under one decision nobody who may does that
                 what = f"a rule of flow {flow} was replaced"
-            elif missed > self._slack:
+            elif missed > slack:
                 what = f"{missed} of {moved[0]} packets of flow {flow} left its path"
             else:
                 continue
@@ -85,11 +104,11 @@ class PathSeries:
 class PathWatch:
     """Asks every :data:`INTERVAL_S` until cancelled; times are on the run's clock, which began at ``origin``."""
 
-    def __init__(self, check: Check, version: Version, origin: float, slack: int) -> None:
+    def __init__(self, check: Check, version: Version, origin: float, slack: int, rate: float = 0.0) -> None:
         self._check = check
         self._version = version
         self._origin = origin
-        self._series = PathSeries(slack)
+        self._series = PathSeries(slack, rate)
         self._asking = asyncio.Lock()
 
     async def run(self) -> None:
@@ -104,18 +123,20 @@ class PathWatch:
     async def look(self, thorough: bool = False) -> list[str]:
         """Ask once, unless a decision is just being carried out; return what is not as decided."""
         async with self._asking:
-            version = self._version()
+            version, began = self._version(), time.monotonic()
             answer = await self._check(thorough)
             if version is None or self._version() != version:
                 return list(answer.mismatches)
             found = list(answer.mismatches)
             if found:
                 await asyncio.sleep(CONFIRM_S)
+                began = time.monotonic()
                 again = await self._check(thorough)
                 if self._version() != version:
                     return list(again.mismatches)
                 found, answer = [line for line in found if line in set(again.mismatches)], again
-            self._series.note(time.monotonic() - self._origin, version, found, answer.packets)
+            now = time.monotonic()
+            self._series.note(now - self._origin, version, found, answer.packets, now - began)
             return found
 
     @property

@@ -163,6 +163,14 @@ def test_packets_under_way_and_rules_of_another_decision_are_no_detour(version: 
     assert series.changes == []
 
 
+def test_counters_that_took_long_to_read_may_differ_by_what_was_sent_meanwhile() -> None:
+    for took_s, changes in ((0.0, 1), (1.5, 1), (2.0, 0)):
+        series = PathSeries(slack=20, rate=10.0)
+        series.note(5.0, 1, [], {"f": [1000, 1000]}, took_s)
+        series.note(10.0, 1, [], {"f": [2000, 1945]}, took_s)
+        assert len(series.changes) == changes
+
+
 def test_a_counter_that_went_back_under_one_decision_is_a_replaced_rule() -> None:
     series = PathSeries(slack=20)
     series.note(5.0, 1, [], {"f": [1000, 1000]})
