@@ -64,12 +64,6 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
     Metric("name", "", "the job", lambda job: job.name),
     Metric("model", "", "what it trains", lambda job: job.metrics.job.model),
     Metric(
-        "compute_source",
-        "",
-        "where compute times of a large model come from; empty where the scenario gives them",
-        lambda job: job.metrics.job.compute_source,
-    ),
-    Metric(
         "gpus", "", "GPUs it has", lambda job: len(job.metrics.job.gpus), check=True, column=Column("GPUs", optional=4)
     ),
     Metric(
@@ -196,6 +190,12 @@ JOB: Final[tuple[Metric[MeasuredJob], ...]] = (
         "time before the start and while preempted; null if it has not ended",
         lambda job: job.queue_s,
         managed=True,
+    ),
+    Metric(
+        "compute_source",
+        "",
+        "where compute times of a large model come from; empty where the scenario gives them",
+        lambda job: job.metrics.job.compute_source,
     ),
 )
 
