@@ -64,4 +64,5 @@ def seconds_apart(pairs: Finished) -> float:
     """By how much the iterations of one job that count begin before or after the other's, the mean of them."""
     begin = {(row["job"], row["iteration"]): float(row["start_s"]) for row in pairs.rows("ecmp", "iterations.csv")}
     counted = {row["iteration"] for row in pairs.rows("ecmp", "iterations.csv") if row["disturbed"] == "0"} - {"0"}
-    return mean(abs(begin["one", each] - begin["two", each]) for each in counted if ("two", each) in begin)
+    both = [each for each in counted if {("one", each), ("two", each)} <= begin.keys()]  # either may end first
+    return mean(abs(begin["one", each] - begin["two", each]) for each in both)
