@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from topologies.fabric import Fabric, Path
 from workloads.job import Job, Phase
+from workloads.phases import once_per_transfers
 from workloads.staged_analysis import played
 
 
@@ -63,15 +64,14 @@ def _iteration(job: Job, fabric: Fabric, links: Mapping[str, Iterable[str]], fil
 def _communication_times(
     fabric: Fabric, links: Mapping[str, Iterable[str]], fill_s: float = 0.0
 ) -> Callable[[Phase], float]:
-    """Phase -> seconds that its communication takes, 0 if none; computed once for phases that share their transfers."""
-    known: dict[tuple[int, tuple[tuple[str, float], ...]], float] = {}
+    """Phase -> seconds that its communication takes, 0 if none."""
+    network_s = once_per_transfers(
+        lambda transfers: bottleneck_time(bytes_by_link(((each.flow, each.bytes) for each in transfers), links), fabric)
+    )
 
     def takes(phase: Phase) -> float:
-        key = id(phase.transfers), phase.inside
-        if key not in known:
-            load = bytes_by_link(((transfer.flow, transfer.bytes) for transfer in phase.transfers), links)
-            known[key] = communication_time(phase, load, fabric) + (fill_s if phase.transfers else 0.0)
-        return known[key]
+        inside_s = bottleneck_time(dict(phase.inside), fabric)
+        return max(network_s(phase), inside_s) + (fill_s if phase.transfers else 0.0)
 
     return takes
 

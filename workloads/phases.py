@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from workloads.communication.collectives import Channel, Message
 from workloads.communication.intra_host import LinkBytes
@@ -10,6 +11,8 @@ from workloads.connections import PortBook
 from workloads.errors import JobError
 from workloads.job import Flow, Phase, Transfer
 from workloads.models.model import PhaseTemplate
+
+Made = TypeVar("Made")
 
 
 def phase_of(
@@ -64,3 +67,19 @@ def _flow(job: str, channel: Channel, size: float, ports: PortBook) -> Flow:
     except ValueError as error:
         raise JobError(job, str(error)) from None
     return Flow(identity, job, channel.source, channel.target, size, source_port, target_port)
+
+
+def once_per_transfers(compute: Callable[[tuple[Transfer, ...]], Made]) -> Callable[[Phase], Made]:
+    """Return ``compute`` of the transfers of a phase, done once for phases that share them, as microbatches do.
+
+    It knows transfers by their identity: the phases have to outlive it.
+    """
+    known: dict[int, Made] = {}
+
+    def of(phase: Phase) -> Made:
+        key = id(phase.transfers)
+        if key not in known:
+            known[key] = compute(phase.transfers)
+        return known[key]
+
+    return of

@@ -7,11 +7,12 @@ a clock for each host, tells when everything happens.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from topologies.fabric import Fabric
-from workloads.job import Job, Phase
+from workloads.job import Job, Phase, Transfer
+from workloads.phases import once_per_transfers
 
 CommunicationTime = Callable[[Phase], float]
 """Seconds that the communication of a phase takes alone; 0 for a phase that sends nothing."""
@@ -71,7 +72,8 @@ class _Places:
         self.hosts = [fabric.host_of_gpu[gpu] for gpu in job.gpus]
         self._flows, self._ports = job.flow_by_id, fabric.ports
         self._of_members: dict[int, tuple[str, ...]] = {}
-        self._of_transfers: dict[int, list[tuple[str, str, str]]] = {}
+        self.of_transfers = once_per_transfers(self._ends)
+        """Phase -> flow, its first and its last host, of each transfer."""
 
     def of_members(self, phase: Phase) -> tuple[str, ...]:
         """The hosts of the GPUs that take part."""
@@ -81,14 +83,9 @@ class _Places:
             found = self._of_members[id(phase.members)] = tuple(dict.fromkeys(hosts))
         return found
 
-    def of_transfers(self, phase: Phase) -> list[tuple[str, str, str]]:
-        """Flow, its first and its last host, of each transfer."""
-        found = self._of_transfers.get(id(phase.transfers))
-        if found is None:
-            flows = [self._flows[transfer.flow] for transfer in phase.transfers]
-            found = [(each.id, self._ports[each.source].host, self._ports[each.target].host) for each in flows]
-            self._of_transfers[id(phase.transfers)] = found
-        return found
+    def _ends(self, transfers: Iterable[Transfer]) -> list[tuple[str, str, str]]:
+        flows = [self._flows[transfer.flow] for transfer in transfers]
+        return [(each.id, self._ports[each.source].host, self._ports[each.target].host) for each in flows]
 
 
 def _sent(

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from topologies.limits import LimitError, read_text
 from workloads.imported.errors import WorkloadFileError
+from workloads.imported.json_object import read_json_object
 
 EXPECTED: Final = "layer times as benchmarks.gpu_layers writes them"
 LAYERS: Final = ("dense_layer", "expert_layer", "output_layer")
 """What is measured: a layer without experts, a layer with, and the output layer."""
-_BYTES: Final = 2**20
 _MOST_S: Final = 3600.0
 _MOST_COUNT: Final = 10**9
 
@@ -68,16 +67,7 @@ class LayerTimes:
 
 def read_layer_times(path: Path) -> LayerTimes:
     """Return the layer times in a JSON file; :class:`WorkloadFileError` names the file and the key that is wrong."""
-    try:
-        given = json.loads(read_text(path, _BYTES))
-    except LimitError as error:
-        raise WorkloadFileError(str(path), None, str(error), f"a file of at most {_BYTES} bytes") from None
-    except OSError as error:
-        raise WorkloadFileError(str(path), None, f"cannot be read ({error.strerror})", EXPECTED) from None
-    except (ValueError, RecursionError) as error:
-        raise WorkloadFileError(str(path), getattr(error, "lineno", None), "not JSON", EXPECTED) from None
-    if not isinstance(given, dict):
-        raise WorkloadFileError(str(path), None, "not a JSON object", EXPECTED)
+    given = read_json_object(path, EXPECTED)
     return LayerTimes(
         file=path.name,
         gpu=_text(path, given, "gpu"),

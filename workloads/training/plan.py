@@ -89,9 +89,9 @@ class TrainingPlan:
             what = f"microbatches is {self.microbatches} with {self.parts} parts of the model"
             raise ValueError(f"{what}, expected at most {MOST_PASSES // self.parts}")
         if self.layer_times is not None:
-            self._check(self.layer_times)
+            self._check_layer_times(self.layer_times)
 
-    def _check(self, times: LayerTimes) -> None:
+    def _check_layer_times(self, times: LayerTimes) -> None:
         if self.layout.context > 1:
             raise ValueError(f"context is {self.layout.context}, expected 1: layer times are those of whole sequences")
         asked = {name: getattr(self, name) for name in ("precision", "sequence", "microbatch")}

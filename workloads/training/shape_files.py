@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import yaml
 
-from topologies.limits import WORKLOAD_BYTES, LimitError, read_text
 from workloads.imported.errors import WorkloadFileError
+from workloads.imported.json_object import read_json_object
 from workloads.training.transformer import Experts, LatentAttention, Transformer
 
 EXPECTED: Final = "a config.json of Hugging Face"
@@ -58,16 +58,7 @@ def read_config(path: Path) -> Transformer:
     Llama, Mistral, Mixtral, Qwen, DeepSeek, GPT-2 and what has their keys. Raises :class:`WorkloadFileError` naming the
     key that is missing or wrong.
     """
-    try:
-        given = json.loads(read_text(path, WORKLOAD_BYTES))
-    except LimitError as error:
-        raise WorkloadFileError(str(path), None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
-    except OSError as error:
-        raise WorkloadFileError(str(path), None, f"cannot be read ({error.strerror})", EXPECTED) from None
-    except (ValueError, RecursionError) as error:
-        raise WorkloadFileError(str(path), getattr(error, "lineno", None), "not JSON", EXPECTED) from None
-    if not isinstance(given, dict):
-        raise WorkloadFileError(str(path), None, "not a JSON object", EXPECTED)
+    given = read_json_object(path, EXPECTED)
     given = given.get("text_config", given) if "hidden_size" not in given else given
     return _Config(str(path), given).shape()
 

@@ -22,6 +22,7 @@ from controller.schedulers.crux.source_ports import HashTree, hash_tree, hashed_
 from topologies.fabric import Fabric, Link, Path, SwitchPaths
 from workloads.analysis import bottleneck_time
 from workloads.job import Job, Transfer
+from workloads.phases import once_per_transfers
 
 __all__ = ["FabricIndex", "Floats", "JobIndex", "Numbers"]
 
@@ -208,9 +209,8 @@ class JobIndex:
         self._inside_total_s = bottleneck_time(job.inside, index.fabric)
         position = {flow.id: place for place, flow in enumerate(flows)}
         self.total = Sizes(np.arange(len(flows)), self.bytes)
-        sent = {id(phase.transfers): phase.transfers for phase in job.phases}  # microbatches share their transfers
-        sizes_of = {key: self._sizes(transfers, position) for key, transfers in sent.items()}
-        self.phases = [sizes_of[id(phase.transfers)] for phase in job.phases]
+        sizes_of = once_per_transfers(lambda transfers: self._sizes(transfers, position))
+        self.phases = [sizes_of(phase) for phase in job.phases]
         self.lead_s = compute_before_communication(job)
         self.alone = self.profile(self.host_links)
 

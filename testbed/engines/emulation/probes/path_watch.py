@@ -22,7 +22,7 @@ INTERVAL_S: Final = 5.0
 MOST_OF_TIME: Final = 0.02
 """Reading the rules of a large fabric takes a while: it may keep the controller busy for this share of the time."""
 AT_ONCE_S: Final = 0.1
-"""Counters are never read more at once than this."""
+"""No reading of the counters is taken to be shorter than this."""
 CONFIRM_S: Final = 0.3
 """A rule that is just being changed is not wrong: what is found is looked for again this much later."""
 
@@ -56,7 +56,7 @@ class PathSeries:
     ) -> None:
         """Take in what was read back at ``now`` under decision ``version``; mismatches are confirmed ones.
 
-        Reading ``took_s``.
+        ``took_s``: how long reading took.
         """
         self._note_rules(now, mismatches)
         if self._counted is not None and self._counted[0] == version:

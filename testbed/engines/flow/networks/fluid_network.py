@@ -96,11 +96,11 @@ class FluidNetwork:
         self._free.append(place)
 
     def _change(self, place: int) -> None:
-        """Let the rates of the flow, and of those that it affects, be computed again."""
+        """Have the rates of the flow, and of those that it affects, computed again."""
         self._changed[place] = self._stale = True
 
     def _leave_links(self, place: int) -> None:
-        """Let the rates on the links of the flow be computed again, where it will not be any more."""
+        """Have rates on the links of the flow computed again: it leaves them."""
         self._changed_links[self._ways[place][self._ways[place] >= 0]] = True
         self._change(place)
 

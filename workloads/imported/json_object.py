@@ -1,0 +1,25 @@
+"""Reading a JSON object that describes a workload."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from topologies.limits import WORKLOAD_BYTES, LimitError, read_text
+from workloads.imported.errors import WorkloadFileError
+
+
+def read_json_object(path: Path, expected: str) -> dict[str, Any]:
+    """Return the object in a JSON file; :class:`WorkloadFileError` if there is none, saying what was ``expected``."""
+    try:
+        given = json.loads(read_text(path, WORKLOAD_BYTES))
+    except LimitError as error:
+        raise WorkloadFileError(str(path), None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
+    except OSError as error:
+        raise WorkloadFileError(str(path), None, f"cannot be read ({error.strerror})", expected) from None
+    except (ValueError, RecursionError) as error:
+        raise WorkloadFileError(str(path), getattr(error, "lineno", None), "not JSON", expected) from None
+    if not isinstance(given, dict):
+        raise WorkloadFileError(str(path), None, "not a JSON object", expected)
+    return given
