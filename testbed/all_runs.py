@@ -57,7 +57,7 @@ class AllRuns:
         order = self._order()
         while True:
             try:
-                done = {place: self._one(self._experiments[place], directory) for place in order}
+                done = {place: self._one(self._experiments[place], directory, self._shown) for place in order}
             except TooBusyError as error:
                 self._progress.remark(self._runs.go_down(error, self._jobs))
             else:
@@ -91,15 +91,18 @@ class AllRuns:
         self._progress.phase(f"{', '.join(labels)}: {processes} at a time", len(labels))
         tasks = [partial(self._computed, experiment, directory) for experiment in self._experiments]
         records = each_in_a_process(tasks, processes, self._progress)
-        for experiment, record in zip(self._experiments, records, strict=True):
-            directory.write_record(record, experiment)
         return self._experiments[0], records
 
     def _computed(self, experiment: Experiment, directory: RunDirectory, tell: Tell) -> RunRecord:
-        return self._run(experiment, directory, lambda _label: tell)[1]
+        return self._one(experiment, directory, lambda _label: tell)[1]
 
-    def _one(self, experiment: Experiment, directory: RunDirectory) -> tuple[Experiment, RunRecord]:
-        scaled, record = self._run(experiment, directory, lambda label: _Shower(self._progress, label, self._watcher))
+    def _shown(self, label: str) -> Tell:
+        return _Shower(self._progress, label, self._watcher)
+
+    def _one(
+        self, experiment: Experiment, directory: RunDirectory, tell: Callable[[str], Tell]
+    ) -> tuple[Experiment, RunRecord]:
+        scaled, record = self._run(experiment, directory, tell)
         directory.write_record(record, scaled)
         return scaled, record
 

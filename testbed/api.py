@@ -291,7 +291,7 @@ def run_scenario(
         document = summarise(first, records)
         checks = _checked(document, prepared.scenario)
         directory.write_summary(document)
-        html.build(directory, plots=True)
+        html.write(directory, directory.read_summary(), records, first)
         directory.finish()
     if watcher is not None:
         watcher.ended(directory.path)

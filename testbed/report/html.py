@@ -22,9 +22,19 @@ def build(directory: RunDirectory, *, plots: bool = False) -> Path:
     ``plots``: also draw the plots as files, which takes several times as long; nothing without matplotlib. Needs all
     other files to be there; raises ``BadInputError`` with one line for one that is not.
     """
-    summary = directory.read_summary()
-    records = directory.read_records()
-    experiment = directory.read_experiment()
+    summary, records = directory.read_summary(), directory.read_records()
+    return write(directory, summary, records, directory.read_experiment(), plots=plots)
+
+
+def write(
+    directory: RunDirectory,
+    summary: Mapping[str, Any],
+    records: Sequence[RunRecord],
+    experiment: Experiment,
+    *,
+    plots: bool = False,
+) -> Path:
+    """As :func:`build`, for a run that is known already: reading thousands of rows again takes seconds."""
     try:
         text = page(summary, records, experiment, _manifest(directory), _changed(directory))
         drawn = run_plots(summary, records, experiment) if plots else {}

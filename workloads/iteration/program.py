@@ -16,6 +16,7 @@ from workloads.iteration.endpoints import ReceiverT, SenderT
 from workloads.iteration.hold import Hold
 from workloads.iteration.job_plan import OutgoingMessage, PhasePlan
 from workloads.iteration.pcie_semaphore import PcieSemaphore
+from workloads.iteration.pending import Pending
 from workloads.iteration.protocol import PhaseTimes, StepEdge
 from workloads.iteration.shared_gpus import GpuShare
 from workloads.iteration.time_shift import PhaseKeeper
@@ -33,7 +34,7 @@ class _Background:
 
     index: int
     plan: PhasePlan
-    inside_end: float
+    pending: Pending
     ended: bool = False
 
 
@@ -94,8 +95,9 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._waited = 0.0
         self._communicating = False
         self._origin = 0.0
-        self._start = self._ready = self._compute_end = self._communication_end = self._inside_end = 0.0
+        self._start = self._ready = self._compute_end = self._communication_end = 0.0
         self._compute: list[float] = []
+        self._pending = Pending((), 0.0)
 
     def start(self, at: float) -> None:
         """Begin the first iteration at ``at``; one that begins late counts as one whose timer was late."""
@@ -174,11 +176,12 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._tell_step("begin", plan, self._phase)
         for incoming in plan.into:
             self._expect(self.into[incoming.flow], incoming.size)
-        self._inside_end = self._ready + plan.inside_s
+        waits = [*(() if plan.detached else self._outgoing(plan)), *(self.into[each.flow] for each in plan.into)]
+        self._pending = Pending(waits, self._ready + plan.inside_s)
         if plan.background:
-            self._background.append(_Background(self._phase, plan, self._inside_end))
+            self._background.append(_Background(self._phase, plan, self._pending))
         if plan.inside_s > 0.0:
-            self._timer(self._inside_end, self._time_passed)
+            self._timer(self._pending.inside_end, self._time_passed)
         if plan.detached:
             self._send_detached(plan)
         elif plan.out:
@@ -210,7 +213,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         """
         if self.halted:
             return
-        streams = [self.out[message.flow] for message in plan.out]
+        streams = self._outgoing(plan)
         for message, stream in zip(plan.out, streams, strict=True):
             after = message.after
             stream.begin(message.size, message.lead, self.into[after] if after is not None else None)
@@ -323,13 +326,8 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         if self._step is not None and (plan.out or plan.into):
             self._step(what, self.iteration, index if plan.number < 0 else plan.number)
 
-    def _through(self, plan: PhasePlan, inside_end: float) -> bool:
-        """Whether all that ``plan`` moves has been moved."""
-        return (
-            (plan.detached or all(self.out[message.flow].done for message in plan.out))
-            and all(self.into[message.flow].done for message in plan.into)
-            and self._clock() >= inside_end
-        )
+    def _outgoing(self, plan: PhasePlan) -> list[SenderT]:
+        return [self.out[message.flow] for message in plan.out]
 
     def _check(self) -> None:
         """End the communication, and the phase, as soon as nothing is left to wait for."""
@@ -340,7 +338,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         plan = self._phases[self._phase]
         if self._communication_end == 0.0:
             if not plan.background:
-                if not self._through(plan, self._inside_end):
+                if not self._pending.over(self._clock()):
                     return
                 self._tell_step("end", plan, self._phase)
             self._communication_end = self._clock()
@@ -358,7 +356,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
 
     def _end_background(self, behind: _Background) -> None:
         """Record that background communication has ended; its phase may have ended long before."""
-        if behind.ended or not self._through(behind.plan, behind.inside_end):
+        if behind.ended or not behind.pending.over(self._clock()):
             return
         behind.ended = True
         self._tell_step("end", behind.plan, behind.index)

@@ -30,23 +30,24 @@ def _forwardable(rows: Floats, leaders: Floats) -> Floats:
     return np.minimum(rows[:, SIZE] - rows[:, SENT], rows[:, LEAD] + brought - rows[:, SENT])
 
 
-def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
+def caught_up(active: Integers, after: Integers, values: Floats) -> Integers:
     """As :func:`testbed.engines.flow.networks.fluid_network.caught_up`."""
-    found = np.full(len(after), NOBODY)
-    flows = np.flatnonzero(sending & (after >= 0))
+    found = np.full(len(active), NOBODY)
+    forwarding = np.flatnonzero(after[active] >= 0)
+    flows = active[forwarding]
     rows = values[flows]
     size, free = rows[:, SIZE], _forwardable(rows, values[after[flows]])
     own_master = (free >= size - rows[:, SENT]) | (free >= SLICE * rows[:, LEAD] - ROUNDING * size)
     waits = np.where(own_master, 0.0, np.where(free <= ROUNDING * size, 1.0, rows[:, WAITS]))
     values[flows, WAITS] = waits
-    following = flows[waits != 0.0]
-    found[following] = after[following]
+    following = forwarding[waits != 0.0]
+    found[following] = after[active[following]]
     return found
 
 
-def next_change(sending: Flags, after: Integers, values: Floats) -> float:
+def next_change(active: Integers, after: Integers, values: Floats) -> float:
     """As :func:`testbed.engines.flow.networks.fluid_network.next_change`."""
-    flows = np.flatnonzero(sending & (values[:, RATE] > 0.0))
+    flows = active[values[active, RATE] > 0.0]
     if not flows.size:
         return np.inf
     rows = values[flows]
@@ -67,11 +68,9 @@ def next_change(sending: Flags, after: Integers, values: Floats) -> float:
     return float(max(min(soonest, behind.min(initial=np.inf), caught.min(initial=np.inf)), 0.0))
 
 
-def advance(sending: Flags, values: Floats, seconds: float) -> Flags:
+def advance(active: Integers, sending: Flags, values: Floats, seconds: float) -> Integers:
     """As :func:`testbed.engines.flow.networks.fluid_network.advance`."""
-    reached = np.zeros(len(sending), np.bool_)
-    flows = np.flatnonzero(sending)
-    rows = values[flows]
+    rows = values[active]
     moved = rows[:, RATE] * seconds
     rows[:, SENT] += moved
     rows[:, TOTAL] += moved
@@ -81,7 +80,6 @@ def advance(sending: Flags, values: Floats, seconds: float) -> Flags:
     rows[ends, TOTAL] += left[ends]
     rows[ends, SENT] = size[ends]
     rows[counted, UNTIL] = np.inf
-    values[flows] = rows
-    sending[flows[ends]] = False
-    reached[flows[ends | counted]] = True
-    return reached
+    values[active] = rows
+    sending[active[ends]] = False
+    return active[ends | counted]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from importlib.metadata import EntryPoint
 from operator import or_
 from pathlib import Path
@@ -134,7 +134,7 @@ def build_fabric(spec: FabricSection | _HasFabric) -> Fabric:
     given = dict(spec if isinstance(spec, FabricSection) else spec.fabric)
     kind = str(given.pop("kind"))
     if kind in BUILT_IN:
-        return GENERATORS[kind](**given)
+        return GENERATORS[kind](**given) if kind in FILE_KEYS.values() else _generated(kind, tuple(given.items()))
     try:
         return _of_another_package(kind, given)
     except ValueError as error:
@@ -142,6 +142,12 @@ def build_fabric(spec: FabricSection | _HasFabric) -> Fabric:
             raise
         problem = f"returned another fabric than when the scenario was checked: {_words(error)}"
         raise _code_of(kind).returned(problem, GENERATORS[kind]) from error
+
+
+@lru_cache(maxsize=1)
+def _generated(kind: str, given: tuple[tuple[str, Any], ...]) -> Fabric:
+    """The fabric of a generator whose parameters are all there is; checking a scenario and running it share one."""
+    return GENERATORS[kind](**dict(given))
 
 
 def _of_another_package(kind: str, given: Mapping[str, Any]) -> Fabric:

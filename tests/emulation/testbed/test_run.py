@@ -26,8 +26,9 @@ def test_hello_ends_well_and_believable_or_says_that_the_machine_disturbed_it(he
 
 
 def test_the_run_directory_has_every_file_of_the_contract(hello: Finished) -> None:
-    expected = {"manifest.json", "scenario.yaml", "summary.json", "report.html", "plots"}
+    expected = {"manifest.json", "scenario.yaml", "summary.json", "report.html"}
     assert expected <= {path.name for path in hello.directory.iterdir()}
+    assert not (hello.directory / "plots").exists()
     assert not (hello.directory / "UNFINISHED").exists()
     for scheduler in ("ecmp", "crux"):
         names = {path.name for path in (hello.directory / scheduler).iterdir()}

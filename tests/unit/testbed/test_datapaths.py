@@ -140,7 +140,7 @@ class SilentEngine:
 def test_the_manifest_and_each_run_say_which_datapath_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.api.create_engine", lambda name: SilentEngine())
     monkeypatch.setattr("testbed.api.summarise", lambda experiment, records: {"runs": []})
-    monkeypatch.setattr("testbed.api.html.build", lambda directory, plots: None)
+    monkeypatch.setattr("testbed.api.html.write", lambda directory, *run: None)
     done = testbed.run("hello", schedulers=["ecmp-switch", "crux"], overrides=["checks=[]"], out=tmp_path)
     manifest = json.loads((done.directory / "manifest.json").read_text("utf-8"))
     crux = {"datapath": "nftables", "reason": "the best here; not kernel: no module"}

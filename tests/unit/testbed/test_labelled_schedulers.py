@@ -12,6 +12,7 @@ from testbed.api import RunResult, run_scenario
 from testbed.cli import main
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.pytest_plugin import ScenarioRun
+from testbed.report import html
 from testbed.report.tables import render, schedulers_behind, tables
 from testbed.results.run_directory import RunDirectory
 
@@ -57,11 +58,13 @@ def test_the_summary_has_label_name_and_options(done: RunResult) -> None:
 
 def test_the_folders_are_named_by_label_and_read_back(done: RunResult) -> None:
     assert all((done.directory / label / "iterations.csv").is_file() for label in LABELS)
-    records = RunDirectory.open(done.directory).read_records()
+    directory = RunDirectory.open(done.directory)
+    records = directory.read_records()
     assert [record.choice for record in records] == [
         SchedulerChoice("crux", {"priorities": False}, "no-priorities"),
         SchedulerChoice("crux"),
     ]
+    html.build(directory, plots=True)
     assert (done.directory / "plots" / "link_load_no-priorities.svg").is_file()
 
 

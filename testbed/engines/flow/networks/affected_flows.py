@@ -8,64 +8,66 @@ from __future__ import annotations
 
 import numpy as np
 
-from testbed.engines.flow.columns import LIMIT, RATE, WEIGHT
+from testbed.engines.flow.columns import LIMIT, NOBODY, RATE, WEIGHT
 from testbed.fluid.compiled import compiled_or
 from testbed.fluid.maxmin import MAX_MIN, Flags, Floats, Integers, rates
 
 
-def reached_by_arrays(changed: Flags, links: Flags, sending: Flags, ways: Integers, after: Integers) -> Flags:
+def reached_by_arrays(changed: Flags, links: Flags, active: Integers, ways: Integers, after: Integers) -> Flags:
     """As :func:`reached_by`, by operations on arrays."""
-    there = ways >= 0
-    at = np.where(there, ways, 0)
-    links[ways[changed[:, None] & there]] = True
-    follows = sending & (after >= 0)
-    found = np.zeros(len(sending), np.bool_)
+    links[_of(ways[np.flatnonzero(changed)])] = True
+    own = ways[active]
+    there = own >= 0
+    at, leaders = np.where(there, own, 0), after[active]
+    follows = leaders >= 0
+    found = np.zeros(len(active), np.bool_)
+    reached = changed.copy()
     while True:
-        hit = changed | (links[at] & there).any(axis=1) | (follows & (found | changed)[after])
-        hit &= sending & ~found
+        hit = changed[active] | (links[at] & there).any(axis=1) | (follows & reached[leaders])
+        hit &= ~found
         if not hit.any():
             return found
         found |= hit
-        leaders = after[hit & follows]
-        links[ways[hit[:, None] & there]] = True
-        leading = np.zeros(len(sending), np.bool_)
-        leading[leaders] = True
-        links[ways[leading[:, None] & there]] = True
+        reached[active[hit]] = True
+        links[_of(own[hit])] = True
+        links[_of(ways[leaders[hit & follows]])] = True
+
+
+def _of(ways: Integers) -> Integers:
+    """The links of ``ways``, one behind the other."""
+    return ways[ways >= 0]
 
 
 @compiled_or(reached_by_arrays)
-def reached_by(changed: Flags, links: Flags, sending: Flags, ways: Integers, after: Integers) -> Flags:
-    """Return which flows that are ``sending`` the ``changed`` flows and ``links`` can affect.
+def reached_by(changed: Flags, links: Flags, active: Integers, ways: Integers, after: Integers) -> Flags:
+    """Return for each ``active`` flow whether the ``changed`` flows and ``links`` can affect it.
 
     ``ways`` [flows, hops]: link numbers, -1 behind the end; ``after`` [flows]: whom flows that have caught up follow,
     -1 for none. ``links`` [links] has all links of the flows that are found afterwards, too.
     """
-    found = np.zeros(len(sending), np.bool_)
-    left = np.empty(len(sending), np.int64)
-    count = 0
-    for flow in range(len(sending)):
-        if changed[flow]:
-            for link in ways[flow]:
-                if link >= 0:
-                    links[link] = True
-        if sending[flow]:
-            left[count] = flow
-            count += 1
+    found = np.zeros(len(active), np.bool_)
+    reached = changed.copy()
+    for flow in np.flatnonzero(changed):
+        for link in ways[flow]:
+            if link >= 0:
+                links[link] = True
+    left, count = np.arange(len(active)), len(active)
     again = True
     while again:
         again, waiting, count = False, count, 0
         for place in range(waiting):
-            flow = left[place]
+            row = left[place]
+            flow = active[row]
             leader = after[flow]
-            hit = changed[flow] or (leader >= 0 and (found[leader] or changed[leader]))
+            hit = changed[flow] or (leader >= 0 and reached[leader])
             for link in ways[flow]:
                 if link >= 0 and links[link]:
                     hit = True
             if not hit:
-                left[count] = flow
+                left[count] = row
                 count += 1
                 continue
-            found[flow] = again = True
+            found[row] = reached[flow] = again = True
             for link in ways[flow]:
                 if link >= 0:
                     links[link] = True
@@ -80,27 +82,30 @@ def update_rates(
     values: Floats,
     changed: Flags,
     links: Flags,
-    sending: Flags,
+    active: Integers,
     levels: Integers,
     ways: Integers,
     parts: Floats,
     after: Integers,
     capacity: Floats,
 ) -> None:
-    """Compute the max-min fair rates that the ``changed`` flows and ``links`` can affect.
+    """Compute the max-min fair rates that the ``changed`` flows and ``links`` can affect; no link is marked afterwards.
 
-    ``values`` [flows, columns]: see :mod:`testbed.engines.flow.columns`; the rates are there afterwards, 0 for changed
-    flows that send nothing. The rest is as for :func:`reached_by` and :func:`testbed.fluid.maxmin.rates`.
+    ``values`` [flows, columns]: see :mod:`testbed.engines.flow.columns`; the rates of ``active`` flows are there
+    afterwards. The rest is as for :func:`reached_by` and :func:`testbed.fluid.maxmin.rates`.
     """
-    affected = reached_by(changed, links, sending, ways, after)
-    values[np.flatnonzero(changed & ~sending), RATE] = 0.0
-    leaders = after[np.flatnonzero(affected)]
-    needed = affected.copy()
-    needed[leaders[leaders >= 0]] = True
-    flows, used = np.flatnonzero(needed), np.flatnonzero(links)
-    place, number = np.empty(len(sending), np.int64), np.empty(len(capacity), np.int64)
+    affected = active[reached_by(changed, links, active, ways, after)]
+    used = np.flatnonzero(links)
+    links[used] = False
+    if not affected.size:
+        return
+    leaders = after[affected]
+    flows = np.unique(np.concatenate((affected, leaders[leaders >= 0])))
+    place, number = np.empty(len(changed), np.int64), np.empty(len(capacity), np.int64)
     place[flows], number[used] = np.arange(len(flows)), np.arange(len(used))
-    own, followed, there = ways[flows], after[flows], affected[flows]
+    there = np.zeros(len(flows), np.bool_)
+    there[place[affected]] = True
+    own, followed = ways[flows], np.where(there, after[flows], NOBODY)
     found = np.zeros(len(flows))
     rates(
         there,
@@ -109,9 +114,9 @@ def update_rates(
         parts[flows],
         values[flows, LIMIT],
         values[flows, WEIGHT],
-        np.where(followed >= 0, place[followed], -1),
+        np.where(followed >= 0, place[followed], NOBODY),
         capacity[used],
         found,
         MAX_MIN,
     )
-    values[flows[there], RATE] = found[there]
+    values[affected, RATE] = found[there]

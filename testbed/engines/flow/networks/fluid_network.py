@@ -71,7 +71,9 @@ class FluidNetwork:
         self._booked: dict[tuple[int, int], float] = {}
         self._weighing: dict[int, _Weighing] = {}
         self._followed = self._after.copy()
+        self._active: Integers | None = None
         self._changed: Flags = np.zeros(_FIRST_ROOM, np.bool_)
+        self._to_settle: list[int] = []
         self._changed_links: Flags = np.zeros(len(capacity), np.bool_)
         self._stale = True
 
@@ -83,7 +85,7 @@ class FluidNetwork:
         self._values[place] = 0.0
         self._values[place, [LIMIT, UNTIL, HEAVIER]] = inf
         self._values[place, WEIGHT] = 1.0
-        self._after[place], self._sending[place], self._levels[place] = NOBODY, False, level
+        self._after[place], self._levels[place] = NOBODY, level
         self.lead_over(place, way)
         return place
 
@@ -91,13 +93,14 @@ class FluidNetwork:
         """Forget the flow at ``place``."""
         self._book(place)
         self._leave_links(place)
-        self._sending[place], self._ways[place] = False, NOBODY
+        self._sending[place], self._active, self._ways[place] = False, None, NOBODY
         self._weighing.pop(place, None)
         self._free.append(place)
 
     def _change(self, place: int) -> None:
         """Have the rates of the flow, and of those that it affects, computed again."""
         self._changed[place] = self._stale = True
+        self._to_settle.append(place)
 
     def _leave_links(self, place: int) -> None:
         """Have rates on the links of the flow computed again: it leaves them."""
@@ -189,7 +192,7 @@ class FluidNetwork:
     def send(self, place: int, sending: bool) -> None:
         """Let the message flow, or stop it for now."""
         if self._sending[place] != sending:
-            self._sending[place] = sending
+            self._sending[place], self._active = sending, None
             self._change(place)
 
     def sent(self, place: int) -> float:
@@ -230,43 +233,58 @@ class FluidNetwork:
     def next_event(self) -> float:
         """Seconds until something changes by itself; infinite if nothing does."""
         self._settle()
-        return float(next_change(self._sending, self._after, self._values))
+        return float(next_change(self._places_sending(), self._after, self._values))
 
     def advance(self, seconds: float) -> list[int]:
         """Let ``seconds``, not beyond the next event, pass; return places whose message ended or reached its count."""
         self._settle()
-        reached = advance(self._sending, self._values, seconds)
+        reached: list[int] = advance(self._places_sending(), self._sending, self._values, seconds).tolist()
         for place, weighing in self._weighing.items():
             if self._values[place, TOTAL] >= self._values[place, HEAVIER] - ROUNDING * weighing.part:
                 self._take_weight(place)
                 self._change(place)
-        self._changed |= reached
+        if reached:
+            self._active = None
+            self._changed[reached] = True
+            self._to_settle += reached
         self._stale = True
-        return [int(place) for place in np.flatnonzero(reached)]
+        return reached
+
+    def _places_sending(self) -> Integers:
+        """Places of the flows that are sending, in order: few of many."""
+        if self._active is None:
+            self._active = np.flatnonzero(self._sending)
+        return self._active
 
     def _settle(self) -> None:
         """Compute rates again where something has changed."""
         if not self._stale:
             return
         self._stale = False
-        followed = caught_up(self._sending, self._after, self._values)
-        self._changed |= followed != self._followed
-        self._followed = followed
+        active, settled = self._places_sending(), np.array(self._to_settle, np.int64)
+        stopped = settled[~self._sending[settled]]
+        self._followed[stopped] = NOBODY
+        followed = caught_up(active, self._after, self._values)
+        turned = active[followed != self._followed[active]]
+        self._followed[active] = followed
+        self._changed[turned] = True
         if len(self._waiting_s):
             self._share_in_proportion()
         else:
+            self._values[stopped, RATE] = 0.0
             update_rates(
                 self._values,
                 self._changed,
                 self._changed_links,
-                self._sending,
+                active,
                 self._levels,
                 self._ways,
                 self._parts,
-                followed,
+                self._followed,
                 self._capacity,
             )
-        self._changed[:], self._changed_links[:] = False, False
+        self._changed[settled] = self._changed[turned] = False
+        self._to_settle.clear()
 
     def _share_in_proportion(self) -> None:
         """Compute the rates of all flows: waiting times on links couple them."""
@@ -321,14 +339,14 @@ def available(place: int, after: Integers, values: Floats) -> float:
 
 
 @compiled_or(message_arrays.caught_up)
-def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
-    """Return for each flow that has caught up the flow that it follows, until a slice has come in; -1 for the others.
+def caught_up(active: Integers, after: Integers, values: Floats) -> Integers:
+    """Return for each ``active`` flow that has caught up whom it follows, until a slice has come in; -1 for the others.
 
     Which flows follow is kept in ``values``.
     """
-    found = np.full(len(after), NOBODY)
-    for place in range(len(after)):
-        if sending[place] and after[place] >= 0:
+    found = np.full(len(active), NOBODY)
+    for row, place in enumerate(active):
+        if after[place] >= 0:
             size = values[place, SIZE]
             free = available(place, after, values)
             if free >= size - values[place, SENT] or free >= SLICE * values[place, LEAD] - ROUNDING * size:
@@ -336,17 +354,17 @@ def caught_up(sending: Flags, after: Integers, values: Floats) -> Integers:
             elif free <= ROUNDING * size:
                 values[place, WAITS] = 1.0
             if values[place, WAITS]:
-                found[place] = after[place]
+                found[row] = after[place]
     return found
 
 
 @compiled_or(message_arrays.next_change)
-def next_change(sending: Flags, after: Integers, values: Floats) -> float:
+def next_change(active: Integers, after: Integers, values: Floats) -> float:
     """Return the seconds until a message ends, a flow catches up, or a count of bytes is reached."""
     soonest = np.inf
-    for place in range(len(after)):
+    for place in active:
         rate = values[place, RATE]
-        if sending[place] and rate > 0.0:
+        if rate > 0.0:
             sent = values[place, SENT]
             soonest = min(soonest, (values[place, SIZE] - sent) / rate)
             soonest = min(soonest, (values[place, UNTIL] - sent) / rate)
@@ -363,21 +381,20 @@ def next_change(sending: Flags, after: Integers, values: Floats) -> float:
 
 
 @compiled_or(message_arrays.advance)
-def advance(sending: Flags, values: Floats, seconds: float) -> Flags:
-    """Move bytes; return which messages have ended or reached their count. Those that ended send no more."""
-    reached = np.zeros(len(sending), np.bool_)
-    for place in range(len(sending)):
-        if sending[place]:
-            moved = values[place, RATE] * seconds
-            values[place, SENT] += moved
-            values[place, TOTAL] += moved
-            left = values[place, SIZE] - values[place, SENT]
-            if left <= ROUNDING * values[place, SIZE]:
-                values[place, TOTAL] += left
-                values[place, SENT] = values[place, SIZE]
-                sending[place] = False
-                reached[place] = True
-            elif values[place, SENT] >= values[place, UNTIL] - ROUNDING * values[place, SIZE]:
-                values[place, UNTIL] = np.inf
-                reached[place] = True
-    return reached
+def advance(active: Integers, sending: Flags, values: Floats, seconds: float) -> Integers:
+    """Move bytes; return the places whose message has ended or reached its count. Those that ended send no more."""
+    reached = np.zeros(len(active), np.bool_)
+    for row, place in enumerate(active):
+        moved = values[place, RATE] * seconds
+        values[place, SENT] += moved
+        values[place, TOTAL] += moved
+        left = values[place, SIZE] - values[place, SENT]
+        if left <= ROUNDING * values[place, SIZE]:
+            values[place, TOTAL] += left
+            values[place, SENT] = values[place, SIZE]
+            sending[place] = False
+            reached[row] = True
+        elif values[place, SENT] >= values[place, UNTIL] - ROUNDING * values[place, SIZE]:
+            values[place, UNTIL] = np.inf
+            reached[row] = True
+    return active[reached]

@@ -92,8 +92,9 @@ def test_messages_move_as_in_the_compiled_loops(
     results = []
     for how in (fluid_network, message_arrays):
         sending, after, values = (each.copy() for each in under_way)
-        found = how.caught_up(sending, after, values)
-        then = float(how.next_change(sending, after, values))
-        reached = how.advance(sending, values, seconds)
+        active = np.flatnonzero(sending)
+        found = how.caught_up(active, after, values)
+        then = float(how.next_change(active, after, values))
+        reached = how.advance(active, sending, values, seconds)
         results.append((found.tobytes(), then, reached.tobytes(), sending.tobytes(), values.tobytes()))
     assert results[0] == results[1]

@@ -13,6 +13,7 @@ from testbed.api import run_scenario
 from testbed.cli.main import main
 from testbed.errors import BadInputError
 from testbed.metrics.summary import summary
+from testbed.report import html
 from testbed.results.run_directory import RunDirectory
 
 FABRIC = {
@@ -74,6 +75,7 @@ def test_the_summary_comes_again_from_the_files(tmp_path: Path) -> None:
     directory = RunDirectory.open(result.directory)
     again = summary(directory.read_experiment(), directory.read_records())
     assert json.loads(json.dumps(again["runs"])) == result.summary["runs"]
+    html.build(directory, plots=True)
     assert (result.directory / "plots" / "occupancy_crux.svg").is_file()
 
 

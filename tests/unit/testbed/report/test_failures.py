@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from testbed.api import RunResult, run_scenario
+from testbed.report import html
 from testbed.report.failure_plot import draw_failures
 from testbed.report.page.failures_view import failures_table
 from testbed.report.plots import svg
@@ -43,7 +44,9 @@ def test_each_part_has_a_row_with_the_jobs_that_stood_still(record: RunRecord) -
 
 def test_a_run_without_failures_has_no_such_table(tmp_path: Path) -> None:
     made = run_scenario("hello", engine="flow", schedulers=["ecmp"], out=tmp_path)
-    (record,) = RunDirectory.open(made.directory).read_records()
+    directory = RunDirectory.open(made.directory)
+    (record,) = directory.read_records()
+    html.build(directory, plots=True)
     assert (failures_table([record]), failed_parts(record), stopped_jobs(record)) == (None, [], [])
     assert not list((made.directory / "plots").glob("failures*"))
 
@@ -52,6 +55,7 @@ def test_the_plot_names_parts_and_jobs(record: RunRecord, done: RunResult) -> No
     drawn = svg(draw_failures(record))
     for word in ("h0n0p0-", "tor0", "agg0", "gpt", "bert", "resnet", "stands still"):
         assert word in drawn
+    html.build(RunDirectory.open(done.directory), plots=True)
     assert (done.directory / "plots" / "failures_crux.svg").is_file()
 
 

@@ -47,7 +47,8 @@ def test_messages_that_overtake_those_they_forward_take_turns_with_them_and_leav
 def rates_of_all(network: FluidNetwork) -> np.ndarray:
     """The rates of all flows, computed without regard to what has changed."""
     values, out = network._values, np.zeros(len(network._levels))
-    followed = caught_up(network._sending, network._after, values)
+    active, followed = np.flatnonzero(network._sending), np.full(len(out), -1)
+    followed[active] = caught_up(active, network._after, values)
     limits, weights = values[:, LIMIT].copy(), values[:, WEIGHT].copy()
     rates(
         network._sending, network._levels, network._ways, network._parts, limits, weights, followed,
@@ -97,10 +98,11 @@ def _change_something(draw: random.Random, network: FluidNetwork, cables: list[s
 def test_what_a_change_reaches_is_the_same_without_a_compiler(draw: random.Random, count: int) -> None:
     ways = np.array([[draw.randrange(-1, 30), draw.randrange(-1, 30)] for _ in range(count)])
     sending, changed = (np.array([draw.random() < share for _ in range(count)]) for share in (0.7, 0.1))
+    active = np.flatnonzero(sending)
     after = np.array([draw.randrange(count) if draw.random() < 0.2 else -1 for _ in range(count)])
     links = np.array([draw.random() < 0.03 for _ in range(30)])
     found = []
     for reach in (reached_by, reached_by_arrays):
         marked = links.copy()
-        found.append((reach(changed, marked, sending, ways, after).tolist(), marked.tolist()))
+        found.append((reach(changed, marked, active, ways, after).tolist(), marked.tolist()))
     assert found[0] == found[1]
