@@ -68,7 +68,10 @@ LONGEST_RUN_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """Full packets in the smallest ring chunk and in what a port sends in the smallest all-to-all; infinite if none."""
+    """Full packets in the smallest ring chunk, and in what a port sends in the smallest all-to-all; infinite if none.
+
+    A message that a port sends alone counts as a chunk.
+    """
 
     chunk: float
     alltoall: float
@@ -88,7 +91,7 @@ class Grain:
         """The smaller of the two in words."""
         if self.alltoall / MIN_ALLTOALL_PACKETS < self.chunk / MIN_CHUNK_PACKETS:
             return f"a port's smallest all-to-all is {self.alltoall:.2g} packets, {MIN_ALLTOALL_PACKETS} are wanted"
-        return f"the smallest chunk of a ring is {self.chunk:.2g} packets, {MIN_CHUNK_PACKETS} are wanted"
+        return f"the smallest chunk of a ring, or message alone, is {self.chunk:.2g} packets, {MIN_CHUNK_PACKETS} are wanted"
 
     def dilation_wanted(self, scale: Scale) -> int:
         """The whole dilation, in place of that of ``scale``, that gives the packets wanted."""
@@ -104,7 +107,8 @@ def grain(jobs: Sequence[Job], scale: Scale) -> Grain:
     """How finely ``scale`` cuts the messages of ``jobs``; those of real programs are their own business."""
     jobs = [job for job in jobs if job.external is None]
     packets = scale.size(1.0) * 8 / scale.packet_bits
-    return Grain(_smallest(_chunks(jobs)) * packets, _smallest(_alltoall_bytes(jobs)) * packets)
+    single, several = _bursts(jobs)
+    return Grain(_smallest([*_chunks(jobs), *single]) * packets, _smallest(several) * packets)
 
 
 def choose_scale(
@@ -248,12 +252,16 @@ def _chunks(jobs: Sequence[Job]) -> list[float]:
     return [transfer.lead for transfer in transfers if transfer.after is not None]
 
 
-def _alltoall_bytes(jobs: Sequence[Job]) -> list[float]:
-    """Bytes that each port sends in each phase in messages that wait for nothing."""
-    sums: dict[_Burst, float] = {}
+def _bursts(jobs: Sequence[Job]) -> tuple[list[float], list[float]]:
+    """Bytes that each port sends in each phase in messages that wait for nothing: one message, or several together.
+
+    A message by itself, as between stages of a pipeline, ends like a ring's chunk; those of several end unevenly.
+    """
+    sizes: dict[_Burst, list[float]] = {}
     for burst, _, size in _independent_messages(jobs):
-        sums[burst] = sums.get(burst, 0.0) + size
-    return list(sums.values())
+        sizes.setdefault(burst, []).append(size)
+    single = [size for each in sizes.values() if len(each) == 1 for size in each]
+    return single, [sum(each) for each in sizes.values() if len(each) > 1]
 
 
 def _independent_messages(jobs: Sequence[Job]) -> Iterator[tuple[_Burst, Flow, float]]:

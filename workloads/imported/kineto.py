@@ -1,8 +1,10 @@
-"""Kineto traces of the PyTorch profiler (Chrome JSON, gzipped or not): NCCL kernels between other kernels.
+"""Kineto traces of the PyTorch profiler (Chrome JSON, gzipped or not): kernels that communicate between others.
 
 A step is what lies between two ``ProfilerStep#`` marks, the whole trace where there are none; the median step counts.
-The GPU computes while a kernel that is not NCCL's runs, on whichever stream. What of an NCCL kernel lies beside compute
-is its overlap. ``Group size`` and the sizes of the messages are in the arguments of each kernel.
+The GPU computes while a kernel runs that does not communicate (:mod:`workloads.imported.kernel_families`), on whichever
+stream. What of a kernel that communicates lies beside compute is its overlap. ``Group size`` and the sizes of the
+messages are in the arguments of each kernel; those of libraries that PyTorch does not launch have none, and are left
+out with their share of the time.
 """
 
 from __future__ import annotations
@@ -11,14 +13,15 @@ import gzip
 import json
 import math
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, line_of_damage, open_regular
+from topologies.units import format_size
 from workloads.imported.errors import WorkloadFileError
+from workloads.imported.kernel_families import COPY, family_of, streams_of
 from workloads.imported.workload import (
     Collective,
     CollectiveKind,
@@ -38,6 +41,9 @@ KINDS: Final[Mapping[str, CollectiveKind]] = {
     "alltoall": "alltoall",
     "broadcast": "broadcast",
 }
+_POINT_TO_POINT: Final[Mapping[str, CollectiveKind]] = {"send": "point-to-point", "recv": "point-to-point"}
+MOST_LINES: Final = 5
+"""So many kernels that may be communication are named, those that take longest first."""
 ELEMENT_BYTES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("byte", "char", "bool", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"), 1),
     **dict.fromkeys(("half", "short", "bfloat16", "float16", "int16"), 2),
@@ -52,10 +58,21 @@ class _Kernel:
     start_s: float
     end_s: float
     arguments: Mapping[str, Any]
+    family: str
+    """Library of a kernel that communicates; empty for compute."""
 
     @property
     def communicates(self) -> bool:
-        return self.name.lower().startswith("nccl")
+        return bool(self.family)
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+    @property
+    def shown(self) -> str:
+        """Its name as messages show it."""
+        return self.name.removeprefix("void ").partition("(")[0].partition("<")[0][:60]
 
 
 def read(path: Path, gpus: int | None = None, group: GroupKind | None = None) -> ImportedWorkload:
@@ -79,13 +96,14 @@ def read(path: Path, gpus: int | None = None, group: GroupKind | None = None) ->
         raise WorkloadFileError(file, None, "no kernel", "events of category kernel")
     begins, ends, steps = _step(events, kernels)
     mine = [kernel for kernel in kernels if begins <= kernel.start_s < ends]
-    stretches, odd, coverage = _stretches(file, mine, parallelism, group)
+    stretches, odd, coverage = _stretches(file, mine, parallelism, group, _rank(document))
     if coverage.left_out and not coverage.kept:
         what = f"none of {coverage.left_out} kernels that communicate has a size ({odd[0].partition(': ')[0]})"
         raise WorkloadFileError(
             file, None, what, "Collective name, dtype and In/Out msg nelems in the arguments of some"
         )
-    notes = [f"{len(kernels)} kernels, {sum(kernel.communicates for kernel in kernels)} of NCCL; {steps}"]
+    notes = [f"{len(kernels)} kernels, {sum(kernel.communicates for kernel in kernels)} communicate; {steps}"]
+    notes += [*_copies(events), *_beside_communication(mine)]
     return ImportedWorkload(FORM, file, parallelism, tuple(stretches), tuple(odd), tuple(notes), coverage)
 
 
@@ -126,17 +144,50 @@ def _world_size(document: Mapping[str, Any]) -> int | None:
     return size if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= 10**6 else None
 
 
+def _rank(document: Mapping[str, Any]) -> int | None:
+    told = document.get("distributedInfo")
+    rank = told.get("rank") if isinstance(told, dict) else None
+    return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+
+
 def _kernels(events: Sequence[Any]) -> Iterator[_Kernel]:
     for event in events:
         if isinstance(event, dict) and event.get("ph") == "X" and str(event.get("cat", "")).lower() == "kernel":
             start, duration, told = _number(event.get("ts")), _number(event.get("dur", 0)), event.get("args")
             if start is not None and duration is not None and duration >= 0:
-                yield _Kernel(
-                    str(event.get("name", "")),
-                    start * 1e-6,
-                    (start + duration) * 1e-6,
-                    told if isinstance(told, dict) else {},
-                )
+                name, known = str(event.get("name", "")), told if isinstance(told, dict) else {}
+                yield _Kernel(name, start * 1e-6, (start + duration) * 1e-6, known, family_of(name, known))
+
+
+def _copies(events: Sequence[Any]) -> Iterator[str]:
+    """A line on copies from GPU to GPU: they stay inside a host, and are neither compute nor on the network."""
+    copies = [
+        event.get("args")
+        for event in events
+        if isinstance(event, dict) and event.get("ph") == "X" and COPY.match(str(event.get("name", "")))
+    ]
+    if copies:
+        sizes = (_number(each.get("bytes")) for each in copies if isinstance(each, dict))
+        total = format_size(sum(size for size in sizes if size is not None))
+        yield f"{len(copies)} copies between GPUs ({total}) stay inside the host: they are neither compute nor messages"
+
+
+def _beside_communication(kernels: Sequence[_Kernel]) -> Iterator[str]:
+    """A line for each kernel that counts as compute on a stream whose other kernels communicate."""
+    streams = streams_of((kernel.arguments.get("stream"), kernel.communicates) for kernel in kernels)
+    seconds: dict[str, list[float]] = {}
+    for kernel in kernels:
+        if not kernel.communicates and kernel.arguments.get("stream") in streams:
+            seconds.setdefault(kernel.shown, []).append(kernel.seconds)
+    whole_s = sum(kernel.seconds for kernel in kernels)
+    for name, those in sorted(seconds.items(), key=lambda each: -sum(each[1]))[:MOST_LINES]:
+        share = _percent(sum(those), whole_s)
+        counted = f"{len(those)} kernels {name} ({share} of the kernels' time)"
+        yield f"{counted} count as compute, on a stream of communication"
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole if whole > 0 else 0:.3g} %"
 
 
 def _number(value: object) -> float | None:
@@ -163,23 +214,25 @@ def _step(events: Sequence[Any], kernels: Sequence[_Kernel]) -> tuple[float, flo
 
 
 def _stretches(
-    file: str, kernels: Sequence[_Kernel], parallelism: Parallelism, group: GroupKind | None
+    file: str, kernels: Sequence[_Kernel], parallelism: Parallelism, group: GroupKind | None, rank: int | None
 ) -> tuple[list[Stretch], list[str], Coverage]:
-    """Compute up to each NCCL kernel and beside it, what is left out, and how much of the communication that is."""
+    """Compute up to each kernel that communicates and beside it, what is left out, and how much that is."""
     computes = _union([(kernel.start_s, kernel.end_s) for kernel in kernels if not kernel.communicates])
     found: list[Stretch] = []
-    odd = Counter[str]()
-    kept_s = left_out_s = 0.0
+    odd: dict[tuple[str, str], list[float]] = {}
+    kept_s = 0.0
     counted_to = -math.inf
     for kernel in kernels:
         if not kernel.communicates:
             continue
-        unknown = odd.total()
-        collective = _collective(file, kernel, parallelism, group, odd)
-        left_out_s += (kernel.end_s - kernel.start_s) * (odd.total() > unknown)
+        try:
+            collective = _collective(file, kernel, parallelism, group, rank)
+        except _NoSizeError:
+            odd.setdefault((kernel.shown, kernel.family), []).append(kernel.seconds)
+            continue
         if collective is None:
             continue
-        kept_s += kernel.end_s - kernel.start_s
+        kept_s += kernel.seconds
         before = _within(computes, counted_to, kernel.start_s)
         beside = _within(computes, max(counted_to, kernel.start_s), kernel.end_s)
         counted_to = max(counted_to, kernel.end_s)
@@ -188,8 +241,14 @@ def _stretches(
     if rest > 0 or not found:
         found.append(Stretch(rest))
     kept = sum(stretch.collective is not None for stretch in found)
-    lines = [f"{count} kernels {name}: no collective of known size" for name, count in sorted(odd.items())]
-    return found, lines, Coverage(kept, odd.total(), kept_s, left_out_s)
+    whole_s = sum(kernel.seconds for kernel in kernels)
+    lines = [
+        f"{len(those)} kernels {name} ({family}, {_percent(sum(those), whole_s)} of the kernels' time): "
+        "no collective of known size"
+        for (name, family), those in sorted(odd.items())
+    ]
+    left_out = [seconds for those in odd.values() for seconds in those]
+    return found, lines, Coverage(kept, len(left_out), kept_s, sum(left_out))
 
 
 def _union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -207,25 +266,32 @@ def _within(spans: Sequence[tuple[float, float]], begins: float, ends: float) ->
     return sum(max(0.0, min(end, ends) - max(start, begins)) for start, end in spans)
 
 
+class _NoSizeError(Exception):
+    """A kernel communicates, and the trace does not say what or how much."""
+
+
 def _collective(
-    file: str, kernel: _Kernel, parallelism: Parallelism, group: GroupKind | None, odd: Counter[str]
+    file: str, kernel: _Kernel, parallelism: Parallelism, group: GroupKind | None, rank: int | None
 ) -> Collective | None:
+    """What a kernel carries out, None if it sends nothing; :class:`_NoSizeError` where the trace leaves it open."""
     told = kernel.arguments
     name = str(told.get("Collective name", kernel.name)).lower().replace("_", "")
-    kind = next((its for word, its in KINDS.items() if word in name), None)
+    kind = _POINT_TO_POINT.get(name) or next((its for word, its in KINDS.items() if word in name), None)
     element = ELEMENT_BYTES.get(str(told.get("dtype", "")).lower())
     sent, received = _number(told.get("In msg nelems")), _number(told.get("Out msg nelems"))
     if kind is None or element is None or sent is None or received is None or sent < 0 or received < 0:
-        odd[kernel.name.partition("(")[0][:60]] += 1
-        return None
+        raise _NoSizeError
     size = element * (received if kind in ("all-gather", "broadcast") else sent)
     ranks = _number(told.get("Group size"))
     if ranks is not None and ranks < 2:
-        odd[kernel.name.partition("(")[0][:60]] += 1
+        raise _NoSizeError
+    if size <= 0 or name == "recv":  # what is received is what a peer sends
         return None
+    peer = _number(told.get("Dst Rank"))
+    returning = kind == "point-to-point" and peer is not None and rank is not None and peer < rank
     if ranks in (None, float(parallelism.gpus)):
-        return Collective(kind, "all", size) if size > 0 and parallelism.gpus > 1 else None
+        return Collective(kind, "all", size, returning=returning) if parallelism.gpus > 1 else None
     if group is None:
         what = f"{kernel.name[:40]} is a collective of {ranks:g} of {parallelism.gpus} ranks"
         raise WorkloadFileError(file, None, what, "group, the ranks that take part")
-    return Collective(kind, group, size) if size > 0 else None
+    return Collective(kind, group, size, returning=returning)

@@ -41,6 +41,7 @@ def test_every_bundled_scenario_can_be_planned_within_the_estimate(
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
         "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
         "philly-servers.yaml": ["ecmp", "crux-fair"],
+        "llm.yaml": ["ecmp", "crux", "cassini", "spray"],
         "llm1024.yaml": ["ecmp", "crux", "cassini", "spray"],
         "spray.yaml": ["ecmp", "spray", "crux", "crux-spray"],
     }

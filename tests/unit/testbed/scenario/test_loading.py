@@ -56,6 +56,7 @@ def test_every_bundled_scenario_is_right(name: str) -> None:
         "clos96-2to1.yaml": ["ecmp", "crux-pa", "no-priorities", "crux"],
         "multi-tenant.yaml": ["ecmp", "cassini", "crux"],
         "philly-servers.yaml": ["ecmp", "crux-fair"],
+        "llm.yaml": ["ecmp", "crux", "cassini", "spray"],
         "llm1024.yaml": ["ecmp", "crux", "cassini", "spray"],
         "spray.yaml": ["ecmp", "spray", "crux", "crux-spray"],
     }
@@ -77,6 +78,7 @@ def test_the_bundled_scenarios_are_those_that_ship() -> None:
         "hpn-failures-single.yaml",
         "hpn-failures.yaml",
         "lina.yaml",
+        "llm.yaml",
         "llm1024.yaml",
         "moe-alltoall.yaml",
         "multi-tenant.yaml",

@@ -60,6 +60,93 @@ def test_compute_is_the_union_of_other_kernels_and_overlap_what_lies_beside(tmp_
     assert totals(found) == {("allreduce", "all"): (1, 4000.0), ("all-gather", "all"): (1, 128.0)}
 
 
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        ("void deep_ep::internode::dispatch<false, 8, false>(int4*, float*)", "DeepEP"),
+        ("void deep_ep::internode_ll::combine<true>(void*)", "DeepEP"),
+        ("nvshmemi_transfer_rma_kernel(void*)", "NVSHMEM"),
+        ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "NCCL"),
+        ("ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", "NCCL"),
+        ("mscclKernel_Sum_half_Simple_false(ncclDevComm*)", "MSCCL"),
+        ("void mscclpp::collective::allreducePacket<half>(half*)", "MSCCL++"),
+        ("void uccl::internode_ll::dispatch<true>(void*)", "UCCL"),
+        ("void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)", "custom allreduce"),
+        ("void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>(AllReduceParams)", "custom allreduce"),
+        ("void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int)", "userbuffers"),
+        ("void (anonymous namespace)::one_shot_all_reduce_kernel<float>(float**)", "symmetric memory"),
+        ("my_ring_all_gather_v2(float*)", "unknown library"),
+    ],
+)
+def test_kernels_of_other_libraries_are_communication_of_unknown_size(tmp_path: Path, name: str, library: str) -> None:
+    trace = document(kernel(0, 100), kernel(100, 300, name), nccl(400, 100, "allreduce", 1000))
+    found = kineto.read(write(tmp_path / "trace.json", trace))
+    assert found.compute_s == pytest.approx(100e-6)
+    (line,) = found.left_out
+    assert line.startswith("1 kernels ") and line.endswith("no collective of known size")
+    assert f"({library}, 60 % of the kernels' time)" in line
+    assert found.coverage.share_left_out == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, all_reduce>>(float)",
+        "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>(all_gather)",
+        "void deep_ep::layout::get_dispatch_layout<256>(long const*)",
+        "sm90_xmma_gemm_bf16",
+        "triton_red_fused_reduce_scatterplot",
+    ],
+)
+def test_kernels_that_only_have_such_words_compute(tmp_path: Path, name: str) -> None:
+    found = kineto.read(write(tmp_path / "trace.json", document(kernel(0, 100), kernel(100, 300, name))))
+    assert (found.compute_s, found.left_out) == (pytest.approx(400e-6), ())
+
+
+def test_a_kernel_that_a_process_group_launched_communicates_whatever_it_is_called(tmp_path: Path) -> None:
+    of_group = kernel(100, 300, "strange", **{"Process Group Name": "dp"})
+    found = kineto.read(
+        write(tmp_path / "trace.json", document(kernel(0, 100), of_group, nccl(400, 9, "allreduce", 9)))
+    )
+    assert found.compute_s == pytest.approx(100e-6)
+    assert found.left_out[0].startswith("1 kernels strange (unknown library, ")
+
+
+def test_a_kernel_among_those_that_communicate_counts_as_compute_and_is_named(tmp_path: Path) -> None:
+    collectives = [nccl(100 * n, 50, "allreduce", 10) for n in range(2)]
+    for each in collectives:
+        each["args"]["stream"] = 20
+    trace = document(*collectives, kernel(300, 100, "pack", stream=20), kernel(400, 100, "gemm", stream=7))
+    found = kineto.read(write(tmp_path / "trace.json", trace))
+    assert found.compute_s == pytest.approx(200e-6)
+    named = "1 kernels pack (33.3 % of the kernels' time) count as compute, on a stream of communication"
+    assert found.notes[1:] == (named,)
+
+
+def test_sends_are_messages_between_stages_and_what_is_received_is_theirs(tmp_path: Path) -> None:
+    def peer(start: float, what: str, **told: object) -> dict[str, Any]:
+        event = nccl(start, 10, what, 100)
+        event["args"] |= told
+        return event
+
+    trace = document(peer(0, "send", **{"Dst Rank": 1}), peer(20, "recv", **{"Src Rank": 1}))
+    trace["traceEvents"].append(peer(40, "send", **{"Dst Rank": 0}))
+    trace["distributedInfo"]["rank"] = 1
+    found = kineto.read(write(tmp_path / "trace.json", trace))
+    there, back = found.collectives
+    assert there == Collective("point-to-point", "all", 400.0)
+    assert back == Collective("point-to-point", "all", 400.0, returning=True)
+    assert found.left_out == ()
+
+
+def test_copies_between_gpus_stay_inside_the_host(tmp_path: Path) -> None:
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy PtoP (Device -> Device)", "ts": 5, "dur": 9}
+    copy["args"] = {"bytes": 2_000_000}
+    found = kineto.read(write(tmp_path / "trace.json", document(kernel(0, 100), copy)))
+    assert found.compute_s == pytest.approx(100e-6)
+    assert found.notes[1] == "1 copies between GPUs (2MB) stay inside the host: they are neither compute nor messages"
+
+
 def test_the_median_step_counts(tmp_path: Path) -> None:
     marks = [
         {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "ts": 1000.0 * n, "dur": 900}
@@ -70,7 +157,7 @@ def test_the_median_step_counts(tmp_path: Path) -> None:
     kernels[2]["ts"] = 2100.0
     found = kineto.read(write(tmp_path / "trace.json", document(*marks, *kernels)))
     assert found.stretches == (Stretch(pytest.approx(500e-6)),)
-    assert found.notes == ("3 kernels, 0 of NCCL; the median of 3 steps",)
+    assert found.notes == ("3 kernels, 0 communicate; the median of 3 steps",)
 
 
 @pytest.mark.parametrize(
