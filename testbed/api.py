@@ -51,12 +51,20 @@ from testbed.one_scale import OneScale
 from testbed.progress import Progress
 from testbed.report import html, runs_index
 from testbed.report.comparison.compared_runs import collect
+from testbed.report.no_effect import same_schedulers
 from testbed.results.finished_run import FinishedRun, read_run
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import MANIFEST, RunDirectory
 from testbed.scenario import Scenario, build_fabric, build_jobs, build_managed
 from testbed.scenario import load as load_scenario
-from testbed.scenario.network.engines import balanced, congestion_of, load_balancing_of, network_of, refuse_programs
+from testbed.scenario.network.engines import (
+    balanced,
+    congestion_of,
+    ignored_network,
+    load_balancing_of,
+    network_of,
+    refuse_programs,
+)
 from testbed.scenario.network.failures import failures_of
 from topologies.fabric import Fabric
 from workloads.job import Job
@@ -289,6 +297,10 @@ def run_scenario(
         _put_scale_on_record(directory, first, runs)
         progress.phase("report")
         document = summarise(first, records)
+        document["no_effect"] = [
+            *filter(None, [ignored_network(prepared.scenario, engine)]),
+            *same_schedulers(records, document["nothing_to_schedule"]),
+        ]
         checks = _checked(document, prepared.scenario)
         directory.write_summary(document)
         html.write(directory, directory.read_summary(), records, first)
@@ -312,6 +324,7 @@ def say_first(prepared: Prepared, engine: str, progress: Progress) -> None:
     first = prepared.experiments[0]
     progress.remark(slow_engine(engine, prepared.scenario.sharing))
     progress.remark(nothing_to_schedule(first.jobs, prepared.fabric))
+    progress.remark(ignored_network(prepared.scenario, engine))
     for line in left_out_of_files(first.jobs, first.managed):
         progress.remark(line)
 

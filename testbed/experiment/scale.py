@@ -91,7 +91,8 @@ class Grain:
         """The smaller of the two in words."""
         if self.alltoall / MIN_ALLTOALL_PACKETS < self.chunk / MIN_CHUNK_PACKETS:
             return f"a port's smallest all-to-all is {self.alltoall:.2g} packets, {MIN_ALLTOALL_PACKETS} are wanted"
-        return f"the smallest chunk of a ring, or message alone, is {self.chunk:.2g} packets, {MIN_CHUNK_PACKETS} are wanted"
+        what = "the smallest chunk of a ring, or message alone,"
+        return f"{what} is {self.chunk:.2g} packets, {MIN_CHUNK_PACKETS} are wanted"
 
     def dilation_wanted(self, scale: Scale) -> int:
         """The whole dilation, in place of that of ``scale``, that gives the packets wanted."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from testbed.metrics.catalogue import BASELINE, COMPARISON
 from testbed.metrics.confidence import is_proven, spread_over_seeds
 from testbed.metrics.metric import Entry, put
-from testbed.results.run_inputs import OF_SCHEDULER, RunInputs, remarks, splitting_keys
+from testbed.results.run_inputs import OF_SCHEDULER, RunInputs, remarks, splitting_keys, without_effect
 
 Summary = Mapping[str, Any]
 NOTHING: Final[Mapping[str, RunInputs]] = MappingProxyType({})
@@ -90,7 +90,13 @@ def _remarks(summaries: Mapping[str, Summary], inputs: Mapping[str, RunInputs]) 
     for (scenario, engine), labels in together.items():
         ran = {label: [run["scheduler"] for run in summaries[label]["runs"]] for label in labels}
         given = {label: inputs[label] for label in labels if label in inputs}
-        lines += [f"{scenario}, {engine}: {line}" for line in remarks(given, ran)]
+        results = {
+            label: {run["scheduler"]: [run["gpu_utilization"], run["jobs"]] for run in summaries[label]["runs"]}
+            for label in labels
+        }
+        seeds = {label: int(summaries[label]["seed"]) for label in labels}
+        found = [*remarks(given, ran), *without_effect(given, seeds, results)]
+        lines += [f"{scenario}, {engine}: {line}" for line in found]
         baselines = {str(summaries[label]["comparison"].get("baseline", "")) for label in labels}
         if len(baselines) > 1:
             names = ", ".join(sorted(baselines))

@@ -283,7 +283,7 @@ def unproven(document: Mapping[str, Any]) -> list[str]:
 
 def beside_the_numbers(summary: Summary) -> list[str]:
     """A line for everything that the scenario or a file of it says and the numbers do not have."""
-    return [*summary.get("failures_not_reached", ()), *summary.get("left_out_of_files", ())]
+    return [line for key in ("failures_not_reached", "left_out_of_files", "no_effect") for line in summary.get(key, ())]
 
 
 def show_summary(summary: Summary, console: Console | None = None) -> None:

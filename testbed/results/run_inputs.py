@@ -78,6 +78,30 @@ def remarks(inputs: Mapping[str, RunInputs], schedulers: Mapping[str, Sequence[s
     return lines + _doubts(inputs)
 
 
+def without_effect(
+    inputs: Mapping[str, RunInputs], seeds: Mapping[str, int], results: Mapping[str, Mapping[str, object]]
+) -> list[str]:
+    """A line for each key, and scheduler, whose values made no difference in runs that were alike but for them.
+
+    ``seeds``: label of a run -> its seed; ``results``: label of a run -> scheduler -> all numbers of its jobs. All are
+    runs of one scenario and engine.
+    """
+    lines = []
+    for name in dict.fromkeys(name for own in results.values() for name in own):
+        given = {label: inputs[label].of(name) for label, own in results.items() if name in own and label in inputs}
+        for key in dict.fromkeys(key for each in given.values() for key in each):
+            groups: dict[tuple[int, frozenset[tuple[str, str]]], list[str]] = {}
+            for label, values in given.items():
+                others = frozenset(item for item in values.items() if item[0] != key)
+                groups.setdefault((seeds[label], others), []).append(label)
+            varied = [own for own in groups.values() if len({given[label].get(key) for label in own}) > 1]
+            if varied and all(results[label][name] == results[own[0]][name] for own in varied for label in own):
+                said = " or ".join(dict.fromkeys(given[label].get(key, "not given") for own in varied for label in own))
+                shown = _named(key, inputs.values())
+                lines.append(f"{shown} ({said}) makes no difference to {name}, to the last digit")
+    return lines
+
+
 def _difference(key: str, values: Mapping[str, Mapping[str, str]], inputs: Mapping[str, RunInputs]) -> str:
     by_value: dict[str, list[str]] = {}
     for label, own in values.items():

@@ -11,6 +11,7 @@ from testbed.errors import BadInputError
 from testbed.experiment.network_model import SIMULATED, NetworkModel
 from testbed.experiment.scheduler_choice import SchedulerChoice
 from testbed.scenario.loading import Scenario
+from testbed.scenario.network.simulation import NetworkSpec
 from topologies.network.congestion import KERNEL_TRANSPORTS, Congestion, others_can_change
 from topologies.network.load_balancing import LoadBalancing
 from workloads.job import Job
@@ -30,6 +31,20 @@ def network_of(scenario: Scenario, engine: str) -> NetworkModel | None:
         why = f"network.transport is {name}, which only {shown} has: expected --engine {other}"
         raise BadInputError(scenario.line_of(("network", "transport"), why))
     return scenario.network.value() if engine == "simulation" else None
+
+
+def ignored_network(scenario: Scenario, engine: str) -> str:
+    """Return a line on what ``scenario`` says of its network and the flow engine has not; empty if it has all of it."""
+    plain = NetworkSpec.model_construct()
+    keys = [
+        f"network.{key}"
+        for key in type(plain).model_fields
+        if key != "load_balancing" and getattr(scenario.network, key) != getattr(plain, key)
+    ]
+    if engine != "flow" or not keys:
+        return ""
+    have = "has" if len(keys) == 1 else "have"
+    return f"{', '.join(keys)} {have} no effect in the flow engine, which has no packets: expected --engine simulation"
 
 
 def congestion_of(scenario: Scenario, engine: str, jobs: Sequence[Job]) -> Congestion | None:
