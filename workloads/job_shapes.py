@@ -26,7 +26,7 @@ _SEED = 1
 """Of :func:`~workloads.build.build_jobs`, where none is given."""
 _Shape = tuple[int, tuple[tuple[int, object], ...]]
 """GPUs in all; per host, in order: how many (0 where that matters to nobody), and what tells their NICs from others."""
-_BY_NIC: Final = frozenset({"hierarchical", "reduce-scatter", "all-gather", "ring", "broadcast"})
+_BY_NIC: Final = frozenset({"hierarchical", "tree", "reduce-scatter", "all-gather", "ring", "broadcast"})
 """Collectives that have as many bytes for every NIC, however many GPUs it is nearest to."""
 _Connection = tuple[str, int, int, int, int, float, int]
 """Of a flow: its role; which host of the job sends from which of its ports; the same of the receiver; bytes; target

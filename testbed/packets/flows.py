@@ -195,3 +195,5 @@ def arrive(state: State, packet: int) -> None:
         note_reached(state, flow)
     if record.follower >= 0 and state.flows[record.follower].after == flow:
         try_later(state, record.follower)
+    if record.other_follower >= 0 and state.flows[record.other_follower].after == flow:
+        try_later(state, record.other_follower)

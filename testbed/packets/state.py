@@ -27,12 +27,14 @@ FLOW: Final = np.dtype(
         ("arrived", np.float64),
         ("total", np.float64),
         ("until", np.float64),
-        # What it forwards: bytes that it may send at once, the leader's total before its message, and the slice.
+        # What it forwards: bytes that it may send at once, the leader's total before its message, and the slice. Whom
+        # it follows, and who follows it.
         ("lead", np.float64),
         ("leader_total", np.float64),
         ("slice", np.float64),
         ("after", np.int64),
         ("follower", np.int64),
+        ("other_follower", np.int64),
         # Bytes per second that a decision allows, and when it may send again.
         ("limit", np.float64),
         ("next_s", np.float64),

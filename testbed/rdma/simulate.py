@@ -68,9 +68,9 @@ def arrive(state: State, link: int, now: float) -> None:
     if state.rules.recovery == GO_BACK_N and is_out_of_order(state, packet, now):
         return
     receive(state, packet, now)
-    follower = whole(state.flows[flow].follower)
-    if follower >= 0 and state.flows[follower].after == flow:
-        let_send(state, follower, now)
+    for follower in (whole(state.flows[flow].follower), whole(state.flows[flow].other_follower)):
+        if follower >= 0 and state.flows[follower].after == flow:
+            let_send(state, follower, now)
 
 
 @compiled_in_place

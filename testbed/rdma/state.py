@@ -79,9 +79,10 @@ FLOW: Final = _in_lines(
         ("delivered", np.int64),
         ("with_mark", np.int64),
         ("furthest", np.int64),
-        # The last notice of congestion; the flow that forwards this one, and answers on their way back.
+        # The last notice of congestion; the flows that forward this one, and answers on their way back.
         ("notified_s", np.float64),
         ("follower", np.int32),
+        ("other_follower", np.int32),
         ("first_answer", np.int32),
         ("last_answer", np.int32),
         ("notice", np.bool_),

@@ -63,6 +63,7 @@ def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
         attention=job.attention or "fused",
         gradients=job.gradient_precision or "bf16",
         overlap_tensor=bool(job.overlap_tensor),
+        allreduce=job.allreduce or "auto",
         layer_times=None if job.layer_times is None else read_layer_times(Path(job.layer_times)),
     )
     if plan.state_bytes > plan.gpu.memory:

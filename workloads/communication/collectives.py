@@ -10,6 +10,8 @@ share included. n counts hosts unless said otherwise. What happens inside a host
                           each, all-gather in the host. A NIC sends 2(n-1)/n S/rails
 ``reduce-scatter``        its first half: (n-1)/n S/rails per NIC
 ``all-gather``            its second half: (n-1)/n S/rails per NIC
+``tree``                  allreduce: as above with two binary trees of hosts per rail in place of the ring, each for
+                          half: sums go up, results come down. A NIC sends 2 S/rails at most, S/rails at a root
 ``ring``                  allreduce: one flat ring of all N NICs of the job. It enters a host at the
                           first NIC and leaves at the last, sending 2(N-1)/N S there
 ``scattered-ring``        allreduce: one ring of all G GPUs that goes from host to host at every step, as ranks
@@ -23,9 +25,10 @@ share included. n counts hosts unless said otherwise. What happens inside a host
 ``broadcast``             S from the first host along a chain of hosts, S/rails per NIC, in chunks of S/rails/n
 ========================  ==========================================================================
 
-The factors are those of nccl-tests' bus bandwidth with n hosts in place of n ranks. Tree and
-halving-doubling are left out: their messages wait for two others, which a
-``workloads.job.Transfer`` does not say. A NIC of several ports sends an even stripe over each.
+The factors are those of nccl-tests' bus bandwidth with n hosts in place of n ranks. In a tree a sum waits for the
+child whose own tree is deepest; what the other child sends is waited for at the end, since a
+``workloads.job.Transfer`` waits for one. Halving-doubling is left out. A NIC of several ports sends an even stripe over
+each.
 
 Over several channels (NCCL's: connections of one pair of ports, each with a five-tuple of its own) the operation is
 split evenly: every channel carries out the collective on its share of the S bytes, independently of the others.
@@ -38,9 +41,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from topologies.input.spelling import expectation
+from workloads.communication.double_tree import deepest_children, depths, double_tree
 from workloads.communication.layout import HostShare, Layout
 
 
@@ -124,6 +128,34 @@ def _hierarchical(layout: Layout, size: float) -> Iterator[Message]:
 
 def _half(layout: Layout, size: float) -> Iterator[Message]:
     return _rails(layout, size, passes=1)
+
+
+def _trees(layout: Layout, size: float) -> Iterator[Message]:
+    """Two trees per rail: inner hosts of one are mostly leaves of the other (Sanders et al., 2009; NCCL since 2.4)."""
+    hosts = len(layout.shares)
+    for rail in range(layout.rails):
+        for number, parents in enumerate(double_tree(hosts)):
+            yield from _tree(layout, rail, f"tree{number}", parents, size / layout.rails / 2)
+
+
+def _tree(layout: Layout, rail: int, role: str, parents: Sequence[int | None], size: float) -> Iterator[Message]:
+    nics = [layout.rail_nic(share, rail) for share in layout.shares]
+    sides = min(len(layout.fabric.nics[nic].ports) for nic in nics)
+    depth, deepest = depths(parents), deepest_children(parents)
+
+    def channel(source: int, target: int, side: int) -> Channel:
+        return Channel(role, *layout.port_pairs(nics[source], nics[target])[side])
+
+    chunk = size / len(nics) / sides
+    pairs = sorted(((host, up) for host, up in enumerate(parents) if up is not None), key=lambda pair: depth[pair[0]])
+    for side in range(sides):
+        for host, up in reversed(pairs):
+            below = deepest[host]
+            before = None if below is None else channel(below, host, side)
+            yield Message(channel(host, up, side), size / sides, before, 0.0 if before is None else chunk)
+        for host, up in pairs:
+            above = parents[up] if parents[up] is not None else deepest[up]
+            yield Message(channel(up, host, side), size / sides, channel(cast(int, above), up, side), chunk)
 
 
 def _flat_ring(layout: Layout, size: float) -> Iterator[Message]:
@@ -223,6 +255,7 @@ def _point_to_point(layout: Layout, size: float) -> Iterator[Message]:
 COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType(
     {
         "hierarchical": Collective(_hierarchical, 2, "allreduce: inside each host, then a ring per NIC, as NCCL"),
+        "tree": Collective(_trees, 2, "allreduce: inside each host, then two binary trees per NIC, as NCCL"),
         "ring": Collective(_flat_ring, 2, "allreduce: one ring over all GPUs, host by host"),
         "scattered-ring": Collective(
             _scattered_ring, 2, "allreduce: a ring over ranks that were dealt out host by host"

@@ -81,7 +81,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self.link_is_busy: Callable[[str], bool] | None = None
         self.out: dict[str, SenderT] = {}
         self.into: dict[str, ReceiverT] = {}
-        self._dependents: dict[str, SenderT] = {}
+        self._dependents: dict[str, list[SenderT]] = {}
         self._awaited: set[str] = set()
         self._arrivals: dict[str, float] = {}
         self._early = EarlyArrivals()
@@ -219,7 +219,7 @@ class JobProgram(Generic[SenderT, ReceiverT]):
             stream.begin(message.size, message.lead, self.into[after] if after is not None else None)
             self._hold_back(stream, departure)
             if after is not None:
-                self._dependents[after] = stream
+                self._dependents.setdefault(after, []).append(stream)
         if self.pcie is not None:
             self.pcie.began(streams)
         for stream in streams:
@@ -296,12 +296,12 @@ class JobProgram(Generic[SenderT, ReceiverT]):
         self._note_arrival(stream)
         if self.halted or not (self._communicating or self._background or self._detached):
             return
-        dependent = self._dependents.get(stream.flow)
-        if dependent is not None and not dependent.done:
+        forwarding = [each for each in self._dependents.get(stream.flow, ()) if not each.done]
+        for dependent in forwarding:
             self._send(dependent)
-            if dependent.done:
-                self._check()
-                return
+        if any(dependent.done for dependent in forwarding):
+            self._check()
+            return
         # Bytes in the middle of a message end nothing: most bytes are such, and there is no need to look further.
         if stream.done:
             self._check()

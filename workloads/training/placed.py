@@ -15,10 +15,11 @@ from topologies.fabric import Fabric
 from topologies.limits import MESSAGES
 from workloads.communication.collectives import ALGORITHMS, Message, apart, expand, sent_in_pairs
 from workloads.communication.layout import Layout, layout_of
+from workloads.communication.nccl_tuner import RankGroup, allreduce_algorithm
 from workloads.training.expert_routes import copies_to_hosts
 from workloads.training.iteration import Cluster, expert_exchange_s, optimizer_s
 from workloads.training.layout import Group
-from workloads.training.plan import TrainingPlan
+from workloads.training.plan import GRADIENT_BYTES, TrainingPlan
 from workloads.training.schedules import Operation, after, before
 from workloads.training.timeline import timeline
 from workloads.training.traffic import Exchange, exchanges_of_part, passes_of_part, stage_bytes
@@ -206,11 +207,23 @@ class _Placing:
         key = exchange.group, stage, f"{role}-{exchange.what}-{exchange.collective}", exchange.bytes
         if key not in self._known:
             size = exchange.bytes * self._reached(exchange, stage)
-            name = ALGORITHMS.get(exchange.collective, exchange.collective)
+            name = self._algorithm(exchange, stage)
             groups = [expand(name, each, size, channels=self.channels) for each in self._layouts(exchange.group, stage)]
             prefix = "-".join((role, *exchange.what.split(), ""))
             self._known[key] = tuple(apart(groups, prefix))
         return self._known[key]
+
+    def _algorithm(self, exchange: Exchange, stage: int) -> str:
+        """How a collective is carried out; NCCL is asked bucket by bucket, of the sizes of Megatron-Core."""
+        if exchange.collective != "allreduce" or self.plan.allreduce == "ring":
+            return ALGORITHMS.get(exchange.collective, exchange.collective)
+        if self.plan.allreduce == "tree":
+            return "tree"
+        layout = self._layouts(exchange.group, stage)[0]
+        bucket = min(exchange.bytes, max(40e6, 1e6 * layout.gpus) * GRADIENT_BYTES[self.plan.gradients])
+        rate = self._nic_rate() * layout.gpus / len(layout.shares)
+        group = RankGroup(layout.gpus, len(layout.shares), rate, nvls=self.plan.gpu.name != "a100")
+        return {"ring": "hierarchical", "tree": "tree"}[allreduce_algorithm(bucket, group)]
 
     def _reached(self, exchange: Exchange, stage: int) -> float:
         """Share of the bytes between hosts that are sent: a token goes once to each host with experts for it."""
@@ -231,7 +244,7 @@ class _Placing:
             return False
         weights = replace(
             phase,
-            collective=ALGORITHMS.get(found[0].collective, found[0].collective),
+            collective=self._algorithm(found[0], stage),
             messages=tuple(message for each in found for message in self._messages(each, stage, f"{moment}{part}")),
             size=sum(each.total for each in found),
             groups=self._groups(found[0].group, stage),

@@ -18,6 +18,8 @@ from workloads.training.layout import ParallelLayout
 from workloads.training.schedules import Schedule
 from workloads.training.transformer import Transformer
 
+Allreduce = Literal["auto", "ring", "tree"]
+"""How gradients are added up between hosts; ``auto``: as NCCL chooses."""
 Sharding = Literal["none", "zero-1", "zero-2", "zero-3", "hybrid"]
 Recompute = Literal["none", "selective", "full"]
 Attention = Literal["fused", "unfused"]
@@ -45,7 +47,8 @@ class TrainingPlan:
     whether gradients travel while others are computed. ``overlap_tensor``: whether sums of a tensor group do, too
     (Jiang et al., MegaScale, NSDI'24, section 3.2). ``gradients``: precision in which they travel. ``layer_times``:
     how long layers compute, where that was measured; without, it follows from the GPU's peak and the share of it that
-    training reaches. Raises ``ValueError`` naming what does not fit.
+    training reaches. ``allreduce``: how gradients are added up between hosts. Raises ``ValueError`` naming what does
+    not fit.
     """
 
     shape: Transformer
@@ -63,6 +66,7 @@ class TrainingPlan:
     overlap_gradients: bool = True
     overlap_tensor: bool = False
     layer_times: LayerTimes | None = None
+    allreduce: Allreduce = "auto"
 
     def __post_init__(self) -> None:
         for name in ("sequence", "microbatches", "microbatch"):

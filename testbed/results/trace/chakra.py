@@ -18,7 +18,7 @@ from workloads.job import Job, Phase
 VERSION: Final = "0.0.4"
 """Of the schema, as feeders of Chakra expect it."""
 KINDS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(("hierarchical", "ring", "scattered-ring", "parameter-server"), 0),
+    **dict.fromkeys(("hierarchical", "tree", "ring", "scattered-ring", "parameter-server"), 0),
     "all-gather": 2,
     "broadcast": 5,
     "alltoall": 6,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from testbed.scenario.quantities import Count, Flag, Text, expected
 from workloads.training.layout import DIMENSIONS, Dimension
-from workloads.training.plan import Attention, Recompute, Sharding
+from workloads.training.plan import Allreduce, Attention, Recompute, Sharding
 from workloads.training.schedules import Schedule
 
 GpuName = Literal["a100", "h100", "h800", "h200", "b200"]
@@ -73,6 +73,9 @@ class TrainingKeys(BaseModel):
     )
     gradient_precision: Literal["bf16", "fp32"] | None = Field(
         None, description="of gradients on the wire (default bf16)"
+    )
+    allreduce: Allreduce | None = Field(
+        None, description="how gradients are added up between hosts: ring, tree, or as NCCL chooses (auto, default)"
     )
     overlap_tensor: Flag | None = Field(
         None, description="whether tensor groups communicate beside compute (default no)"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from testbed.engines.common.worker_plan import departure_s, weighted_packets, window_packets
 from testbed.engines.flow.networks.arrays import longer, taken, wider
 from testbed.engines.flow.networks.network import PacketCounts, QueueSample
-from testbed.engines.flow.networks.records import columns, more_records, records
+from testbed.engines.flow.networks.records import columns, more_records, note_follower, records
 from testbed.experiment.experiment import Experiment
 from testbed.packets import state as kinds
 from testbed.packets.flows import ROUNDING, try_later
@@ -65,7 +65,9 @@ class PacketNetwork:
         if not self._free:
             self._make_room_for_flows()
         place = self._free.pop()
-        blank = records(1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, oldest=NONE)
+        blank = records(
+            1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, other_follower=NONE, oldest=NONE
+        )
         self._state.flows[place] = blank[0]
         self._flows["slice"][place] = max(slice_size, self._packet * ROUNDING)
         self._flows["level"][place] = level
@@ -76,7 +78,8 @@ class PacketNetwork:
     def remove(self, place: int) -> None:
         """Forget the flow at ``place``; its packets that are under way travel on, and nobody hears of them."""
         flows = self._flows
-        flows["sending"][place], flows["follower"][place] = False, NONE
+        flows["sending"][place] = False
+        flows["follower"][place] = flows["other_follower"][place] = NONE
         flows["message"][place] = flows["until"][place] = inf
         self._leaving.append(place)
 
@@ -145,7 +148,7 @@ class PacketNetwork:
         flows["through"][place], flows["unacknowledged"][place] = False, 0
         flows["after"][place] = NONE if after is None else after
         if after is not None:
-            flows["follower"][after] = place
+            note_follower(flows, place, after)
 
     def send(self, place: int, sending: bool) -> None:
         """Let the message flow, or stop it for now."""

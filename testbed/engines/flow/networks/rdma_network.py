@@ -16,7 +16,7 @@ from testbed.engines.flow.networks.deadlocks import stuck
 from testbed.engines.flow.networks.network import PacketCounts, QueueSample
 from testbed.engines.flow.networks.rdma_counts import QueueReader, counts_of_flow, counts_of_network
 from testbed.engines.flow.networks.rdma_state import FIRST_ROOM, first_state
-from testbed.engines.flow.networks.records import columns, more_records, records
+from testbed.engines.flow.networks.records import columns, more_records, note_follower, records
 from testbed.errors import RunFailedError
 from testbed.experiment.experiment import Experiment
 from testbed.rdma import state as kinds
@@ -60,7 +60,9 @@ class RdmaNetwork:
         if not self._free:
             self._make_room_for_flows()
         place = self._free.pop()
-        blank = records(1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, next_ready=NONE)
+        blank = records(
+            1, kinds.FLOW, limit=inf, until=inf, after=NONE, follower=NONE, other_follower=NONE, next_ready=NONE
+        )
         self._state.flows[place] = blank[0]
         record = self._state.flows[place]
         whole = slice_size // self._payload * self._payload  # a rest would travel as a packet of its own
@@ -78,7 +80,7 @@ class RdmaNetwork:
     def remove(self, place: int) -> None:
         """Forget the flow at ``place``; its packets that are under way travel on, and nobody hears of them."""
         record = self._state.flows[place]
-        record.sending, record.follower = False, NONE
+        record.sending, record.follower, record.other_follower = False, NONE, NONE
         record.message = record.until = inf
         self._left += self.counts_of(place)
         self._present.remove(place)
@@ -144,7 +146,7 @@ class RdmaNetwork:
         record.through = False
         record.after = NONE if after is None else after
         if after is not None:
-            self._state.flows[after].follower = place
+            note_follower(columns(self._state.flows), place, after)
 
     def send(self, place: int, sending: bool) -> None:
         """Let the message flow, or stop it for now."""

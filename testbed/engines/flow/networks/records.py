@@ -56,6 +56,16 @@ def columns(of: Any) -> Any:
     return of.view(np.dtype((np.void, of.dtype)), np.ndarray)
 
 
+def note_follower(flows: Any, place: int, after: int) -> None:
+    """Let the flow at ``place`` be told of what arrives on ``after``, which it forwards; ``flows``: their columns.
+
+    Two flows may forward one: a host of a tree has two children.
+    """
+    first = flows["follower"][after]
+    taken = first >= 0 and first != place and flows["after"][first] == after
+    flows["other_follower" if taken else "follower"][after] = place
+
+
 def _objects(count: int, kind: np.dtype[Any], values: Mapping[str, ArrayLike]) -> NDArray[np.object_]:
     made = np.empty(count, object)
     made[:] = [_zero(kind)() for _ in range(count)]
