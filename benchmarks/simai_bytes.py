@@ -1,64 +1,74 @@
-"""Bytes per collective group of a SimAI workload file beside those that follow here from the same model and layout.
+"""Bytes of a SimAI workload file of Megatron-LM beside those that follow here from the same model and layout.
 
-Sizes are compared as bytes on a rank's wire (nccl-tests' bus bandwidth), since a file may gather and scatter what is
-added up here. SimAI counts parameters by a formula of its own: tensor groups should be equal to the byte, gradients are
-up to 2 % larger there.
+Compared are the rows of attention and feed-forward layers, and those of gradients and parameters. SimAI counts
+parameters by a formula of its own: sums of activations should be equal to the byte, gradients and parameters within
+2 %. What else a file has (norms of gradients, the loss, flags of the optimizer) has no counterpart here.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from math import inf
 from pathlib import Path
 from typing import Final
 
 from benchmarks.common import Line, parser_of, report, say
 from testbed.errors import EXIT_BAD_INPUT
-from workloads.communication.collectives import ALGORITHMS, collective_named
-from workloads.imported import simai
+from topologies.limits import read_text
 from workloads.imported.errors import WorkloadFileError
-from workloads.imported.workload import GroupKind
 from workloads.training.gpus import GPUS
-from workloads.training.layout import Group, ParallelLayout
+from workloads.training.layout import ParallelLayout
 from workloads.training.plan import GRADIENT_BYTES, SHARDINGS, TrainingPlan
 from workloads.training.shape_files import read_config, shapes
 from workloads.training.traffic import exchanges
 
-TITLE: Final = "Bytes per group: SimAI's file and this project"
-GROUPS: Final[dict[GroupKind, Group]] = {
-    "tensor": "tensor",
-    "expert": "expert",
-    "data": "gradient",
-    "data-expert": "expert-gradient",
-}
-"""SimAI's name of a group -> that of a training plan."""
-GRADIENT_ERROR: Final = 0.02
+TITLE: Final = "Bytes of an iteration: SimAI's file and this project"
+MOST_BYTES: Final = 1 << 26
+COLLECTIVES: Final = {"ALLREDUCE": "allreduce", "ALLGATHER": "all-gather", "REDUCESCATTER": "reduce-scatter"}
+MOST_ERROR: Final = {"activations": 0.0, "gradients": 0.02, "parameters": 0.02}
+"""What travels -> how far the two may be apart."""
 
 
 def lines(file: Path, plan: TrainingPlan) -> list[Line]:
-    """A row for each group that sends anything: bytes that a rank sends in an iteration, there and here."""
-    workload = simai.read(file, plan.layout.gpus, None)
-    theirs: dict[Group, float] = {}
-    for each in workload.collectives:
-        if each.group in GROUPS:
-            sent = _sent(each.kind, each.bytes, workload.parallelism.size(each.group))
-            theirs[GROUPS[each.group]] = theirs.get(GROUPS[each.group], 0.0) + sent
-    ours: dict[Group, float] = {}
-    for exchange in exchanges(plan, 0):
-        if exchange.group != "pipeline":
-            sent = _sent(exchange.collective, exchange.total, len(plan.layout.groups(exchange.group)[0]))
-            ours[exchange.group] = ours.get(exchange.group, 0.0) + sent
-    return [_line(group, theirs.get(group, 0.0), ours.get(group, 0.0)) for group in sorted({*theirs, *ours})]
+    """A row for each kind of collective that both may have: bytes that a rank hands in, there and here."""
+    theirs, ours = of_file(file), Counter[tuple[str, str]]()
+    for each in exchanges(plan, 0):
+        if each.what in MOST_ERROR:
+            ours[each.what, each.collective] += round(each.total)
+    return [_line(key, theirs[key], ours[key]) for key in sorted({*theirs, *ours})]
 
 
-def _sent(collective: str, size: float, ranks: int) -> float:
-    return collective_named(ALGORITHMS.get(collective, collective)).bus_factor(ranks) * size
+def of_file(file: Path) -> Counter[tuple[str, str]]:
+    """(what travels, collective) -> bytes of an iteration."""
+    found = Counter[tuple[str, str]]()
+    for row in read_text(file, MOST_BYTES).splitlines()[2:]:
+        cells = row.split()
+        if len(cells) < 12:
+            continue
+        for collective, size in ((cells[3], cells[4]), (cells[6], cells[7]), (cells[9], cells[10])):
+            if collective in COLLECTIVES and (what := _what(cells[0], collective)):
+                found[what, COLLECTIVES[collective]] += int(size)
+    return found
 
 
-def _line(group: Group, theirs: float, ours: float) -> Line:
-    most = GRADIENT_ERROR if group in ("gradient", "expert-gradient") else 0.0
-    ratio = ours / theirs if theirs else inf
-    columns = {"group": group, "SimAI": f"{theirs:,.0f}", "here": f"{ours:,.0f}", "ratio": f"{ratio:.6f}"}
+def _what(row: str, collective: str) -> str:
+    """What a collective of a row of this name moves; nothing for what is not compared."""
+    if row.startswith("grad"):
+        return "parameters" if collective == "ALLGATHER" else "gradients"
+    return "activations" if row.startswith(("attention", "mlp")) else ""
+
+
+def _line(key: tuple[str, str], theirs: int, ours: int) -> Line:
+    what, collective = key
+    most, ratio = MOST_ERROR[what], ours / theirs if theirs else inf
+    columns = {
+        "what": what,
+        "collective": collective,
+        "SimAI": f"{theirs:,}",
+        "here": f"{ours:,}",
+        "ratio": f"{ratio:.6f}",
+    }
     target = f"within {100 * most:g} %" if most else "equal"
     return Line(columns, target, "pass" if abs(ratio - 1) <= most else "missed")
 
@@ -82,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", type=int, default=value)
     for name in ("microbatches", "microbatch"):
         parser.add_argument(f"--{name}", type=int, default=1)
-    parser.add_argument("--sharding", choices=SHARDINGS, default="none")
+    parser.add_argument("--sharding", choices=SHARDINGS, default="zero-1")
     parser.add_argument("--gradients", choices=tuple(GRADIENT_BYTES), default="fp32")
     return parser
 
