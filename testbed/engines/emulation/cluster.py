@@ -33,6 +33,8 @@ from workloads.iteration.protocol import Closed, Event, HostStep, IterationEnded
 from workloads.job import Flow, Job
 
 START_DELAY_S: Final = 0.1
+FIRST_START_DELAY_S: Final = 0.3
+"""Before the first jobs: opening the counters of hundreds of links takes some of it."""
 
 Ask = Callable[[ControllerProcess], Awaitable[DecisionAnswer]]
 Prepared = Callable[[], Awaitable[None]]
@@ -117,7 +119,7 @@ class Cluster:
 
     def start_first_jobs(self) -> None:
         """Set :attr:`origin` and let the jobs that are there begin."""
-        self.origin = time.monotonic() + START_DELAY_S
+        self.origin = time.monotonic() + FIRST_START_DELAY_S
         if self.steps is not None:
             self.steps.origin = self.origin
         for live in self.jobs.values():

@@ -28,7 +28,7 @@ from testbed.engines.emulation.namespaces.liveness import Guard, Heartbeat
 from testbed.engines.emulation.probes.dscp_check import old_marks_s, read_packets, wrong_marks
 from testbed.engines.emulation.probes.pace import Pace
 from testbed.engines.emulation.probes.packet_tap import PacketTap
-from testbed.engines.emulation.probes.path_watch import PathWatch
+from testbed.engines.emulation.probes.path_watch import PathWatch, compared_once
 from testbed.engines.emulation.probes.process_watch import ProcessWatch
 from testbed.engines.emulation.probes.sampler import Sampler
 from testbed.engines.emulation.reconfiguration import log_times
@@ -125,6 +125,7 @@ class Session:
 
     async def _measure(self) -> RunRecord:
         cluster = self._cluster
+        await compared_once(cluster.switch_check)
         cluster.start_first_jobs()
         sampler = Sampler(cluster.network, self._experiment.scale, cluster.origin, self._failures.degraded_links)
         self._tap = PacketTap(cluster.network)
