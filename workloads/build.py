@@ -28,8 +28,7 @@ from workloads.phases import flows_of, phase_of
 from workloads.placement import GpuRequest, place
 from workloads.serving.plan import ServingPlan
 from workloads.serving.rounds import rounds_of
-from workloads.training.plan import TrainingPlan
-from workloads.training.stages import stages_of
+from workloads.training.stages import StagedPlan, stages_of
 
 __all__ = ["DEFAULT_ITERATIONS", "MAX_JITTER", "JobError", "JobSpec", "build_job", "build_jobs", "check_job"]
 
@@ -72,7 +71,7 @@ class JobSpec:
     workload: ImportedWorkload | None = None
     phases: int = PHASES
     external: ExternalCommand | None = None
-    plan: TrainingPlan | ServingPlan | None = None
+    plan: StagedPlan | ServingPlan | None = None
 
 
 def build_jobs(specs: Sequence[JobSpec], fabric: Fabric, policy: str = "first-free", seed: int = 1) -> tuple[Job, ...]:

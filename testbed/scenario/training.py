@@ -9,7 +9,7 @@ from typing import Final
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.jobs.training_keys import KEYS, ParallelSpec
 from testbed.scenario.spec import JobEntry
-from workloads.imported.files import SHAPE
+from workloads.imported.files import SCHEDULE, SHAPE
 from workloads.training.gpus import GPUS, Gpu
 from workloads.training.layer_times import read_layer_times
 from workloads.training.layout import ParallelLayout
@@ -37,6 +37,11 @@ def shape_of(job: JobEntry) -> Transformer:
 def accelerator_of(job: JobEntry) -> Gpu:
     """Return the type of its GPUs."""
     return GPUS[job.accelerator or DEFAULT_ACCELERATOR]
+
+
+def has_schedule(job: JobEntry) -> bool:
+    """Whether the job is a GOAL schedule."""
+    return not isinstance(job.model, str) and SCHEDULE in job.model.files
 
 
 def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:
@@ -82,12 +87,19 @@ def training_problems(jobs: Mapping[int, JobEntry], *, managed: bool) -> Iterato
                 if getattr(job, key) is not None:
                     what = f"job '{job.name}' has {key}, expected a model with a parallel layout, such as llama3-8b"
                     yield Problem(("jobs", index, key), what)
-            continue
-        for key in _NOT_BESIDE:
-            if getattr(job, key) is not None:
-                what = f"job '{job.name}' has {key}, expected none: it follows from the model and its layout"
-                yield Problem(("jobs", index, key), what)
-        if job.share_gpus_with is not None or managed:
-            where: Location = ("jobs", index, "model" if job.share_gpus_with is None else "share_gpus_with")
-            what = f"job '{job.name}' has a parallel layout, expected GPUs of its own, and no manager"
-            yield Problem(where, what)
+        if job.kind != "external" and (has_shape(job) or has_schedule(job)):
+            yield from _planned(index, job, managed)
+
+
+def _planned(index: int, job: JobEntry, managed: bool) -> Iterator[Problem]:
+    """What a job may not have whose iteration follows from a layout or a schedule."""
+    source, has = (
+        ("its schedule", "a schedule") if has_schedule(job) else ("the model and its layout", "a parallel layout")
+    )
+    for key in _NOT_BESIDE:
+        if getattr(job, key) is not None:
+            what = f"job '{job.name}' has {key}, expected none: it follows from {source}"
+            yield Problem(("jobs", index, key), what)
+    if job.share_gpus_with is not None or managed:
+        where: Location = ("jobs", index, "model" if job.share_gpus_with is None else "share_gpus_with")
+        yield Problem(where, f"job '{job.name}' has {has}, expected GPUs of its own, and no manager")

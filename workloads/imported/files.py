@@ -19,12 +19,16 @@ FORMS: Final = ("simai", "chakra", "kineto")
 """What a scenario may name as the form of a model's file."""
 
 
+SCHEDULE: Final = "goal"
+"""The same of a file that has the operations of every rank: a GOAL schedule."""
 SHAPE: Final = "config"
 """The same of a file that has a model's shape and no iteration: a ``config.json`` of Hugging Face."""
 
 
 def form_of(path: Path) -> str:
-    """Return the format of a file by its name; a folder and ``.et`` are Chakra's, JSON is Kineto's."""
+    """Return the format of a file by its name; a folder and ``.et`` are Chakra's, ``.goal`` GOAL's, JSON Kineto's."""
     if path.is_dir() or path.suffix == ".et":
         return "chakra"
+    if path.suffix == ".goal":
+        return SCHEDULE
     return "kineto" if path.name.endswith((".json", ".json.gz")) else "simai"

@@ -8,10 +8,15 @@ from topologies.fabric import Fabric
 from topologies.limits import MESSAGES
 from workloads.communication.collectives import Message
 from workloads.errors import JobError
+from workloads.imported.goal import GoalSchedule
+from workloads.imported.goal_phases import goal_phases
 from workloads.job import Phase, Transfer
 from workloads.phases import transfers_of
 from workloads.training.placed import PlacedPhase, TooManyMessagesError, placed
 from workloads.training.plan import TrainingPlan
+
+StagedPlan = TrainingPlan | GoalSchedule
+"""What says which GPUs compute and send in which order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +28,14 @@ class Stages:
 
 
 def stages_of(
-    job: str, plan: TrainingPlan, gpus: tuple[str, ...], fabric: Fabric, channels: int, most_messages: int
+    job: str, plan: StagedPlan, gpus: tuple[str, ...], fabric: Fabric, channels: int, most_messages: int
 ) -> Stages:
     """Return what ``job`` computes and sends; :class:`JobError` if the plan does not fit, or sends too much."""
     try:
-        made = placed(plan, gpus, fabric, channels, most_messages)
+        if isinstance(plan, GoalSchedule):
+            made = goal_phases(plan, gpus, fabric, channels, most_messages)
+        else:
+            made = placed(plan, gpus, fabric, channels, most_messages)
     except TooManyMessagesError:
         what = f"too many messages, expected at most {MESSAGES} in an iteration of all jobs"
         raise JobError(job, what) from None

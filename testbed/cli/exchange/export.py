@@ -62,7 +62,7 @@ def _schedule(directory: Path, out: Path) -> Path:
         raise BadInputError(f"{directory}: job {served.name} answers requests, expected iterations that are alike")
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{scenario.name}.goal"
-    path.write_text(schedule(jobs, fabric), "utf-8")
+    path.write_text(schedule(jobs, fabric).text(), "utf-8")
     return path
 
 

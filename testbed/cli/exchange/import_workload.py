@@ -1,4 +1,4 @@
-"""``import FILE``: what a workload of SimAI, Chakra or Kineto would run as."""
+"""``import FILE``: what a workload of SimAI, Chakra or Kineto, or a GOAL schedule, would run as."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import EXIT_OK, BadInputError
 from topologies.units import format_size
 from workloads.imported.expansion import PHASES
-from workloads.imported.files import FORMS
+from workloads.imported.files import FORMS, SCHEDULE
 from workloads.imported.workload import GROUPS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workloads.imported.workload import ImportedWorkload, Stretch
 
 NAME = "import"
-HELP = "show what a workload of SimAI, Chakra or Kineto would run as"
+HELP = "show what a workload of SimAI, Chakra, Kineto or GOAL would run as"
 SHOWN = 20
 """Phases in the table; all are in the JSON."""
 
@@ -27,9 +27,9 @@ SHOWN = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the file and what it may leave open."""
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a SimAI workload, a folder of Chakra traces (.et), a Kineto trace"
+        "file", type=Path, metavar="FILE", help="a SimAI workload, Chakra traces (.et), a Kineto trace, a GOAL schedule"
     )
-    parser.add_argument("--form", choices=FORMS, help="the form of FILE (default: by its name)")
+    parser.add_argument("--form", choices=(*FORMS, SCHEDULE), help="the form of FILE (default: by its name)")
     parser.add_argument("--gpus", type=_count, metavar="N", help="GPUs of the job, where the file does not say")
     parser.add_argument("--group", choices=GROUPS, help="ranks that take part in collectives that say none")
     parser.add_argument("--phases", type=_count, default=PHASES, metavar="N", help=f"most phases, roughly ({PHASES})")
@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     from workloads.imported.files import READERS, form_of
 
     form = arguments.form or form_of(arguments.file)
+    if form == SCHEDULE:
+        return _schedule(arguments)
     try:
         workload = READERS[form](arguments.file, arguments.gpus, arguments.group)
     except WorkloadFileError as error:
@@ -55,6 +57,31 @@ def run(arguments: argparse.Namespace) -> int:
     show([_totals(document), _phases(document)])
     share = [workload.coverage.said] if workload.coverage.said else []
     say([f"left out: {line}" for line in [*share, *document["left_out"]]] + list(document["notes"]))
+    return EXIT_OK
+
+
+def _schedule(arguments: argparse.Namespace) -> int:
+    """Print what a GOAL schedule holds."""
+    from testbed.report.terminal import say
+    from workloads.imported.errors import WorkloadFileError
+    from workloads.imported.goal import bytes_sent, read
+
+    try:
+        found = read(arguments.file)
+    except WorkloadFileError as error:
+        raise BadInputError(str(error)) from None
+    given = [name for name in ("gpus", "group") if getattr(arguments, name) is not None]
+    if given:
+        raise BadInputError(f"{arguments.file}: --{given[0]} is given, expected none: a schedule has every operation")
+    counts = {kind: sum(each.kind == kind for each in found.operations) for kind in ("calc", "send", "recv")}
+    size = bytes_sent(found.operations)
+    document = {"form": SCHEDULE, "source": found.source, "ranks": found.ranks, "bytes": size, **counts}
+    document["compute_s"] = sum(each.amount for each in found.operations if each.kind == "calc") * 1e-9
+    if arguments.json:
+        print(json.dumps(document, indent=1))
+        return EXIT_OK
+    what = f"{counts['calc']} computations of {document['compute_s']:.6g} s, {counts['send']} messages of {size} bytes"
+    say([f"{found.source} (goal): {found.ranks} ranks, a host each; {what} ({format_size(size)})"])
     return EXIT_OK
 
 

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from testbed.scenario.quantities import Text
 from topologies import limits
 from workloads.imported.expansion import PHASES
-from workloads.imported.files import FORMS, SHAPE
+from workloads.imported.files import FORMS, SCHEDULE, SHAPE
 from workloads.imported.workload import GroupKind
 
-KEYS = (*FORMS, SHAPE)
-"""What a model may name: an iteration in one of the forms, or the shape of a transformer."""
+KEYS = (*FORMS, SCHEDULE, SHAPE)
+"""What a model may name: an iteration in one of the forms, a schedule, or the shape of a transformer."""
 
 
 class ModelFileSpec(BaseModel):
@@ -24,6 +24,7 @@ class ModelFileSpec(BaseModel):
     simai: Text | None = Field(None, description="file of a SimAI workload, relative to the scenario")
     chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
     kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
+    goal: Text | None = Field(None, description="GOAL schedule, a host per rank, relative to the scenario")
     config: Text | None = Field(None, description="config.json of a model on Hugging Face, relative to the scenario")
     group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
     phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
@@ -34,6 +35,9 @@ class ModelFileSpec(BaseModel):
     def _one_file(self) -> Self:
         if len(self.files) != 1:
             raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(KEYS)}")
+        given = self.model_fields_set & {"group", "phases"}
+        if given and self.goal is not None:
+            raise ValueError(f"model has {min(given)}, expected none with goal: a schedule has every operation")
         return self
 
     @property

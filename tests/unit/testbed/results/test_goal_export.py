@@ -56,7 +56,7 @@ def made(path: Path, **given: Any) -> tuple[Path, tuple[Job, ...], Fabric]:
 @pytest.mark.parametrize("hosts", [2, 5])
 def test_every_byte_is_sent_once_and_received_where_it_is_sent(tmp_path: Path, collective: str, hosts: int) -> None:
     _, (job,), fabric = made(tmp_path, collective=collective, hosts=hosts)
-    ranks, operations = parsed(schedule([job], fabric))
+    ranks, operations = parsed(schedule([job], fabric).text())
     assert ranks == hosts
     sent, received = Counter[Any](), Counter[Any]()
     for each in operations.values():
@@ -78,12 +78,14 @@ def test_where_nothing_contends_loggops_and_the_flow_engine_agree(
     file, jobs, fabric = made(tmp_path, collective=collective, overlap=overlap)
     run = run_scenario(file, engine="flow", out=tmp_path / "runs", index=False)
     (entry,) = run.summary["runs"][0]["jobs"]
-    assert simulated_s(schedule(jobs, fabric), 8 / RATE) == pytest.approx(entry["iteration_s"]["mean"], rel=error)
+    assert simulated_s(schedule(jobs, fabric).text(), 8 / RATE) == pytest.approx(
+        entry["iteration_s"]["mean"], rel=error
+    )
 
 
 def test_several_jobs_are_ranks_one_behind_the_other(tmp_path: Path) -> None:
     _, (job,), fabric = made(tmp_path)
-    ranks, operations = parsed(schedule([job, job], fabric))
+    ranks, operations = parsed(schedule([job, job], fabric).text())
     assert ranks == 8
     first = {key[1]: each for key, each in operations.items() if key[0] == 0}
     second = {key[1]: each for key, each in operations.items() if key[0] == 4}
@@ -105,7 +107,8 @@ def test_stages_of_a_pipeline_wait_for_the_ones_before(tmp_path: Path) -> None:
     run = run_scenario(file, engine="flow", out=tmp_path / "runs", index=False)
     rows = RunDirectory.open(run.directory).read_record("ecmp").iterations
     ends_s = max(row.end_s for row in rows if row.iteration == 0)  # stages end one after the other
-    assert simulated_s(schedule(build_jobs(scenario, fabric), fabric), 8 / 400e9) == pytest.approx(ends_s, rel=1e-3)
+    text = schedule(build_jobs(scenario, fabric), fabric).text()
+    assert simulated_s(text, 8 / 400e9) == pytest.approx(ends_s, rel=1e-3)
 
 
 def test_the_command_writes_a_file_and_refuses_what_is_no_iteration(
@@ -114,7 +117,7 @@ def test_the_command_writes_a_file_and_refuses_what_is_no_iteration(
     file, jobs, fabric = made(tmp_path)
     directory = run_scenario(file, engine="flow", out=tmp_path / "runs", index=False).directory
     assert main(["export", str(directory), "--goal"]) == 0
-    assert (directory / "goal" / "a.goal").read_text() == schedule(jobs, fabric)
+    assert (directory / "goal" / "a.goal").read_text() == schedule(jobs, fabric).text()
     assert capsys.readouterr().out == f"{directory / 'goal' / 'a.goal'}\n"
     by_manager = ["checks=[]", "manager=consolidated", "jobs=[{name: a, model: bert, gpus: 2}]"]
     managed = run_scenario("hello", engine="flow", overrides=by_manager, out=tmp_path)
