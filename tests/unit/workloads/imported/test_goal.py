@@ -78,7 +78,7 @@ def test_operations_dependencies_and_pairs_are_read(tmp_path: Path) -> None:
         ("recv 20b from 1", "recv 20b from -1", 9, "a message from anybody or of any tag, expected a rank and a tag"),
         ("recv 20b from 1", "recv 21b from 1", 9, "21 bytes of 20 that are sent, expected as many"),
         ("recv 20b from 1", "recv 20b from 1 tag 8", 9, "rank 1 sends no such message, expected a send for each"),
-        ("l1: recv 10b from 0 tag 3 cpu 1", "l1: calc 1", 7, "rank 1 receives no such message, expected a recv for each"),
+        ("l1: recv 10b from 0 tag 3", "l1: calc 1", 7, "rank 1 receives no such message, expected a recv for each"),
         ("l2 requires l1", "l2 requires l9", 8, "'l9' is no label of rank 0, expected one of a line before"),
         ("l4: calc 5", "l1: calc 5", 10, "label 'l1' a second time, expected another"),
     ],
