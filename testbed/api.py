@@ -51,7 +51,7 @@ from testbed.one_scale import OneScale
 from testbed.progress import Progress
 from testbed.report import html, runs_index
 from testbed.report.comparison.compared_runs import collect
-from testbed.report.no_effect import same_schedulers
+from testbed.report.no_effect import without_effect
 from testbed.results.finished_run import FinishedRun, read_run
 from testbed.results.record import RunRecord
 from testbed.results.run_directory import MANIFEST, RunDirectory
@@ -297,13 +297,9 @@ def run_scenario(
         _put_scale_on_record(directory, first, runs)
         progress.phase("report")
         document = summarise(first, records)
-        document["no_effect"] = [
-            *filter(None, [ignored_network(prepared.scenario, engine)]),
-            *same_schedulers(records, document["nothing_to_schedule"]),
-        ]
-        checks = _checked(document, prepared.scenario)
+        checks = _complete(document, records, prepared.scenario)
         directory.write_summary(document)
-        html.write(directory, directory.read_summary(), records, first)
+        html.write(directory, document, records, first)
         directory.finish()
     if watcher is not None:
         watcher.ended(directory.path)
@@ -312,8 +308,10 @@ def run_scenario(
     return RunResult(directory.path, document, _status(records, checks, allow_degraded), checks)
 
 
-def _checked(document: dict[str, Any], scenario: Scenario) -> tuple[CheckResult, ...]:
-    """Put into ``document`` how the checks of ``scenario`` come out, and return that."""
+def _complete(document: dict[str, Any], records: Sequence[RunRecord], scenario: Scenario) -> tuple[CheckResult, ...]:
+    """Put into ``document`` what made no difference, and how the checks of ``scenario`` come out; return the latter."""
+    ignored = ignored_network(scenario, records[0].engine) if records else ""
+    document["no_effect"] = without_effect(document, records, ignored)
     checks = tuple(parse_check(text).evaluate(document) for text in scenario.checks)
     document["checks"] = [{"check": check.text, "passed": check.passed, "detail": check.detail} for check in checks]
     return checks

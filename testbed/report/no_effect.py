@@ -13,6 +13,11 @@ from controller.decision import Decision
 from testbed.results.record import RunRecord
 
 
+def without_effect(summary: Mapping[str, Any], records: Sequence[RunRecord], ignored: str) -> list[str]:
+    """A line for everything that made no difference to a run; ``ignored``: what its engine has not, if anything."""
+    return [*filter(None, [ignored]), *same_schedulers(records, summary.get("nothing_to_schedule", ""))]
+
+
 def same_schedulers(records: Sequence[RunRecord], nothing_to_schedule: str = "") -> list[str]:
     """Return a line for each scheduler whose jobs had the very iterations that they had under one before it.
 

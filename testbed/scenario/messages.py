@@ -115,6 +115,8 @@ def _expectation(kind: str, location: Location, detail: ErrorDetails) -> str:
         return detail["msg"]
     if kind == "string_pattern_mismatch":
         return _PATTERNS.get(str(location[0] if location[-1] == "name" else location[-1]), detail["msg"])
+    if kind == "string_type" and isinstance(detail["input"], bool):
+        return "text: on, off, yes and no are true and false in YAML, put them in quotes"
     if kind in _EXPECTED:
         return _EXPECTED[kind].format(**detail.get("ctx", {})).replace("'", "")
     return detail["msg"][:1].lower() + detail["msg"][1:]

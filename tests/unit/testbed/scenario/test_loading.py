@@ -166,6 +166,18 @@ def test_the_last_override_of_a_key_wins(small: Path) -> None:
     assert loaded(small, "seed=2", "seed=3").seed == 3
 
 
+@pytest.mark.parametrize("word", ["on", "off", "yes", "no", "true"])
+def test_a_name_that_yaml_takes_for_true_or_false_has_a_hint(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "named.yaml"
+    path.write_text(SMALL.replace("name: gpt", f"name: {word}"), encoding="utf-8")
+    value = "true" if word in ("on", "yes", "true") else "false"
+    hint = "text: on, off, yes and no are true and false in YAML, put them in quotes"
+    with pytest.raises(BadInputError, match=f"jobs.0.name is {value}, expected {hint}"):
+        loaded(path)
+    path.write_text(SMALL.replace("name: gpt", f"name: '{word}'"), encoding="utf-8")
+    assert loaded(path).jobs[0].name == word
+
+
 def test_an_override_can_right_a_wrong_file(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(SMALL.replace("gpus: 8", "gpus: 800"), encoding="utf-8")
@@ -255,14 +267,14 @@ def test_quantities_survive_resolving_exactly(
     assert (again.jobs[0].communication, again.jobs[0].flops, again.jobs[0].jitter) == (communication, flops, jitter)
 
 
-VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-3, 200), st.floats(), st.text(max_size=6), st.just("gpt")),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["name", "model", "gpus", "kind", "time", "x"]), inner, max_size=3),
-    ),
-    max_leaves=6,
-)
+def around(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Lists and mappings of what ``inner`` draws."""
+    keys = st.sampled_from(["name", "model", "gpus", "kind", "time", "x"])
+    return st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3))
+
+
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 200), st.floats(), st.text(max_size=6), st.just("gpt"))
+VALUES = st.one_of(LEAVES, around(st.one_of(LEAVES, around(LEAVES))))
 KEYS = st.sampled_from(
     [
         "name",
