@@ -14,15 +14,14 @@ from testbed.scenario.loading import Scenario
 from testbed.scenario.managers import managed
 from testbed.scenario.on_fabric import gpus_of
 from testbed.scenario.spec import JobEntry
-from testbed.scenario.training import has_schedule, training_plan
+from testbed.scenario.training import schedule_of, training_plan
 from topologies.fabric import Fabric
 from topologies.reachability import flow_apart
 from workloads import build as workloads_build
 from workloads.communication.gradients import Gradients
 from workloads.imported.errors import WorkloadFileError
 from workloads.imported.expansion import PHASES
-from workloads.imported.files import READERS, SCHEDULE
-from workloads.imported.goal import read as read_goal
+from workloads.imported.files import READERS
 from workloads.imported.workload import ImportedWorkload
 from workloads.job import Job, Straggler
 from workloads.serving.plan import ServingPlan
@@ -108,9 +107,8 @@ def _specs(job: JobEntry, scenario: Scenario, fabric: Fabric) -> list[workloads_
 def _plan(job: JobEntry, scenario: Scenario, gpus: tuple[str, ...] | None) -> StagedPlan | ServingPlan | None:
     """The parallel layout of the job, its pools or its schedule; None for another kind of job."""
     try:
-        if has_schedule(job):
-            return read_goal(Path(job.model.files[SCHEDULE]))  # type: ignore[union-attr]
-        return serving_plan(job) or training_plan(job, (job.gpus or 0) if gpus is None else len(gpus))
+        count = (job.gpus or 0) if gpus is None else len(gpus)
+        return schedule_of(job) or serving_plan(job) or training_plan(job, count)
     except (ValueError, WorkloadFileError) as error:
         raise BadInputError(scenario.line_of_job(job_names(job)[0], f"job '{job.name}': {error}")) from None
 

@@ -9,7 +9,9 @@ from typing import Final
 from testbed.scenario.document import Location, Problem
 from testbed.scenario.jobs.training_keys import KEYS, ParallelSpec
 from testbed.scenario.spec import JobEntry
-from workloads.imported.files import SCHEDULE, SHAPE
+from workloads.imported import goal, msccl
+from workloads.imported.files import ALGORITHM, SCHEDULE, SHAPE
+from workloads.imported.goal import GoalSchedule
 from workloads.training.gpus import GPUS, Gpu
 from workloads.training.layer_times import read_layer_times
 from workloads.training.layout import ParallelLayout
@@ -40,8 +42,17 @@ def accelerator_of(job: JobEntry) -> Gpu:
 
 
 def has_schedule(job: JobEntry) -> bool:
-    """Whether the job is a GOAL schedule."""
-    return not isinstance(job.model, str) and SCHEDULE in job.model.files
+    """Whether the job is a GOAL schedule, or an algorithm of MSCCL."""
+    return not isinstance(job.model, str) and bool({SCHEDULE, ALGORITHM} & job.model.files.keys())
+
+
+def schedule_of(job: JobEntry) -> GoalSchedule | None:
+    """Return the operations of every rank, None for another kind of job; ``WorkloadFileError`` for a wrong file."""
+    if isinstance(job.model, str) or not has_schedule(job):
+        return None
+    if job.model.goal is not None:
+        return goal.read(Path(job.model.goal))
+    return msccl.read(Path(job.model.files[ALGORITHM]), job.model.size or 0.0)
 
 
 def training_plan(job: JobEntry, gpus: int) -> TrainingPlan | None:

@@ -21,6 +21,8 @@ FORMS: Final = ("simai", "chakra", "kineto")
 
 SCHEDULE: Final = "goal"
 """The same of a file that has the operations of every rank: a GOAL schedule."""
+ALGORITHM: Final = "msccl"
+"""The same of a file that has the steps of one collective: an algorithm of MSCCL."""
 SHAPE: Final = "config"
 """The same of a file that has a model's shape and no iteration: a ``config.json`` of Hugging Face."""
 

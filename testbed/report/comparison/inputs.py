@@ -25,7 +25,7 @@ from testbed.scenario.network.fabrics import FILE_KEYS
 from testbed.scenario.old_keys import rename_old_keys
 from topologies.limits import YAML_BYTES, LimitError, read_text
 from topologies.registry import BUILT_IN as FABRICS
-from workloads.imported.files import FORMS, SCHEDULE, SHAPE
+from workloads.imported.files import ALGORITHM, FORMS, SCHEDULE, SHAPE
 from workloads.managers.registry import GROUPS, is_built_in
 
 SHOWN: Final = 12
@@ -116,7 +116,8 @@ def _schedulers(summary: Mapping[str, Any]) -> dict[str, str]:
 def _names_file(key: str) -> bool:
     """Whether ``key`` of a job names a file."""
     last = key.rpartition(".")[2]
-    return (".model." in key and last in (*FORMS, SCHEDULE, SHAPE)) or key.endswith((".requests.trace", ".layer_times"))
+    files = (*FORMS, SCHEDULE, ALGORITHM, SHAPE)
+    return (".model." in key and last in files) or key.endswith((".requests.trace", ".layer_times"))
 
 
 def _reading(values: Mapping[str, str], summary: Mapping[str, Any]) -> Iterator[str]:

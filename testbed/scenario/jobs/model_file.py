@@ -6,13 +6,13 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from testbed.scenario.quantities import Text
+from testbed.scenario.quantities import Size, Text
 from topologies import limits
 from workloads.imported.expansion import PHASES
-from workloads.imported.files import FORMS, SCHEDULE, SHAPE
+from workloads.imported.files import ALGORITHM, FORMS, SCHEDULE, SHAPE
 from workloads.imported.workload import GroupKind
 
-KEYS = (*FORMS, SCHEDULE, SHAPE)
+KEYS = (*FORMS, SCHEDULE, ALGORITHM, SHAPE)
 """What a model may name: an iteration in one of the forms, a schedule, or the shape of a transformer."""
 
 
@@ -25,6 +25,8 @@ class ModelFileSpec(BaseModel):
     chakra: Text | None = Field(None, description="folder of Chakra execution traces, relative to the scenario")
     kineto: Text | None = Field(None, description="trace of the PyTorch profiler, relative to the scenario")
     goal: Text | None = Field(None, description="GOAL schedule, a host per rank, relative to the scenario")
+    msccl: Text | None = Field(None, description="algorithm of MSCCL, a host per GPU of it, relative to the scenario")
+    size: Size | None = Field(None, description="bytes per GPU of that algorithm's collective")
     config: Text | None = Field(None, description="config.json of a model on Hugging Face, relative to the scenario")
     group: GroupKind | None = Field(None, description="ranks that take part in collectives that say none")
     phases: Annotated[int, Field(strict=True, ge=1, le=limits.WORKLOAD_PHASES)] = Field(
@@ -36,8 +38,11 @@ class ModelFileSpec(BaseModel):
         if len(self.files) != 1:
             raise ValueError(f"model has {len(self.files)} files, expected one of {', '.join(KEYS)}")
         given = self.model_fields_set & {"group", "phases"}
-        if given and self.goal is not None:
-            raise ValueError(f"model has {min(given)}, expected none with goal: a schedule has every operation")
+        if given and (self.goal or self.msccl):
+            raise ValueError(f"model has {min(given)}, expected none: a schedule has every operation")
+        if (self.size is None) != (self.msccl is None):
+            has, lacks = ("size", "msccl") if self.msccl is None else ("msccl", "size")
+            raise ValueError(f"model has {has} and no {lacks}, expected both: an algorithm, and bytes per GPU")
         return self
 
     @property

@@ -20,7 +20,7 @@ from topologies.fabric import Fabric
 from topologies.parameters import Marker, Parameter, parameters_of
 from topologies.reachability import EVERY_HOST, ports_apart
 from topologies.registry import BUILT_IN, Generator, explained, generators
-from workloads.imported.files import FORMS, SCHEDULE, SHAPE
+from workloads.imported.files import ALGORITHM, FORMS, SCHEDULE, SHAPE
 from workloads.plugin_errors import PluginCode, place_of
 
 _WRITTEN: Final[Mapping[type[Marker], Any]] = MappingProxyType(
@@ -109,7 +109,7 @@ def find_files(scenario: Mapping[str, object], folder: Path) -> None:
         if isinstance(requests := job.get("requests"), dict):
             _complete(requests, "trace", folder)
         if isinstance(model := job.get("model"), dict):
-            for key in (*FORMS, SCHEDULE, SHAPE):
+            for key in (*FORMS, SCHEDULE, ALGORITHM, SHAPE):
                 _complete(model, key, folder)
 
 

@@ -176,7 +176,7 @@ def test_a_schedule_needs_a_host_per_rank_and_nothing_else(tmp_path: Path) -> No
             scenario = load(file)
             build_jobs(scenario, build_fabric(scenario))
     file.write_text(f"{FABRIC}jobs: [{{name: a, model: {{goal: a.goal, group: data}}, gpus: 2}}]\n")
-    with pytest.raises(BadInputError, match="has group, expected none with goal"):
+    with pytest.raises(BadInputError, match="has group, expected none: a schedule has every operation"):
         load(file)
 
 
