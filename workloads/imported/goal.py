@@ -252,11 +252,8 @@ def _named(name: str, where: str) -> int:
     return int(words[words.index(name) + 1]) if name in words else 0
 
 
-def in_order(schedule: GoalSchedule) -> list[int]:
-    """Return places of operations so that each comes after what it waits for; those of a circle are missing.
-
-    Of those that could come next, those of the earliest round come first: what waits for as few others as possible.
-    """
+def dependencies(schedule: GoalSchedule) -> tuple[list[int], dict[int, list[int]]]:
+    """Return how many others each operation waits for, and which wait for it; a receive waits for its send."""
     waits = [len(each.needs) + (each.kind == "recv") for each in schedule.operations]
     behind: dict[int, list[int]] = defaultdict(list)
     for place, each in enumerate(schedule.operations):
@@ -264,6 +261,15 @@ def in_order(schedule: GoalSchedule) -> list[int]:
             behind[needed].append(place)
     for receive, send in schedule.sends.items():
         behind[send].append(receive)
+    return waits, behind
+
+
+def in_order(schedule: GoalSchedule) -> list[int]:
+    """Return places of operations so that each comes after what it waits for; those of a circle are missing.
+
+    Of those that could come next, those of the earliest round come first: what waits for as few others as possible.
+    """
+    waits, behind = dependencies(schedule)
     ordered = [place for place, count in enumerate(waits) if count == 0]
     for place in ordered:
         for other in behind[place]:

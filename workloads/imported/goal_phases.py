@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from topologies.fabric import Fabric
 from workloads.communication.collectives import Channel, Message, expand
 from workloads.communication.layout import layout_of
-from workloads.imported.goal import GoalSchedule, Operation
+from workloads.imported.goal import GoalSchedule, Operation, dependencies
 from workloads.training.placed import PlacedPhase, TooManyMessagesError
 
 
@@ -111,14 +111,7 @@ class _Phases:
 
     def _in_time(self) -> list[int]:
         """Places of operations by when they could begin if nothing contended; sends before compute."""
-        operations, sends = self.schedule.operations, self.schedule.sends
-        waits = [len(each.needs) + (each.kind == "recv") for each in operations]
-        behind: dict[int, list[int]] = defaultdict(list)
-        for place, each in enumerate(operations):
-            for needed in each.needs:
-                behind[needed].append(place)
-        for receive, send in sends.items():
-            behind[send].append(receive)
+        operations, (waits, behind) = self.schedule.operations, dependencies(self.schedule)
         begins = [0.0] * len(operations)
         ready = [(0.0, each.kind == "calc", place) for place, each in enumerate(operations) if waits[place] == 0]
         heapq.heapify(ready)
