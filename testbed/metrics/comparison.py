@@ -11,7 +11,7 @@ from typing import Any, Final
 from testbed.metrics.catalogue import BASELINE, COMPARISON
 from testbed.metrics.confidence import is_proven, spread_over_seeds
 from testbed.metrics.metric import Entry, put
-from testbed.results.run_inputs import OF_SCHEDULER, RunInputs, remarks, splitting_keys, without_effect
+from testbed.results.run_inputs import OF_SCHEDULER, RunInputs, remarks, settings_without_effect, splitting_keys
 
 Summary = Mapping[str, Any]
 NOTHING: Final[Mapping[str, RunInputs]] = MappingProxyType({})
@@ -95,7 +95,7 @@ def _remarks(summaries: Mapping[str, Summary], inputs: Mapping[str, RunInputs]) 
             for label in labels
         }
         seeds = {label: int(summaries[label]["seed"]) for label in labels}
-        found = [*remarks(given, ran), *without_effect(given, seeds, results)]
+        found = [*remarks(given, ran), *settings_without_effect(given, seeds, results)]
         lines += [f"{scenario}, {engine}: {line}" for line in found]
         baselines = {str(summaries[label]["comparison"].get("baseline", "")) for label in labels}
         if len(baselines) > 1:

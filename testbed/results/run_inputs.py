@@ -78,7 +78,7 @@ def remarks(inputs: Mapping[str, RunInputs], schedulers: Mapping[str, Sequence[s
     return lines + _doubts(inputs)
 
 
-def without_effect(
+def settings_without_effect(
     inputs: Mapping[str, RunInputs], seeds: Mapping[str, int], results: Mapping[str, Mapping[str, object]]
 ) -> list[str]:
     """A line for each key, and scheduler, whose values made no difference in runs that were alike but for them.

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, line_of_damage, read_text
+from topologies.limits import WORKLOAD_ROWS
 from workloads.imported.errors import WorkloadFileError
+from workloads.imported.text_file import read_workload_text
 from workloads.models.catalogue import TRANSFORMER_FLOPS
 
 FORM: Final = "goal"
@@ -61,9 +62,19 @@ class GoalSchedule:
     sends: dict[int, int] = field(hash=False, compare=False, default_factory=dict)
 
     @property
+    def compute_s(self) -> float:
+        """Seconds of compute of an iteration, of all ranks together."""
+        return sum(each.amount for each in self.operations if each.kind == "calc") * 1e-9
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of all sends of an iteration."""
+        return sum(each.amount for each in self.operations if each.kind == "send")
+
+    @property
     def flops(self) -> float:
         """FLOPs of an iteration: those of transformers that compute as long, on one GPU per rank."""
-        return sum(each.amount for each in self.operations if each.kind == "calc") * 1e-9 * TRANSFORMER_FLOPS
+        return self.compute_s * TRANSFORMER_FLOPS
 
     @property
     def compute_source(self) -> str:
@@ -96,14 +107,7 @@ def _written(operation: Operation) -> str:
 
 def read(path: Path) -> GoalSchedule:
     """Return the schedule in ``path``; :class:`WorkloadFileError` names the line that is wrong."""
-    try:
-        text = read_text(path, WORKLOAD_BYTES)
-    except UnicodeDecodeError as error:
-        raise WorkloadFileError(str(path), line_of_damage(error), "not UTF-8 text", EXPECTED) from None
-    except LimitError as error:
-        raise WorkloadFileError(str(path), None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
-    except OSError as error:
-        raise WorkloadFileError(str(path), None, f"cannot be read ({error.strerror})", EXPECTED) from None
+    text = read_workload_text(path, EXPECTED)
     return _Reader(str(path)).schedule(text)
 
 
@@ -277,8 +281,3 @@ def in_order(schedule: GoalSchedule) -> list[int]:
             if waits[other] == 0:
                 ordered.append(other)
     return ordered
-
-
-def bytes_sent(operations: Iterable[Operation]) -> int:
-    """Return the bytes of all sends."""
-    return sum(each.amount for each in operations if each.kind == "send")

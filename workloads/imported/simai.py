@@ -17,8 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from topologies.limits import WORKLOAD_BYTES, WORKLOAD_ROWS, LimitError, line_of_damage, read_text
+from topologies.limits import WORKLOAD_ROWS
 from workloads.imported.errors import WorkloadFileError
+from workloads.imported.text_file import read_workload_text
 from workloads.imported.workload import (
     Collective,
     CollectiveKind,
@@ -65,14 +66,7 @@ def read(path: Path, gpus: int | None = None, group: GroupKind | None = None) ->
     ``group``: which ranks take part in collectives whose own group has one rank only. Raises
     :class:`WorkloadFileError` naming the line that is wrong, or that leaves one of the two open.
     """
-    try:
-        text = read_text(path, WORKLOAD_BYTES)
-    except UnicodeDecodeError as error:
-        raise WorkloadFileError(str(path), line_of_damage(error), "not UTF-8 text", EXPECTED) from None
-    except LimitError as error:
-        raise WorkloadFileError(str(path), None, str(error), f"a file of at most {WORKLOAD_BYTES} bytes") from None
-    except OSError as error:
-        raise WorkloadFileError(str(path), None, f"cannot be read ({error.strerror})", EXPECTED) from None
+    text = read_workload_text(path, EXPECTED)
     return _Reader(str(path), text.splitlines(), gpus, group).workload()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workloads.imported.errors import WorkloadFileError
-from workloads.imported.json_object import read_json_object
+from workloads.imported.text_file import read_json_object
 
 EXPECTED: Final = "layer times as benchmarks.gpu_layers writes them"
 LAYERS: Final = ("dense_layer", "expert_layer", "output_layer")

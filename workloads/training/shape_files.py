@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 from workloads.imported.errors import WorkloadFileError
-from workloads.imported.json_object import read_json_object
+from workloads.imported.text_file import read_json_object
 from workloads.training.transformer import Experts, LatentAttention, Transformer
 
 EXPECTED: Final = "a config.json of Hugging Face"

@@ -64,7 +64,7 @@ def _schedule(arguments: argparse.Namespace) -> int:
     """Print what a GOAL schedule holds."""
     from testbed.report.terminal import say
     from workloads.imported.errors import WorkloadFileError
-    from workloads.imported.goal import bytes_sent, read
+    from workloads.imported.goal import read
 
     try:
         found = read(arguments.file)
@@ -74,13 +74,13 @@ def _schedule(arguments: argparse.Namespace) -> int:
     if given:
         raise BadInputError(f"{arguments.file}: --{given[0]} is given, expected none: a schedule has every operation")
     counts = {kind: sum(each.kind == kind for each in found.operations) for kind in ("calc", "send", "recv")}
-    size = bytes_sent(found.operations)
-    document = {"form": SCHEDULE, "source": found.source, "ranks": found.ranks, "bytes": size, **counts}
-    document["compute_s"] = sum(each.amount for each in found.operations if each.kind == "calc") * 1e-9
+    size, compute_s = found.bytes_sent, found.compute_s
+    document = {"form": SCHEDULE, "source": found.source, "ranks": found.ranks, **counts}
+    document |= {"compute_s": compute_s, "bytes": size}
     if arguments.json:
         print(json.dumps(document, indent=1))
         return EXIT_OK
-    what = f"{counts['calc']} computations of {document['compute_s']:.6g} s, {counts['send']} messages of {size} bytes"
+    what = f"{counts['calc']} computations of {compute_s:.6g} s, {counts['send']} messages of {size} bytes"
     say([f"{found.source} (goal): {found.ranks} ranks, a host each; {what} ({format_size(size)})"])
     return EXIT_OK
 

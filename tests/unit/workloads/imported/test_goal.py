@@ -16,7 +16,7 @@ from testbed.errors import BadInputError
 from testbed.results.trace.goal import schedule
 from testbed.scenario import build_fabric, build_jobs, load
 from workloads.imported.errors import WorkloadFileError
-from workloads.imported.goal import GoalSchedule, Operation, bytes_sent, in_order, read
+from workloads.imported.goal import GoalSchedule, Operation, in_order, read
 
 PAIR = """\
 // two ranks
@@ -50,7 +50,7 @@ def written(path: Path, text: str) -> Path:
 
 def test_operations_dependencies_and_pairs_are_read(tmp_path: Path) -> None:
     found = read(written(tmp_path, PAIR))
-    assert found.ranks == 2 and bytes_sent(found.operations) == 30
+    assert found.ranks == 2 and found.bytes_sent == 30
     assert found.operations == (
         Operation(0, "calc", 1000),
         Operation(0, "send", 10, 1, 3, needs=(0,)),
